@@ -49,6 +49,13 @@
                 return (table)[value];                                                                       \
         }
 
+/* Defines `void function_pointer(type *variable)` for _cleanup_(), which hands the variable to function. */
+#define DEFINE_CLEANUP(type, function)                                                                       \
+        static inline void function##_pointer(type *variable)                                                \
+        {                                                                                                    \
+                function(*variable);                                                                         \
+        }
+
 #define _cleanup_(f)         __attribute__((cleanup(f)))
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))

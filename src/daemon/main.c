@@ -7,6 +7,7 @@
 #include "daemon/api/handover.h"
 #include "daemon/api/listen.h"
 #include "daemon/life/reexec.h"
+#include "daemon/life/reload.h"
 #include "daemon/supervisor.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -142,21 +143,6 @@ static int check_state(const struct options *options, const struct settings *set
         return EXIT_FAILURE;
 }
 
-static int supervise(const struct invocation *invocation, const struct handover *handover,
-                     struct settings *settings)
-{
-        struct supervisor *supervisor = NULL;
-
-        int r = supervisor_new(invocation, settings, handover, &supervisor);
-        if (r >= 0)
-                r = supervisor_run(supervisor);
-        /* A reason that is known better has been told: a socket that another sqmgr holds, say. */
-        if (r < 0 && r != -EBUSY)
-                log_error("sqmgr ends: %s", strerror(-r));
-        supervisor_free(supervisor);
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 /* The path that was executed, whatever has become of the file since. To be freed. */
 static char *program_path(void)
 {
@@ -168,13 +154,6 @@ static char *program_path(void)
         if (name[0] == '/' || !getcwd(directory, sizeof(directory)))
                 return strdup(name);
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
-}
-
-static void print_errors(const struct settings_errors *errors, const char *path)
-{
-        _cleanup_free_ char *text = settings_errors_text(errors, path);
-
-        fputs(text ? text : "out of memory\n", stderr);
 }
 
 /* What was asked for must not be lost in silence. */
@@ -229,17 +208,6 @@ static void check_config(const struct options *options, const struct settings *s
         printf("%s: ok\n", options->config);
 }
 
-static void log_warnings(const struct settings_errors *warnings, const char *path)
-{
-        char place[SETTINGS_PLACE_MAX];
-
-        for (size_t i = 0; i < warnings->n; i++)
-                log_warning(
-                        "%s: %s",
-                        settings_errors_place(warnings, warnings->list[i].line, path, place, sizeof(place)),
-                        warnings->list[i].text);
-}
-
 int main(int argc, char **argv)
 {
         /* Large blocks go back to the system when they are freed. Left to itself malloc takes the largest
@@ -248,8 +216,8 @@ int main(int argc, char **argv)
         (void)mallopt(M_TRIM_THRESHOLD, MALLOC_BLOCK_BYTES);
 
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
+        _cleanup_settings_ struct settings *settings = NULL;
         struct options options;
-        struct settings *settings = NULL;
         struct handover handover;
 
         handover_take(&handover);
@@ -261,7 +229,9 @@ int main(int argc, char **argv)
 
         r = ini_load(options.config, framework_traits, &settings, &errors, &warnings);
         if (r < 0) {
-                print_errors(&errors, options.config);
+                _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
+
+                fputs(text ? text : "out of memory\n", stderr);
                 return EXIT_CONFIG;
         }
         if (options.print) {
@@ -269,27 +239,21 @@ int main(int argc, char **argv)
 
                 if (text)
                         fputs(text, stdout);
-                settings_free(settings);
                 return finish_output(text ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         if (options.check) {
                 check_config(&options, settings, &warnings);
-                settings_free(settings);
                 return finish_output(EXIT_SUCCESS);
         }
-        if (options.check_state) {
-                r = check_state(&options, settings);
-                settings_free(settings);
-                return finish_output(r);
-        }
+        if (options.check_state)
+                return finish_output(check_state(&options, settings));
         log_set_level(settings->log_level);
-        log_warnings(&warnings, options.config);
+        reload_log_warnings(&warnings, options.config);
         _cleanup_free_ char *program = program_path();
         struct invocation invocation = {.program = program, .argv = argv, .config_path = options.config};
         if (!program) {
                 log_error("there is too little memory");
-                settings_free(settings);
                 return EXIT_FAILURE;
         }
-        return supervise(&invocation, &handover, settings);
+        return supervisor_run(&invocation, TAKE_PTR(settings), &handover) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

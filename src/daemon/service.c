@@ -17,7 +17,7 @@
 static void open_view(struct service *service, int inherited)
 {
         struct listener_place place = {
-                .path = settings_read_socket(service->keeper->crew->world->settings),
+                .path = settings_read_socket(service->host.world->settings),
                 .mode = 0600,
                 .group = CONTROL_NO_GROUP,
                 .inherited = inherited,
@@ -41,29 +41,14 @@ static void open_view(struct service *service, int inherited)
 
 int service_start(struct service *service, const struct handover *handover)
 {
-        const struct crew *crew = service->keeper->crew;
-        const struct settings *settings = crew->world->settings;
-        const struct control_host host = {
-                .world = crew->world,
-                .event = crew->event,
-                .keeper = service->keeper,
-                .queue_reading = service->queue_reading,
-                .readers = &service->readers,
-                .settings = &service->reloader->age,
-                .version = PACKAGE_VERSION,
-                .started_at = service->started_at,
-                .reloader = service->reloader,
-                .reload = reload_settings,
-                .reexec = service->reexec,
-                .reexec_request = reexec_request,
-        };
+        const struct settings *settings = service->host.world->settings;
         struct server_options options = {
-                .path = settings->socket,
-                .mode = settings->socket_mode,
-                .group = CONTROL_NO_GROUP,
+                .place = {.path = settings->socket,
+                          .mode = settings->socket_mode,
+                          .group = CONTROL_NO_GROUP,
+                          .inherited = handover_fd(handover, HANDED_LISTEN)},
                 .group_name = settings->socket_group,
                 .version = PACKAGE_VERSION,
-                .listen_fd = handover->listen_fd,
                 .handle = control_handle,
         };
         char error[512];
@@ -75,15 +60,15 @@ int service_start(struct service *service, const struct handover *handover)
                         log_error("socket_group '%s' does not exist", settings->socket_group);
                         return -ENOENT;
                 }
-                options.group = group->gr_gid;
+                options.place.group = group->gr_gid;
         }
-        int r = control_new(&host, &service->control);
+        int r = control_new(&service->host, &service->control);
         if (r < 0)
                 return r;
         options.userdata = service->control;
-        r = server_new(crew->event, &options, &service->server, error, sizeof(error));
+        r = server_new(service->host.keeper->crew->event, &options, &service->server, error, sizeof(error));
         if (r >= 0)
-                open_view(service, handover->view_fd);
+                open_view(service, handover_fd(handover, HANDED_VIEW));
         if (r >= 0)
                 r = place_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
@@ -97,12 +82,16 @@ void service_continue(struct service *service, const struct handover *handover)
 {
         if (handover->taken)
                 log_info("re-exec: sqmgr " PACKAGE_VERSION " has taken over");
-        for (size_t i = 0; i < handover->n_idle; i++)
-                server_continue(service->server, handover->idle[i], NULL);
-        for (size_t i = 0; i < handover->n_callers; i++)
-                server_continue(
-                        service->server, handover->callers[i],
-                        json_pack("{s:s, s:I}", "version", PACKAGE_VERSION, "pid", (json_int_t)getpid()));
+        for (size_t i = 0; i < handover->n; i++) {
+                const struct handed *handed = &handover->list[i];
+
+                if (handed->kind == HANDED_IDLE)
+                        server_continue(service->server, handed->fd, NULL);
+                else if (handed->kind == HANDED_CALLER)
+                        server_continue(service->server, handed->fd,
+                                        json_pack("{s:s, s:I}", "version", PACKAGE_VERSION, "pid",
+                                                  (json_int_t)getpid()));
+        }
 }
 
 void service_end(struct service *service)

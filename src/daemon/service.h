@@ -8,11 +8,7 @@
 #include "daemon/life/reload.h"
 
 struct service {
-        struct keeper *keeper; /* not owned; nor are those down to queue_reading */
-        struct reloader *reloader;
-        struct reexec *reexec;
-        struct queue_reading *queue_reading;
-        usec_t started_at;
+        struct control_host host;
         struct control *control;
         struct server *server;
         struct doctor_readers readers;

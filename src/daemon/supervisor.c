@@ -3,6 +3,7 @@
 #include "daemon/supervisor.h"
 #include "base/hash.h"
 #include "base/socket_path.h"
+#include "config.h"
 #include "daemon/life/alerts.h"
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
@@ -52,7 +53,6 @@ struct supervisor {
         struct crew crew;
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
-        struct queue_reading queue_reading;
         struct pressure_watch pressure;
         struct alerts *alerts;
         struct ending ending;
@@ -64,8 +64,8 @@ struct supervisor {
 
 static bool anything_lives(const struct world *world)
 {
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->n_workers > 0 || fleet_has_templates(world->fleets[i]))
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->n_workers > 0 || fleet_has_templates(fleet))
                         return true;
         return false;
 }
@@ -123,7 +123,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         enum pass_look due = pass_look(pass, now);
 
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
-                queue_reading_look(&supervisor->queue_reading);
+                queue_reading_look(&supervisor->crew.links);
         if (due == PASS_LOOK_REGULAR) {
                 subsystems_poll(&supervisor->crew.subsystems, now);
                 pressure_watch_look(&supervisor->pressure);
@@ -145,7 +145,7 @@ static void plan(struct supervisor *supervisor)
         usec_t now = clocks.monotonic;
 
         pressure_watch_apply(&supervisor->pressure);
-        if (queue_reading_turn(&supervisor->queue_reading))
+        if (queue_reading_turn(&supervisor->crew.links))
                 queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->crew.subsystems, now);
         work_lists_turn(world);
@@ -177,56 +177,38 @@ static void on_turn(bool timer, void *userdata)
         ticks->usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
 }
 
-static int on_end(sd_event_source *source _unused_, const struct signalfd_siginfo *info, void *userdata)
+static int on_signal(sd_event_source *source _unused_, const struct signalfd_siginfo *info, void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
-        ending_request(&supervisor->ending, (int)info->ssi_signo);
-        return 0;
-}
-
-static int on_reload(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
-                     void *userdata)
-{
-        struct supervisor *supervisor = userdata;
-
-        reload_by_signal(&supervisor->reloader);
-        return 0;
-}
-
-static int on_reexec(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
-                     void *userdata)
-{
-        struct supervisor *supervisor = userdata;
-
-        reexec_request(&supervisor->reexec, NULL);
-        return 0;
-}
-
-static int on_child(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
-                    void *userdata)
-{
-        struct supervisor *supervisor = userdata;
-
-        /* What is left has a signal of its own, which comes after all that waits now. */
-        if (exits_sweep(&supervisor->crew))
-                (void)kill(getpid(), SIGCHLD);
+        switch (info->ssi_signo) {
+        case SIGHUP:
+                reload_by_signal(&supervisor->reloader);
+                break;
+        case SIGUSR2:
+                reexec_request(&supervisor->reexec, NULL);
+                break;
+        case SIGCHLD:
+                /* What is left has a signal of its own, which comes after all that waits now. */
+                if (exits_sweep(&supervisor->crew))
+                        (void)kill(getpid(), SIGCHLD);
+                break;
+        default:
+                ending_request(&supervisor->ending, (int)info->ssi_signo);
+        }
         return 0;
 }
 
 static int add_signals(struct supervisor *supervisor)
 {
-        sd_event *event = supervisor->event;
+        static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD};
         struct sigaction inherited;
         sigset_t blocked;
-        int r;
+        int r = 0;
 
         sigemptyset(&blocked);
-        sigaddset(&blocked, SIGCHLD);
-        sigaddset(&blocked, SIGTERM);
-        sigaddset(&blocked, SIGINT);
-        sigaddset(&blocked, SIGHUP);
-        sigaddset(&blocked, SIGUSR2);
+        FOREACH_ELEMENT(signo, signals)
+                sigaddset(&blocked, *signo);
         if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
             sigaction(SIGCHLD, NULL, &inherited) < 0)
                 return -errno;
@@ -234,39 +216,30 @@ static int add_signals(struct supervisor *supervisor)
          * it stays as it is: to set it drops the one that waits, after a re-exec. */
         if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
-        if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_end, supervisor)) < 0 ||
-            (r = sd_event_add_signal(event, NULL, SIGINT, on_end, supervisor)) < 0 ||
-            (r = sd_event_add_signal(event, NULL, SIGHUP, on_reload, supervisor)) < 0 ||
-            (r = sd_event_add_signal(event, NULL, SIGUSR2, on_reexec, supervisor)) < 0 ||
-            (r = sd_event_add_signal(event, NULL, SIGCHLD, on_child, supervisor)) < 0)
-                return r;
-        return 0;
+        for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
+                r = sd_event_add_signal(supervisor->event, NULL, signals[i], on_signal, supervisor);
+        return r;
 }
 
 /* The processes of the workers are let go of, not ended. */
 static void end_crew(struct crew *crew)
 {
-        const struct world *world = crew->world;
-
         last_words_forget(crew);
         after_exits_forget(crew);
         templates_forget(crew);
-        for (size_t i = 0; world && i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        process_free(world->fleets[i]->workers[j]->handle);
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        process_free(worker->handle);
         rescues_forget(crew);
         links_end(&crew->links);
         beats_free(crew->local);
         free(crew->status_parent);
         free(crew->preload_script);
-        free(crew->handed);
         proc_host_close(crew->host);
 }
 
-struct supervisor *supervisor_free(struct supervisor *supervisor)
+static void end(struct supervisor *supervisor)
 {
-        if (!supervisor)
-                return NULL;
         service_end(&supervisor->service);
         reexec_end(&supervisor->reexec);
         ending_forget(&supervisor->ending);
@@ -274,18 +247,12 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         adopt_free(supervisor->keeper.search);
         subsystems_end(&supervisor->crew.subsystems);
         pressure_watch_close(&supervisor->pressure);
-        end_crew(&supervisor->crew);
+        if (supervisor->crew.world)
+                end_crew(&supervisor->crew);
         turn_close(&supervisor->turn);
         world_free(supervisor->world);
         settings_free(supervisor->reloader.settings);
         sd_event_unref(supervisor->event);
-        free(supervisor);
-        return NULL;
-}
-
-static void supervisor_free_pointer(struct supervisor **supervisor)
-{
-        supervisor_free(*supervisor);
 }
 
 /* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
@@ -304,8 +271,8 @@ static void check_nofile(const struct world *world)
         unsigned long long needed = 64 + SERVER_CONNECTIONS_MAX;
         struct rlimit limit;
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                needed += 5ULL * fleet_max_processes(world->fleets[i]);
+        WORLD_FOREACH_FLEET(world, fleet)
+                needed += 5ULL * fleet_max_processes(fleet);
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
                 log_warning("the limit of %llu open files is low for these fleets: raise it to %llu "
                             "(LimitNOFILE= in "
@@ -316,31 +283,33 @@ static void check_nofile(const struct world *world)
 /* Says to each part on which others it leans. */
 static void compose(struct supervisor *supervisor, const struct invocation *invocation)
 {
-        sd_event *event = supervisor->event;
         struct crew *crew = &supervisor->crew;
         struct links *links = &crew->links;
-        struct turn *turn = &supervisor->turn;
         struct keeper *keeper = &supervisor->keeper;
 
-        crew->event = links->event = supervisor->ending.event = supervisor->reexec.event = event;
-        crew->turn = links->turn = supervisor->ending.turn = turn;
+        crew->event = links->event = supervisor->event;
+        crew->turn = links->turn = &supervisor->turn;
         crew->world = links->world = supervisor->world;
         crew->pressure = &supervisor->pressure;
-        supervisor->pressure.crew = crew;
         links->found = hold_beat;
-        keeper->crew = crew;
+        supervisor->pressure.crew = keeper->crew = supervisor->ending.crew = supervisor->reexec.crew = crew;
+        supervisor->reloader.crew = crew;
         supervisor->reloader.config_path = invocation->config_path;
-        supervisor->reloader.links = links;
-        supervisor->reloader.subsystems = &supervisor->crew.subsystems;
-        supervisor->queue_reading.links = links;
         supervisor->reexec.invocation = invocation;
-        supervisor->reexec.crew = crew;
         supervisor->reexec.keeper = keeper;
         supervisor->reexec.ending = &supervisor->ending;
-        supervisor->service.keeper = keeper;
-        supervisor->service.reloader = &supervisor->reloader;
-        supervisor->service.reexec = &supervisor->reexec;
-        supervisor->service.queue_reading = &supervisor->queue_reading;
+        supervisor->service.host = (struct control_host){
+                .world = supervisor->world,
+                .keeper = keeper,
+                .readers = &supervisor->service.readers,
+                .settings = &supervisor->reloader.age,
+                .version = PACKAGE_VERSION,
+                .started_at = clock_now(CLOCK_MONOTONIC),
+                .reloader = &supervisor->reloader,
+                .reload = reload_settings,
+                .reexec = &supervisor->reexec,
+                .reexec_request = reexec_request,
+        };
 }
 
 /* As it was installed; of one that was not, as it stands among its sources. NULL: memory is short. */
@@ -359,20 +328,11 @@ static char *preload_script(void)
         return script;
 }
 
-/* Those that the image before has left, for adopt.c. */
-static int take_templates(struct crew *crew, const struct handover *handover)
-{
-        crew->handed = calloc(handover->n_templates + 1, sizeof(*crew->handed));
-        if (!crew->handed)
-                return -ENOMEM;
-        memcpy(crew->handed, handover->templates, handover->n_templates * sizeof(*crew->handed));
-        crew->n_handed = handover->n_templates;
-        return 0;
-}
-
-static int open_crew(struct crew *crew)
+static int open_crew(struct crew *crew, struct handover *handover)
 {
         name_instance(crew);
+        crew->handed = handover->list;
+        crew->n_handed = handover->n;
         crew->status_parent = socket_path_status(crew->world->settings->socket);
         if (!crew->status_parent)
                 return -ENOMEM;
@@ -382,18 +342,6 @@ static int open_crew(struct crew *crew)
         status_files_begin(crew);
         int r = launch_raise_nofile(&crew->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &crew->host);
-}
-
-static int begin_alerts(struct supervisor *supervisor)
-{
-        const struct alerts_options options = {
-                .event = supervisor->event,
-                .world = supervisor->world,
-                .children = &supervisor->crew.children,
-                .nofile = supervisor->crew.nofile,
-        };
-
-        return alerts_new(&options, &supervisor->alerts);
 }
 
 /* Takes over what there is: the workers of an earlier sqmgr, and their Redis. */
@@ -415,21 +363,14 @@ static int begin_crew(struct supervisor *supervisor)
         return adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
 }
 
-int supervisor_new(const struct invocation *invocation, struct settings *settings,
-                   const struct handover *handover, struct supervisor **ret)
+static int begin(struct supervisor *supervisor, const struct invocation *invocation,
+                 struct handover *handover)
 {
-        _cleanup_(supervisor_free_pointer) struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
+        struct settings *settings = supervisor->reloader.settings;
         uint64_t seed;
         int r;
 
-        if (!supervisor) {
-                settings_free(settings);
-                return -ENOMEM;
-        }
-        supervisor->reloader.settings = settings;
         supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
-        supervisor->service.state_lock_fd = -1;
-        supervisor->service.started_at = clock_now(CLOCK_MONOTONIC);
         statefile_boot_id(supervisor->keeper.boot_id);
         if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
@@ -439,30 +380,43 @@ int supervisor_new(const struct invocation *invocation, struct settings *setting
         compose(supervisor, invocation);
         if ((r = subsystems_begin(&supervisor->crew.subsystems, subsystem_table, &supervisor->keeper)) < 0)
                 return r;
-        if ((r = open_crew(&supervisor->crew)) < 0 || (r = take_templates(&supervisor->crew, handover)) < 0 ||
-            (r = add_signals(supervisor)) < 0 ||
+        if ((r = open_crew(&supervisor->crew, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
             (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <
                     0 ||
-            (r = begin_alerts(supervisor)) < 0 || (r = service_start(&supervisor->service, handover)) < 0)
+            (r = alerts_new(&supervisor->crew, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
+            (r = service_start(&supervisor->service, handover)) < 0)
                 return r;
         supervisor->reexec.server = supervisor->service.server;
         if ((r = begin_crew(supervisor)) < 0)
                 return r;
         check_nofile(supervisor->world);
         service_continue(&supervisor->service, handover);
-        *ret = TAKE_PTR(supervisor);
+        tell_ready(&supervisor->tell);
         return 0;
 }
 
-int supervisor_run(struct supervisor *supervisor)
+static int run(struct supervisor *supervisor)
 {
         int r;
 
-        tell_ready(&supervisor->tell);
         /* The loop takes memory of its own. Where that is short it can go on, without a signal that it may
          * just have taken. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         (void)keeper_save(&supervisor->keeper, NULL, clock_now(CLOCK_MONOTONIC));
+        return r;
+}
+
+int supervisor_run(const struct invocation *invocation, struct settings *settings, struct handover *handover)
+{
+        struct supervisor supervisor = {.reloader.settings = settings, .service.state_lock_fd = -1};
+        int r = begin(&supervisor, invocation, handover);
+
+        if (r >= 0)
+                r = run(&supervisor);
+        /* With -EBUSY, a socket that another sqmgr holds, a better reason was logged. */
+        if (r < 0 && r != -EBUSY)
+                log_error("sqmgr ends: %s", strerror(-r));
+        end(&supervisor);
         return r;
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon: it looks, plans, executes and tells, until it is told to end. */
+/* The daemon: polls, plans, executes and reports until it is asked to end. */
 #pragma once
 
 struct handover;   /* daemon/api/handover.h */
 struct invocation; /* daemon/life/reexec.h */
 struct settings;
-struct supervisor;
 
-/* handover: what the image before left, which is taken over; settings too. Returns 0 with *ret to be freed by
- * supervisor_free(), or -errno; -EBUSY was told. */
-int supervisor_new(const struct invocation *invocation, struct settings *settings,
-                   const struct handover *handover, struct supervisor **ret);
-/* Takes NULL, and returns it. */
-struct supervisor *supervisor_free(struct supervisor *supervisor);
-/* Runs until told to end. Returns 0, or -errno where the loop itself failed. */
-int supervisor_run(struct supervisor *supervisor);
+/* Runs the daemon until it is asked to end. Takes over settings and handover, which holds what the image
+ * before left. Returns 0 or -errno, which is logged. */
+int supervisor_run(const struct invocation *invocation, struct settings *settings, struct handover *handover);

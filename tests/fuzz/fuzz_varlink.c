@@ -41,9 +41,9 @@ static struct turn loop_turn;
 static struct crew crew = {.turn = &loop_turn};
 static struct keeper crew_keeper = {.crew = &crew};
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char ***ret_lines)
+static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
-        *ret_lines = calloc(1, sizeof(**ret_lines));
+        *ret_lines = strdup("");
         return *ret_lines ? 0 : -ENOMEM;
 }
 
@@ -147,7 +147,7 @@ static void make_world(void)
                 observe_exit(worker, &exit, NOW);
         }
         host.world = world;
-        host.event = event;
+        crew.event = event;
         fuzz_check(control_new(&host, &control) == 0);
 }
 
@@ -254,9 +254,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_folder();
         make_world();
         struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1",
                 .handle = control_handle,
                 .userdata = control,

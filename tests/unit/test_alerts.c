@@ -21,7 +21,7 @@ static struct fleet_settings fleet_settings = {.name = name};
 static struct fleet web = {.settings = &fleet_settings};
 static struct settings settings;
 static struct world world = {.settings = &settings};
-static struct children children;
+static struct crew crew;
 static sd_event *event;
 static struct alerts *alerts;
 static int log_fd;
@@ -29,16 +29,14 @@ static int log_fd;
 /* Has the lines run as a script, which finds the folder in $d. */
 static void use_script(const char *lines, usec_t timeout)
 {
-        struct alerts_options options = {
-                .event = event, .world = &world, .children = &children, .timeout = timeout};
         char text[1024];
 
         snprintf(text, sizeof(text), "d=%s\n%s\n", dir, lines);
         unit_write_file(dir, "script", text);
         snprintf(command, sizeof(command), "/bin/sh '%s/script' 'two words'", dir);
         settings.alert_command = command;
-        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &options.nofile), 0);
-        ck_assert_int_eq(alerts_new(&options, &alerts), 0);
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &crew.nofile), 0);
+        ck_assert_int_eq(alerts_new(&crew, timeout, &alerts), 0);
 }
 
 static void setup(void)
@@ -59,7 +57,7 @@ static void setup(void)
         ck_assert_int_eq(sigprocmask(SIG_BLOCK, &blocked, NULL), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
         settings = (struct settings){.alert_level = LOG_WARNING};
-        children = (struct children){0};
+        crew = (struct crew){.event = event, .world = &world};
         ck_assert_int_eq(setenv("SQMGR_INSTANCE", "an outer one's", 1), 0);
         ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/proc/nowhere", 1), 0);
 }
@@ -88,7 +86,7 @@ static void turn(void)
 
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-                if (!children_reap(&children, info.si_pid))
+                if (!children_reap(&crew.children, info.si_pid))
                         ck_assert_int_eq(waitpid(info.si_pid, NULL, 0), info.si_pid);
                 info = (siginfo_t){0};
         }
@@ -132,7 +130,7 @@ static void wait_for_end(void)
 {
         time_t limit = time(NULL) + PATIENCE_SECONDS;
 
-        while (children.first) {
+        while (crew.children.first) {
                 ck_assert(time(NULL) < limit);
                 turn();
         }
@@ -152,7 +150,7 @@ START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
                    "ls /proc/self/fd | tr '\\n' ' '\n"
                    "grep SigBlk /proc/self/status\n"
                    "echo done; } >$d/output",
-                   0);
+                   ALERT_TIMEOUT_USEC);
         int leak = open("/dev/null", O_RDONLY); /* NOLINT: it is to be left behind */
         tell(EVENT_CRASHED, 3);
         close_fd(leak);
@@ -168,7 +166,8 @@ END_TEST
 
 START_TEST(an_event_of_no_worker_is_told_with_empty_names)
 {
-        use_script("set -u; echo \"<$SQMGR_EVENT><$SQMGR_FLEET><$SQMGR_WORKER>\" >$d/output", 0);
+        use_script("set -u; echo \"<$SQMGR_EVENT><$SQMGR_FLEET><$SQMGR_WORKER>\" >$d/output",
+                   ALERT_TIMEOUT_USEC);
         tell(EVENT_TIME_DOUBT, 0);
         wait_for("output", "<time-doubt><><>\n");
         wait_for_end();
@@ -177,7 +176,7 @@ END_TEST
 
 START_TEST(only_events_that_matter_enough_are_told)
 {
-        use_script("echo $SQMGR_EVENT >>$d/output", 0);
+        use_script("echo $SQMGR_EVENT >>$d/output", ALERT_TIMEOUT_USEC);
         tell(EVENT_STARTED, 1);
         settings.alert_level = LOG_ERR;
         tell(EVENT_STALE, 1);
@@ -191,13 +190,13 @@ START_TEST(only_events_that_matter_enough_are_told)
         wait_for_end();
         settings.alert_command = NULL;
         tell(EVENT_CRASHED, 2);
-        ck_assert_ptr_null(children.first);
+        ck_assert_ptr_null(crew.children.first);
 }
 END_TEST
 
 START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
 {
-        use_script("echo $SQMGR_EVENT >>$d/output; cat >>$d/output", 0);
+        use_script("echo $SQMGR_EVENT >>$d/output; cat >>$d/output", ALERT_TIMEOUT_USEC);
         tell(EVENT_REDIS_DOWN, 0);
         tell(EVENT_REDIS_UP, 0);
         wait_for("output", "\"event\":\"redis-up\",\"level\":\"info\"");
@@ -212,7 +211,7 @@ START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
         tell(EVENT_REDIS_UP, 1);
         wait_for("output", "redis-up\n");
         wait_for_end();
-        ck_assert_ptr_null(children.first);
+        ck_assert_ptr_null(crew.children.first);
         ck_assert(!file_has("output", "active\n"));
         ck_assert_uint_eq(count_in("output", "queue-back\n"), 1);
         ck_assert_uint_eq(count_in("output", "redis-up\n"), 2);
@@ -263,7 +262,8 @@ END_TEST
 
 START_TEST(what_fails_is_logged)
 {
-        use_script("case $SQMGR_EVENT in crashed) echo no mail >&2; exit 3;; *) kill -KILL $$;; esac", 0);
+        use_script("case $SQMGR_EVENT in crashed) echo no mail >&2; exit 3;; *) kill -KILL $$;; esac",
+                   ALERT_TIMEOUT_USEC);
         tell(EVENT_CRASHED, 1);
         wait_for("log", "alert_command for 'crashed' failed: it exited with status 3\n");
         ck_assert(file_has("log", "no mail\n"));
@@ -273,7 +273,7 @@ START_TEST(what_fails_is_logged)
         tell(EVENT_KILLED, 1);
         wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
         ck_assert(file_has("log", "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
-        ck_assert_ptr_null(children.first);
+        ck_assert_ptr_null(crew.children.first);
 }
 END_TEST
 
@@ -284,13 +284,13 @@ START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost)
                    "until [ -e $d/go ]; do sleep 0.01; done\n"
                    "rm $d/runs\n"
                    "echo \"$SQMGR_WORKER.\" >>$d/output",
-                   0);
+                   ALERT_TIMEOUT_USEC);
         tell(EVENT_CRASHED, 1);
         wait_for("runs", "\n");
         for (unsigned i = 1; i <= 10000; i++)
                 tell(EVENT_CRASHED, 1 + i % 200);
         ck_assert(file_has("log", "events are not told any more: 100 alerts wait for alert_command\n"));
-        ck_assert_ptr_null(children.first->next);
+        ck_assert_ptr_null(crew.children.first->next);
         unit_write_file(dir, "go", "");
         wait_for("output", "web/100.\n");
         wait_for_end();
@@ -307,7 +307,7 @@ START_TEST(it_runs_as_its_user)
         if (geteuid() != 0 || !user)
                 return;
         settings.alert_user = nobody;
-        use_script("echo \"$(id -u) $(id -G) $USER $HOME\" >$d/output", 0);
+        use_script("echo \"$(id -u) $(id -G) $USER $HOME\" >$d/output", ALERT_TIMEOUT_USEC);
         tell(EVENT_CRASHED, 1);
         snprintf(wanted, sizeof(wanted), "%u %u nobody %s\n", (unsigned)user->pw_uid, (unsigned)user->pw_gid,
                  user->pw_dir);

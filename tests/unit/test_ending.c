@@ -51,7 +51,7 @@ static void start(const char *sqmgr_lines)
                  "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
         crew_start(event, text);
-        ending = (struct ending){.event = event, .turn = &crew_turn};
+        ending = (struct ending){.crew = &crew};
         while (sd_event_run(event, 0) > 0)
                 ;
 }
@@ -188,10 +188,8 @@ START_TEST(an_event_is_told_to_all_once)
         /* As itself: the user that root's is run as need not be there. */
         free(crew_settings->alert_user);
         crew_settings->alert_user = NULL;
-        const struct alerts_options options = {
-                .event = event, .world = crew_world, .children = &crew.children, .nofile = crew.nofile};
         ck_assert_int_eq(events_new(&events), 0);
-        ck_assert_int_eq(alerts_new(&options, &alerts), 0);
+        ck_assert_int_eq(alerts_new(&crew, ALERT_TIMEOUT_USEC, &alerts), 0);
         world_event(crew_world, EVENT_CRASH_LOOP, crew_world->fleets[0], NULL, "it broke");
 
         snprintf(path, sizeof(path), "%s/log", dir);

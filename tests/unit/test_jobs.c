@@ -31,8 +31,11 @@ static bool views; /* the clients connect where one may only look */
 
 static void setup(void)
 {
-        const struct server_options options = {
-                .path = path, .mode = 0600, .group = CONTROL_NO_GROUP, .version = "1.2.3", .handle = on_call};
+        const struct server_options options = {.place.path = path,
+                                               .place.mode = 0600,
+                                               .place.group = CONTROL_NO_GROUP,
+                                               .version = "1.2.3",
+                                               .handle = on_call};
         char text[1024], error[512] = "";
         size_t length;
 

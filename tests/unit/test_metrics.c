@@ -74,14 +74,16 @@ static char *render(void)
                 {"redis://c", NULL, "connected", NULL, 1, NULL},
                 {"redis://c", NULL, "connected", NULL, 1, &queues}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
+        const struct subsystems subsystems = {.table = table, .n = 1};
         const struct status_info info = {.version = "1.2.3",
                                          .started_at = T0,
                                          .settings = &age,
+                                         .world = world,
+                                         .subsystems = &subsystems,
                                          .redis = redis,
                                          .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
-        const struct subsystems subsystems = {.table = table, .n = 1};
-        char *text = metrics_render(&info, &ticks, world, &subsystems, T0 + 2500 * USEC_PER_MSEC);
+        char *text = metrics_render(&info, &ticks, T0 + 2500 * USEC_PER_MSEC);
 
         ck_assert_ptr_nonnull(text);
         return text;

@@ -40,16 +40,10 @@ static struct turn turn;
 static struct crew crew = {.turn = &turn};
 static struct keeper keeper = {.crew = &crew};
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char ***ret_lines)
+static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
-        char **lines = NULL;
-
-        if (reload_result < 0)
-                return reload_result;
-        lines = calloc(2, sizeof(*lines));
-        ck_assert_ptr_nonnull(lines);
-        lines[0] = strdup("a line");
-        *ret_lines = lines;
+        if (reload_result >= 0)
+                *ret_lines = strdup("a line\n");
         return reload_result;
 }
 
@@ -133,12 +127,12 @@ static void setup(void)
         web = world->fleets[0];
         mail = world->fleets[1];
         host.world = world;
-        host.event = event;
+        crew.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
         struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .handle = control_handle,
                 .userdata = control,

@@ -414,11 +414,12 @@ END_TEST
 static char *metrics(void)
 {
         const struct status_settings age = {.loaded_at = 1};
-        const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
-        const struct tick_totals ticks = {0};
         const struct subsystems none = {0};
+        const struct status_info info = {
+                .version = "1", .settings = &age, .world = t.world, .subsystems = &none};
+        const struct tick_totals ticks = {0};
 
-        return metrics_render(&info, &ticks, t.world, &none, t.now);
+        return metrics_render(&info, &ticks, t.now);
 }
 
 START_TEST(what_it_does_not_tell_is_shown_as_unknown)

@@ -4,8 +4,6 @@
 #include "daemon/poll/queue_reading.h"
 #include "redis_server.h"
 
-static struct queue_reading reading;
-
 static void start(const char *redis_lines, const char *more)
 {
         char text[1024];
@@ -13,7 +11,6 @@ static void start(const char *redis_lines, const char *more)
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n%s[fleet:web]\ncommand=/bin/true\n%s", server_url,
                  redis_lines, more);
         crew_start(event, text);
-        reading = (struct queue_reading){.links = &crew.links};
 }
 
 static void setup(void)
@@ -52,11 +49,11 @@ static unsigned read_all(void)
 {
         unsigned done = 0;
 
-        while (reading.under_way) {
-                done += queue_reading_turn(&reading);
+        while (crew.links.reads_queues) {
+                done += queue_reading_turn(&crew.links);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
-        return done + queue_reading_turn(&reading);
+        return done + queue_reading_turn(&crew.links);
 }
 
 static long long calls(const char *command)
@@ -77,7 +74,7 @@ START_TEST(what_was_read_stands_in_the_link)
         start("", "");
         put("mail", 2);
         run_until(is_up());
-        queue_reading_begin(&reading);
+        queue_reading_begin(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->queues);
         ck_assert_uint_eq(web()->queues->n, 1);
@@ -92,12 +89,12 @@ START_TEST(one_reading_serves_whoever_asks_while_it_lasts)
         start("", "");
         put("mail", 1);
         run_until(is_up());
-        queue_reading_begin(&reading);
+        queue_reading_begin(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         long long once = calls("smembers");
         ck_assert_int_gt(once, 0);
-        queue_reading_begin(&reading);
-        queue_reading_begin(&reading);
+        queue_reading_begin(&crew.links);
+        queue_reading_begin(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_int_eq(calls("smembers"), 2 * once);
 }
@@ -107,8 +104,8 @@ START_TEST(without_a_limit_nobody_looks)
 {
         start("", "");
         run_until(is_up());
-        queue_reading_look(&reading);
-        ck_assert(!reading.under_way);
+        queue_reading_look(&crew.links);
+        ck_assert(!crew.links.reads_queues);
 }
 END_TEST
 
@@ -118,14 +115,14 @@ START_TEST(a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back)
         put("mail", 3);
         run_until(is_up());
         for (unsigned i = 0; i < 2; i++) {
-                queue_reading_look(&reading);
+                queue_reading_look(&crew.links);
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(crew_world->n_events, 1);
         }
         ck_assert(crew_told("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
         ck_assert_int_eq(crew_world->events[0].kind, EVENT_QUEUE_OVER);
         server_do("DEL queue:mail");
-        queue_reading_look(&reading);
+        queue_reading_look(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_uint_eq(crew_world->n_events, 2);
         ck_assert_int_eq(crew_world->events[1].kind, EVENT_QUEUE_BACK);
@@ -138,7 +135,7 @@ START_TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
         put("mail", 1);
         const struct link *far = world_fleet(crew_world, "far")->link;
         run_until(is_up() && redis_error(far->redis));
-        queue_reading_begin(&reading);
+        queue_reading_begin(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->queues);
         ck_assert_ptr_null(far->queues);
@@ -151,12 +148,12 @@ START_TEST(what_was_over_stays_so_while_nothing_can_be_read)
         start("queue_warn_size=2\n", "");
         put("mail", 3);
         run_until(is_up());
-        queue_reading_look(&reading);
+        queue_reading_look(&crew.links);
         (void)read_all();
         ck_assert_uint_eq(crew_world->n_events, 1);
         server_kill();
         run_until(!is_up());
-        queue_reading_look(&reading);
+        queue_reading_look(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_str_ne(queue_reading_error(web()), "");
         for (size_t i = 0; i < crew_world->n_events; i++)
@@ -169,7 +166,7 @@ START_TEST(a_server_that_refuses_is_quoted)
         start("", "");
         server_do("SET queues x");
         run_until(is_up());
-        queue_reading_begin(&reading);
+        queue_reading_begin(&crew.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->queues);
         ck_assert_ptr_nonnull(strstr(queue_reading_error(web()), "WRONGTYPE"));
@@ -181,8 +178,8 @@ START_TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         start("", "");
         run_until(is_up());
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        queue_reading_begin(&reading);
-        ck_assert(!queue_reading_turn(&reading));
+        queue_reading_begin(&crew.links);
+        ck_assert(!queue_reading_turn(&crew.links));
         server_kill();
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->queues);

@@ -56,18 +56,17 @@ static void start(void)
         crew_start(event, text);
         keeper = (struct keeper){.crew = &crew};
         statefile_boot_id(keeper.boot_id);
-        ending = (struct ending){.event = event, .turn = &crew_turn};
+        ending = (struct ending){.crew = &crew};
         reexec = (struct reexec){
-                .event = event,
                 .invocation = &invocation,
                 .crew = &crew,
                 .keeper = &keeper,
                 .ending = &ending,
         };
         const struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &reexec,
@@ -176,7 +175,7 @@ static void expect_refusal(const char *reason, const char *details)
         snprintf(expected, sizeof(expected), "re-exec refused, nothing has changed: %s\n%s", reason, details);
         ck_assert_str_eq(told, expected);
         free(told);
-        ck_assert_ptr_null(reexec.preflight);
+        ck_assert_int_eq(reexec.child.pid, 0);
         client_expect(event, &client, "{\"method\":\"org.sqmgr.Control.Ping\"}", NULL);
         client_end(&client);
 }
@@ -369,7 +368,7 @@ START_TEST(the_end_takes_the_program_that_is_asked_along)
         while (runs() == 0)
                 turn();
         reexec_end(&reexec);
-        ck_assert_ptr_null(reexec.preflight);
+        ck_assert_int_eq(reexec.child.pid, 0);
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
         ck_assert_int_eq(errno, ECHILD);
 }

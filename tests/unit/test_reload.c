@@ -19,7 +19,7 @@ static char path[64], log_path[64];
 static struct reloader reloader;
 static struct keeper keeper;
 static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
-static char **lines;
+static char *lines_text, *lines[8]; /* what the last reload said, and its lines, up to a NULL */
 
 static void setup(void)
 {
@@ -31,18 +31,15 @@ static void setup(void)
         crew_start(event, BEFORE);
         keeper = (struct keeper){.crew = &crew};
         ck_assert_int_eq(subsystems_begin(&crew.subsystems, table, &keeper), 0);
-        reloader = (struct reloader){.config_path = path,
-                                     .settings = crew_settings,
-                                     .links = &crew.links,
-                                     .subsystems = &crew.subsystems};
-        lines = NULL;
+        reloader = (struct reloader){.config_path = path, .settings = crew_settings, .crew = &crew};
+        lines_text = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
 }
 
 static void teardown(void)
 {
-        words_free(lines);
+        free(lines_text);
         subsystems_end(&crew.subsystems);
         crew_settings = reloader.settings;
         crew_end();
@@ -63,8 +60,6 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         ck_assert_ptr_null(web->group);
         for (unsigned i = 0; i < 2; i++) {
                 snprintf(text, sizeof(text), BEFORE "rollout_group=%s\n", i == 0 ? "g" : "h");
-                words_free(lines);
-                lines = NULL;
                 ck_assert_int_eq(reload(text), 0);
                 struct host_group *group = web->group;
                 ck_assert_ptr_nonnull(group);
@@ -74,19 +69,32 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
                 ck_assert_uint_eq(group->rule.number, 0);
                 group->rule.number = 7;
         }
-        words_free(lines);
-        lines = NULL;
         ck_assert_int_eq(reload(BEFORE), 0);
         ck_assert_ptr_null(groups->first);
         ck_assert_ptr_null(web->group);
 }
 END_TEST
 
+static int reload_file(void)
+{
+        size_t n = 0;
+
+        free(lines_text);
+        lines_text = NULL;
+        int r = reload_settings(&reloader, NULL, &lines_text);
+        char *rest = lines_text;
+        for (char *line; (line = strsep(&rest, "\n"));)
+                if (line[0] != '\0')
+                        lines[n++] = line;
+        lines[n] = NULL;
+        return r;
+}
+
 static int reload(const char *text)
 {
         unit_write_file(dir, "ini", text);
         crew_turn.pass.unsaved = false;
-        return reload_settings(&reloader, NULL, &lines);
+        return reload_file();
 }
 
 START_TEST(what_changed_is_told_and_in_force)
@@ -168,7 +176,7 @@ START_TEST(a_file_that_is_not_there_is_refused)
 {
         const struct settings *before = reloader.settings;
 
-        ck_assert_int_eq(reload_settings(&reloader, NULL, &lines), 1);
+        ck_assert_int_eq(reload_file(), 1);
         ck_assert_ptr_nonnull(strstr(lines[0], "No such file"));
         ck_assert_ptr_eq(reloader.settings, before);
 }

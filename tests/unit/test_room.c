@@ -38,9 +38,9 @@ static void on_call(struct call *call, const struct control_method *method, json
 static void setup(void)
 {
         const struct server_options options = {
-                .path = path,
-                .mode = 0666,
-                .group = GROUP,
+                .place.path = path,
+                .place.mode = 0666,
+                .place.group = GROUP,
                 .group_name = "operators",
                 .version = "1.2.3",
                 .message_timeout = USEC_PER_HOUR,

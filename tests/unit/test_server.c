@@ -52,9 +52,9 @@ static void on_call(struct call *call, const struct control_method *method, json
 static struct server_options options(void)
 {
         return (struct server_options){
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .handle = on_call,
                 .userdata = &n_handled,
@@ -394,8 +394,8 @@ START_TEST(who_may_only_read_is_told_which_group_may_do_more)
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(chmod(dir, 0755), 0);
-        all.mode = 0666;
-        all.group = 4242;
+        all.place.mode = 0666;
+        all.place.group = 4242;
         all.group_name = "operators";
         ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_int_eq(pipe2(result, O_CLOEXEC), 0);
@@ -491,9 +491,9 @@ START_TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
         memset(longest, 'x', sizeof(longest) - 1);
         longest[0] = '/';
         longest[sizeof(longest) - 1] = '\0';
-        all.path = longest;
+        all.place.path = longest;
         ck_assert_int_eq(server_new(event, &all, &server, error, sizeof(error)), -ENAMETOOLONG);
-        all.path = "/proc/nothing/there/control.sock";
+        all.place.path = "/proc/nothing/there/control.sock";
         ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
 }

@@ -3,6 +3,7 @@
  * what it does not tell, and that nothing done there is felt here. With real sockets. */
 /* promises: P8 */
 #include "client.h"
+#include "daemon/runtime/crew.h"
 #include "settings_text.h"
 #include "wire/withhold.h"
 #include <grp.h>
@@ -61,9 +62,9 @@ static void open_view(mode_t mode)
 static void start(usec_t message_timeout)
 {
         const struct server_options options = {
-                .path = path,
-                .mode = 0600,
-                .group = CONTROL_NO_GROUP,
+                .place.path = path,
+                .place.mode = 0600,
+                .place.group = CONTROL_NO_GROUP,
                 .version = "1.2.3",
                 .message_timeout = message_timeout,
                 .handle = on_call,
@@ -316,14 +317,17 @@ END_TEST
 START_TEST(who_looks_is_not_handed_to_the_next_image)
 {
         struct client viewer = client_open(view_path);
-        int fds[4];
+        struct handed handed[SERVER_CONNECTIONS_MAX + 2];
 
         ck_assert_str_eq(ask(&viewer), "");
-        ck_assert_uint_eq(server_idle_fds(server, fds, ELEMENTSOF(fds)), 0);
+        ck_assert_uint_eq(server_hand(server, handed), 2);
+        ck_assert_int_eq(handed[0].kind, HANDED_LISTEN);
+        ck_assert_int_eq(handed[1].kind, HANDED_VIEW);
+        ck_assert_int_gt(handed[1].fd, 0);
         struct client owner = client_open(path);
         ck_assert_str_eq(ask(&owner), "");
-        ck_assert_uint_eq(server_idle_fds(server, fds, ELEMENTSOF(fds)), 1);
-        ck_assert_int_gt(server_view_fd(server), 0);
+        ck_assert_uint_eq(server_hand(server, handed), 3);
+        ck_assert_int_eq(handed[2].kind, HANDED_IDLE);
         client_end(&viewer);
         client_end(&owner);
 }

@@ -12,8 +12,8 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->watches = (struct watch_list){.world = host->world, .event = host->event};
-        control->queue_calls = (struct queue_calls){.reading = host->queue_reading,
+        control->watches = (struct watch_list){.world = host->world, .event = host->keeper->crew->event};
+        control->queue_calls = (struct queue_calls){.links = &host->keeper->crew->links,
                                                     .metrics = handler_metrics,
                                                     .diagnose = handler_diagnose,
                                                     .userdata = control};

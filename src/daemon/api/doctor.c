@@ -91,12 +91,9 @@ static bool is_here(const char *url)
  */
 static const struct traits *renamed(const struct settings *settings)
 {
-        for (size_t i = 0; i < settings->n_fleets; i++) {
-                const struct traits *traits = settings->fleets[i]->traits;
-
-                if (traits->host_variable && getenv(traits->host_variable))
-                        return traits;
-        }
+        FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
+                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable))
+                        return fleet->traits;
         return NULL;
 }
 
@@ -117,8 +114,8 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
         };
 
         (void)proc_total_memory_bytes(crew->host, &machine.memory_bytes);
-        for (size_t i = 0; i < crew->links.n; i++)
-                machine.has_redis |= is_here(redis_url_text(crew->links.list[i]->redis));
+        FOREACH_POINTER(link, crew->links.list, crew->links.n)
+                machine.has_redis |= is_here(redis_url_text(link->redis));
         return machine;
 }
 
@@ -156,9 +153,9 @@ static int diagnose_fleet(struct findings *findings, const struct doctor_machine
 
         if (!workers)
                 return -ENOMEM;
-        for (size_t i = 0; i < fleet->n_workers; i++)
-                if (fleet->workers[i]->state != WORKER_GONE)
-                        workers[n++] = look_at_worker(fleet->workers[i]);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE)
+                        workers[n++] = look_at_worker(worker);
         doctor_fleet(findings, machine, fleet, workers, n, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
@@ -205,9 +202,9 @@ static void finish(void *userdata)
                                        });
         }
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                findings->lost |= diagnose_fleet(findings, &machine, world->fleets[i]) < 0;
-                subsystems_diagnose(&diagnosis->keeper->crew->subsystems, world->fleets[i], findings);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
+                subsystems_diagnose(&diagnosis->keeper->crew->subsystems, fleet, findings);
         }
         server_reply(diagnosis->call, render(findings), false);
         diagnosis_free(diagnosis);
@@ -290,15 +287,15 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
         diagnosis->readers = *readers;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
-        for (size_t i = 0; i < links->world->n_fleets; i++)
-                for (size_t j = 0; j < links->n; j++)
-                        diagnosis->answers[j].has_group |= links->world->fleets[i]->group &&
-                                                           links->world->fleets[i]->link == links->list[j];
-        for (size_t i = 0; i < links->n; i++)
-                subsystems_diagnose_link(&keeper->crew->subsystems, links->list[i], &diagnosis->findings,
+        for (size_t i = 0; i < links->n; i++) {
+                struct link *link = links->list[i];
+
+                subsystems_diagnose_link(&keeper->crew->subsystems, link, &diagnosis->findings,
                                          clock_now(CLOCK_MONOTONIC));
-        for (size_t i = 0; i < links->n; i++)
-                ask_redis(diagnosis, i, links->list[i]->redis);
+                WORLD_FOREACH_FLEET(links->world, fleet)
+                        diagnosis->answers[i].has_group |= fleet->group && fleet->link == link;
+                ask_redis(diagnosis, i, link->redis);
+        }
         if (asks_pending(diagnosis->asks) > 0)
                 server_keep(call, on_cancelled, diagnosis);
         else

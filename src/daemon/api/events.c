@@ -8,15 +8,9 @@
 #include <syslog.h>
 
 struct entry {
-        enum event_kind kind;
+        struct event event; /* without its fleet, which may be removed before the event is forgotten */
+        char *fleet;        /* the name of that; NULL: of none */
         usec_t realtime;
-        char *fleet; /* NULL: of none */
-        unsigned index;
-        pid_t pid;
-        uint64_t generation;
-        enum reason reason;
-        char *text;
-        struct orderer by;
 };
 
 struct follower {
@@ -38,7 +32,7 @@ struct events {
 static void entry_clear(struct entry *entry)
 {
         free(entry->fleet);
-        free(entry->text);
+        free(entry->event.text);
         *entry = (struct entry){0};
 }
 
@@ -53,10 +47,7 @@ static void follower_free(struct follower *follower)
         free(follower);
 }
 
-static void follower_free_pointer(struct follower **follower)
-{
-        follower_free(*follower);
-}
+DEFINE_CLEANUP(struct follower *, follower_free)
 
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
@@ -87,15 +78,9 @@ struct events *events_free(struct events *events)
 static struct entry entry_of(const struct event *event, usec_t realtime)
 {
         return (struct entry){
-                .kind = event->kind,
-                .realtime = realtime,
+                .event = *event,
                 .fleet = event->fleet ? event->fleet->settings->name : NULL,
-                .index = event->index,
-                .pid = event->pid,
-                .generation = event->generation,
-                .reason = event->reason,
-                .text = event->text,
-                .by = event->by,
+                .realtime = realtime,
         };
 }
 
@@ -103,10 +88,11 @@ void events_add(struct events *events, const struct event *event, usec_t realtim
 {
         struct entry *entry = &events->ring[events->end % EVENTS_KEPT], new = entry_of(event, realtime);
 
-        new.text = strdup(new.text);
+        new.event.fleet = NULL;
+        new.event.text = strdup(event->text);
         if (new.fleet)
                 new.fleet = strdup(new.fleet);
-        if (!new.text || (event->fleet && !new.fleet)) {
+        if (!new.event.text || (event->fleet && !new.fleet)) {
                 entry_clear(&new);
                 return;
         }
@@ -124,7 +110,7 @@ static uint64_t first_kept(const struct events *events)
 static const char *entry_worker(const struct entry *entry, char text[static WORKER_ID_MAX])
 {
         text[0] = '\0';
-        return entry->index != 0 ? worker_id(entry->fleet, entry->index, text) : text;
+        return entry->event.index != 0 ? worker_id(entry->fleet, entry->event.index, text) : text;
 }
 
 bool events_have(const struct events *events, const char *worker)
@@ -164,17 +150,17 @@ static double entry_at(const struct entry *entry)
 
 static json_t *render_entry(const struct entry *entry)
 {
-        bool has_reason = entry->reason != REASON_NONE;
+        const struct event *event = &entry->event;
         char id[WORKER_ID_MAX];
 
         return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry),
-                         "event", event_kind_name(entry->kind), "level",
-                         level_name(event_kind_level(entry->kind)), "fleet", varlink_text(entry->fleet),
+                         "event", event_kind_name(event->kind), "level",
+                         level_name(event_kind_level(event->kind)), "fleet", varlink_text(entry->fleet),
                          "worker", varlink_text(entry_worker(entry, id)), "pid",
-                         entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
-                         entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
-                         "reason", has_reason ? reason_name(entry->reason) : NULL, "text",
-                         varlink_text(entry->text), "by", status_orderer(&entry->by));
+                         event->pid > 0 ? json_integer(event->pid) : json_null(), "generation",
+                         event->generation > 0 ? json_integer((json_int_t)event->generation) : json_null(),
+                         "reason", event->reason != REASON_NONE ? reason_name(event->reason) : NULL, "text",
+                         varlink_text(event->text), "by", status_orderer(&event->by));
 }
 
 json_t *event_render(const struct event *event, usec_t realtime)
@@ -207,8 +193,10 @@ uint64_t events_after(const struct events *events, double at)
 /* A restart that was halted or aborted is told of as such. */
 static bool is_trouble_of(const struct entry *entry, const char *fleet)
 {
-        return event_kind_level(entry->kind) <= LOG_WARNING && entry->kind != EVENT_ROLLOUT_HALTED &&
-               entry->kind != EVENT_ROLLOUT_ABORTED && entry->fleet && strcmp(entry->fleet, fleet) == 0;
+        enum event_kind kind = entry->event.kind;
+
+        return event_kind_level(kind) <= LOG_WARNING && kind != EVENT_ROLLOUT_HALTED &&
+               kind != EVENT_ROLLOUT_ABORTED && entry->fleet && strcmp(entry->fleet, fleet) == 0;
 }
 
 int events_add_troubles(const struct events *events, uint64_t since, const char *fleet, json_t *list)

@@ -47,12 +47,22 @@ void handler_refuse(struct call *call, const char *format, ...)
                            json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
 }
 
+json_t *handler_lines(char *text)
+{
+        _cleanup_json_ json_t *lines = json_array();
+
+        for (const char *line; (line = strsep(&text, "\n"));)
+                if (line[0] != '\0' && json_array_append_new(lines, varlink_text(line)) < 0)
+                        return NULL;
+        return TAKE_PTR(lines);
+}
+
 static json_t *fleet_names(const struct world *world)
 {
         _cleanup_json_ json_t *names = json_array();
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (json_array_append_new(names, varlink_text(world->fleets[i]->settings->name)) < 0)
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (json_array_append_new(names, varlink_text(fleet->settings->name)) < 0)
                         return NULL;
         return TAKE_PTR(names);
 }
@@ -65,18 +75,14 @@ static void refuse_fleet(struct control *control, struct call *call, const char 
 
 static void refuse_worker(struct call *call, const char *id, const struct fleet *fleet)
 {
-        json_t *ids = json_array();
+        _cleanup_json_ json_t *ids = json_array();
+        bool failed = false;
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                if (fleet->workers[i]->state == WORKER_GONE)
-                        continue;
-                if (json_array_append_new(ids, varlink_text(WORKER_ID(fleet->workers[i]))) < 0) {
-                        json_decref(ids);
-                        ids = NULL;
-                        break;
-                }
-        }
-        server_reply_error(call, CONTROL_UNKNOWN_WORKER, json_pack("{s:s, s:o}", "name", id, "workers", ids));
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE)
+                        failed |= json_array_append_new(ids, varlink_text(WORKER_ID(worker))) < 0;
+        server_reply_error(call, CONTROL_UNKNOWN_WORKER,
+                           failed ? NULL : json_pack("{s:s, s:O}", "name", id, "workers", ids));
 }
 
 void handler_refuse_unknown(struct control *control, struct call *call, const char *name)
@@ -120,8 +126,8 @@ void handler_fleets_free(struct handler_fleets *list)
 
 static bool fleet_list_has(const struct handler_fleets *list, const struct fleet *fleet)
 {
-        for (size_t i = 0; i < list->n_fleets; i++)
-                if (list->fleets[i] == fleet)
+        FOREACH_POINTER(listed, list->fleets, list->n_fleets)
+                if (listed == fleet)
                         return true;
         return false;
 }

@@ -18,15 +18,13 @@ struct reloader; /* life/reload.h */
 /* What the daemon lends. Everything must outlive the control. */
 struct control_host {
         struct world *world;
-        sd_event *event;
         struct keeper *keeper;
-        struct queue_reading *queue_reading;
         const struct doctor_readers *readers;
         const struct status_settings *settings;
         const char *version;
         usec_t started_at; /* monotonic */
         struct reloader *reloader;
-        int (*reload)(struct reloader *reloader, const struct orderer *by, char ***ret_lines);
+        int (*reload)(struct reloader *reloader, const struct orderer *by, char **ret_lines);
         struct reexec *reexec;
         void (*reexec_request)(struct reexec *reexec, struct call *call);
 };
@@ -67,6 +65,9 @@ struct orderer handler_orderer(const struct call *call);
  * was answered with an error. */
 bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret);
 bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret);
+
+/* The lines of text, which is cut up, as a JSON list, to be released; NULL: memory is short. */
+json_t *handler_lines(char *text);
 
 /* Each answers the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);

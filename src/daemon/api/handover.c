@@ -9,41 +9,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define VARIABLE "SQMGR_REEXEC"
-/* A kind's name and a number each. */
-#define TEXT_MAX (size_t)(16 * (2 * SERVER_CONNECTIONS_MAX + 2) + 40 * HANDOVER_TEMPLATES_MAX)
-#define TEMPLATE "template-" /* and the pid of its command */
+#define VARIABLE        "SQMGR_REEXEC"
+#define ENTRY_MAX_BYTES 40
 
-static int put_fd(char **at, const char *end, const char *kind, int fd)
-{
-        int n = snprintf(*at, (size_t)(end - *at), "%s:%d ", kind, fd);
-
-        if (n < 0 || n >= end - *at)
-                return -ENOBUFS;
-        *at += n;
-        return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
-}
+/* What stands before the descriptor; of a template the pid of its command stands between. */
+static const char *const prefixes[] = {
+        [HANDED_LISTEN] = "listen:", [HANDED_VIEW] = "view:",         [HANDED_IDLE] = "idle:",
+        [HANDED_CALLER] = "caller:", [HANDED_TEMPLATE] = "template-",
+};
+static_assert(ELEMENTSOF(prefixes) == _HANDED_MAX, "one for each kind");
 
 int handover_put(const struct handover *handover)
 {
-        char text[TEXT_MAX] = "", *at = text;
-        const char *end = text + sizeof(text);
-
-        at += snprintf(at, sizeof(text), "pid:%d ", (int)getpid());
+        char text[ENTRY_MAX_BYTES * (1 + HANDOVER_MAX)];
+        int at = snprintf(text, sizeof(text), "pid:%d ", (int)getpid());
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
-        if (r == 0)
-                r = put_fd(&at, end, "listen", handover->listen_fd);
-        if (r == 0 && handover->view_fd > 0)
-                r = put_fd(&at, end, "view", handover->view_fd);
-        for (size_t i = 0; i < handover->n_idle && r == 0; i++)
-                r = put_fd(&at, end, "idle", handover->idle[i]);
-        for (size_t i = 0; i < handover->n_callers && r == 0; i++)
-                r = put_fd(&at, end, "caller", handover->callers[i]);
-        for (size_t i = 0; i < handover->n_templates && r == 0; i++) {
-                char kind[32];
 
-                snprintf(kind, sizeof(kind), TEMPLATE "%d", (int)handover->templates[i].pid);
-                r = put_fd(&at, end, kind, handover->templates[i].fd);
+        for (size_t i = 0; i < handover->n && r == 0; i++) {
+                const struct handed *handed = &handover->list[i];
+                char pid[16] = "";
+
+                if (handed->kind == HANDED_TEMPLATE)
+                        snprintf(pid, sizeof(pid), "%d:", (int)handed->pid);
+                at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s%d ", prefixes[handed->kind], pid,
+                               handed->fd);
+                r = fcntl(handed->fd, F_SETFD, 0) < 0 ? -errno : 0;
         }
         if (r == 0 && setenv(VARIABLE, text, true) < 0)
                 r = -errno;
@@ -52,58 +42,34 @@ int handover_put(const struct handover *handover)
 
 void handover_undo(const struct handover *handover)
 {
-        (void)fcntl(handover->listen_fd, F_SETFD, FD_CLOEXEC);
-        if (handover->view_fd > 0)
-                (void)fcntl(handover->view_fd, F_SETFD, FD_CLOEXEC);
-        for (size_t i = 0; i < handover->n_idle; i++)
-                (void)fcntl(handover->idle[i], F_SETFD, FD_CLOEXEC);
-        for (size_t i = 0; i < handover->n_callers; i++)
-                (void)fcntl(handover->callers[i], F_SETFD, FD_CLOEXEC);
-        for (size_t i = 0; i < handover->n_templates; i++)
-                (void)fcntl(handover->templates[i].fd, F_SETFD, FD_CLOEXEC);
+        for (size_t i = 0; i < handover->n; i++)
+                (void)fcntl(handover->list[i].fd, F_SETFD, FD_CLOEXEC);
         (void)unsetenv(VARIABLE);
-}
-
-static bool has_fd(const struct handover *handover, int fd)
-{
-        bool has = handover->listen_fd == fd || handover->view_fd == fd;
-
-        for (size_t i = 0; i < handover->n_idle; i++)
-                has |= handover->idle[i] == fd;
-        for (size_t i = 0; i < handover->n_callers; i++)
-                has |= handover->callers[i] == fd;
-        for (size_t i = 0; i < handover->n_templates; i++)
-                has |= handover->templates[i].fd == fd;
-        return has;
 }
 
 static void take_fd(struct handover *handover, const char *word)
 {
         const char *colon = strchr(word, ':');
+        struct handed handed = {.kind = 0};
         struct stat status;
         uint64_t number;
 
-        if (!colon || parse_unsigned(colon + 1, STDERR_FILENO + 1, INT32_MAX, &number) < 0)
+        if (handover->n == HANDOVER_MAX || !colon ||
+            parse_unsigned(colon + 1, STDERR_FILENO + 1, INT32_MAX, &number) < 0)
                 return;
-        int fd = (int)number;
-        if (has_fd(handover, fd) || fstat(fd, &status) < 0 || !S_ISSOCK(status.st_mode) ||
-            fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        handed.fd = (int)number;
+        for (size_t i = 0; i < handover->n; i++)
+                if (handover->list[i].fd == handed.fd)
+                        return;
+        if (fstat(handed.fd, &status) < 0 || !S_ISSOCK(status.st_mode) ||
+            fcntl(handed.fd, F_SETFD, FD_CLOEXEC) < 0)
                 return;
-        size_t length = (size_t)(colon - word);
-        if (length == strlen("listen") && strncmp(word, "listen", length) == 0 && handover->listen_fd == 0)
-                handover->listen_fd = fd;
-        else if (length == strlen("view") && strncmp(word, "view", length) == 0 && handover->view_fd == 0)
-                handover->view_fd = fd;
-        else if (length == strlen("idle") && strncmp(word, "idle", length) == 0 &&
-                 handover->n_idle < SERVER_CONNECTIONS_MAX)
-                handover->idle[handover->n_idle++] = fd;
-        else if (length == strlen("caller") && strncmp(word, "caller", length) == 0 &&
-                 handover->n_callers < SERVER_CONNECTIONS_MAX)
-                handover->callers[handover->n_callers++] = fd;
-        else if (strncmp(word, TEMPLATE, strlen(TEMPLATE)) == 0 &&
-                 handover->n_templates < HANDOVER_TEMPLATES_MAX)
-                handover->templates[handover->n_templates++] =
-                        (struct template_handed){(pid_t)strtol(word + strlen(TEMPLATE), NULL, 10), fd};
+        while (strncmp(word, prefixes[handed.kind], strlen(prefixes[handed.kind])) != 0)
+                if (++handed.kind == _HANDED_MAX)
+                        return;
+        if (handed.kind == HANDED_TEMPLATE)
+                handed.pid = (pid_t)strtol(word + strlen(prefixes[HANDED_TEMPLATE]), NULL, 10);
+        handover->list[handover->n++] = handed;
 }
 
 void handover_take(struct handover *ret)
@@ -117,4 +83,12 @@ void handover_take(struct handover *ret)
         for (const char *word; ret->taken && (word = strsep(&rest, " "));)
                 take_fd(ret, word);
         (void)unsetenv(VARIABLE);
+}
+
+int handover_fd(const struct handover *handover, unsigned kind)
+{
+        for (size_t i = 0; i < handover->n; i++)
+                if (handover->list[i].kind == kind)
+                        return handover->list[i].fd;
+        return 0;
 }

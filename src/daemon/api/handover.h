@@ -4,20 +4,14 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/workers/templates.h"
+#include "daemon/runtime/crew.h"
 
-/* Of those beyond, other templates are loaded. */
-#define HANDOVER_TEMPLATES_MAX 256
+/* The two that listen, each connection once, and the sockets of templates: those beyond are loaded anew. */
+#define HANDOVER_MAX (2 + SERVER_CONNECTIONS_MAX + 256)
 
 struct handover {
-        int listen_fd;                    /* 0: none */
-        int view_fd;                      /* the same of those who may only look */
-        int idle[SERVER_CONNECTIONS_MAX]; /* connections that wait for nothing */
-        size_t n_idle;
-        int callers[SERVER_CONNECTIONS_MAX]; /* those that wait for the next image to answer */
-        size_t n_callers;
-        struct template_handed templates[HANDOVER_TEMPLATES_MAX];
-        size_t n_templates;
+        struct handed list[HANDOVER_MAX];
+        size_t n;
         bool taken; /* there was an image before */
 };
 
@@ -28,3 +22,5 @@ void handover_undo(const struct handover *handover);
 
 /* Takes what the image before left, if there was one, and wipes its traces: workers must not inherit any. */
 void handover_take(struct handover *ret);
+/* The first descriptor of that kind; 0: there is none. */
+int handover_fd(const struct handover *handover, unsigned kind);

@@ -81,8 +81,7 @@ static void on_cancelled(struct call *call, void *userdata)
 }
 
 /* Returns false where memory is short. */
-static bool add_error(struct query *query, const char *format, ...) _printf_(2, 3);
-static bool add_error(struct query *query, const char *format, ...)
+static _printf_(2, 3) bool add_error(struct query *query, const char *format, ...)
 {
         char text[512];
         va_list arguments;
@@ -170,25 +169,18 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
                 answer(query, enough);
 }
 
-static bool add_worker(struct reading *reading, const struct worker *worker)
+static void add_worker(struct reading *reading, const struct worker *worker)
 {
         const char *identity = process_identity(worker->handle);
+        const struct fleet_settings *settings = worker->fleet->settings;
+        struct place *place = &reading->places[reading->n];
 
-        if (!worker->fleet->settings->traits->has_work_list || !identity || worker->state == WORKER_GONE)
-                return true;
-        const char **identities = reallocarray(reading->identities, reading->n + 1, sizeof(*identities));
-        if (!identities)
-                return false;
-        reading->identities = identities;
-        struct place *places = reallocarray(reading->places, reading->n + 1, sizeof(*places));
-        if (!places)
-                return false;
-        reading->places = places;
-        identities[reading->n] = identity;
-        worker_id(worker->fleet->settings->name, worker->index, places[reading->n].worker);
-        places[reading->n].traits = worker->fleet->settings->traits;
-        places[reading->n++].pid = worker->process.beat_pid;
-        return true;
+        if (!settings->traits->has_work_list || !identity || worker->state == WORKER_GONE)
+                return;
+        worker_id(settings->name, worker->index, place->worker);
+        place->traits = settings->traits;
+        place->pid = worker->process.beat_pid;
+        reading->identities[reading->n++] = identity;
 }
 
 /* Begins the reading of what fleet's Redis holds of these fleets. Returns false where memory is short. */
@@ -197,16 +189,23 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
 {
         struct reading *reading = &query->readings[query->n_readings++];
         const char *url = redis_url_text(link->redis);
+        size_t max = 0;
 
         reading->query = query;
         if (!(reading->url = strdup(url)))
                 return false;
         if (redis_state(link->redis) != REDIS_STATE_CONNECTED)
                 return add_unread(query, url, redis_error(link->redis) ?: "there is no connection yet");
-        for (size_t i = 0; i < n_fleets; i++)
-                for (size_t j = 0; fleets[i]->link == link && j < fleets[i]->n_workers; j++)
-                        if (!add_worker(reading, fleets[i]->workers[j]))
-                                return false;
+        FOREACH_POINTER(fleet, fleets, n_fleets)
+                max += fleet->link == link ? fleet->n_workers : 0;
+        reading->identities = calloc(max + 1, sizeof(*reading->identities));
+        reading->places = calloc(max + 1, sizeof(*reading->places));
+        if (!reading->identities || !reading->places)
+                return false;
+        FOREACH_POINTER(fleet, fleets, n_fleets)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (fleet->link == link)
+                                add_worker(reading, worker);
         if (reading->n == 0) {
                 query->n_read++;
                 return true;

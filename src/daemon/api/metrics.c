@@ -21,7 +21,6 @@ struct metrics {
         FILE *out;
         const struct status_info *info;
         const struct world *world;
-        const struct subsystems *subsystems;
         const struct fleet_counts *counts; /* of each fleet */
         usec_t now;
         const char *name; /* of the family that the next samples belong to */
@@ -277,8 +276,8 @@ static void put_fleets(struct metrics *metrics)
 /* Is there a fleet for which that holds? Else there is nothing to tell. */
 static bool any_fleet(const struct metrics *metrics, bool (*holds)(const struct fleet *fleet))
 {
-        for (size_t i = 0; i < metrics->world->n_fleets; i++)
-                if (holds(metrics->world->fleets[i]))
+        WORLD_FOREACH_FLEET(metrics->world, fleet)
+                if (holds(fleet))
                         return true;
         return false;
 }
@@ -427,7 +426,7 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
                 put_queues(metrics);
         }
         put_fleets(metrics);
-        subsystems_metrics(metrics->subsystems, metrics);
+        subsystems_metrics(metrics->info->subsystems, metrics);
         put_workers(metrics);
         put_culprits(metrics);
         put_growth(metrics);
@@ -435,9 +434,9 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
         put_events(metrics);
 }
 
-char *metrics_render(const struct status_info *info, const struct tick_totals *ticks,
-                     const struct world *world, const struct subsystems *subsystems, usec_t now)
+char *metrics_render(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
 {
+        const struct world *world = info->world;
         _cleanup_free_ struct fleet_counts *counts = calloc(world->n_fleets + 1, sizeof(*counts));
         char *text = NULL;
         size_t size = 0;
@@ -449,7 +448,6 @@ char *metrics_render(const struct status_info *info, const struct tick_totals *t
         struct metrics metrics = {.out = open_memstream(&text, &size),
                                   .info = info,
                                   .world = world,
-                                  .subsystems = subsystems,
                                   .counts = counts,
                                   .now = now};
         if (!metrics.out)

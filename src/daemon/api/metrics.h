@@ -6,12 +6,10 @@
 #include "daemon/api/status.h"
 
 struct metrics; /* of one rendering */
-struct subsystems;
 struct tick_totals;
 
 /* Returns the text, to be freed, or NULL where memory is short. */
-char *metrics_render(const struct status_info *info, const struct tick_totals *ticks,
-                     const struct world *world, const struct subsystems *subsystems, usec_t now);
+char *metrics_render(const struct status_info *info, const struct tick_totals *ticks, usec_t now);
 
 /* For subsystems, which add samples of their own: */
 

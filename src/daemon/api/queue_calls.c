@@ -29,8 +29,7 @@ static json_t *render(const struct links *links)
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; i < links->n; i++) {
-                const struct link *link = links->list[i];
+        FOREACH_POINTER(link, links->list, links->n) {
                 const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
 
                 /* Its framework does not tell of them. */
@@ -83,7 +82,7 @@ static void encode(struct queue_calls *calls, enum queue_question question, usec
         forget(calls, question);
         int r = question == QUEUE_QUESTION_METRICS
                         ? varlink_encode_reply(calls->metrics(calls->userdata), false, &text, &size)
-                        : encode_queues(calls->reading->links, &text, &size);
+                        : encode_queues(calls->links, &text, &size);
 
         if (r < 0)
                 return;
@@ -148,5 +147,5 @@ void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_qu
         calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
         server_keep(call, on_cancelled, calls);
-        queue_reading_begin(calls->reading);
+        queue_reading_begin(calls->links);
 }

@@ -13,7 +13,7 @@ enum queue_question {
 };
 
 struct queue_calls {
-        struct queue_reading *reading; /* not owned */
+        struct links *links; /* not owned */
         /* They have been read. What answers those who ask for the metrics, to be released, NULL: memory is
          * short; and what answers the call of who asks for a diagnosis, or keeps it. */
         json_t *(*metrics)(void *userdata);

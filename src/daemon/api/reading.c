@@ -118,8 +118,7 @@ json_t *handler_metrics(void *userdata)
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, &host->keeper->crew->turn->pass.ticks, host->world,
-                               &host->keeper->crew->subsystems, clock_now(CLOCK_MONOTONIC));
+                metrics_render(&info, &host->keeper->crew->turn->pass.ticks, clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
@@ -155,8 +154,8 @@ void handle_get_diagnosis(struct control *control, struct call *call, json_t *pa
         const struct world *world = control->host.world;
         bool scales = false;
 
-        for (size_t i = 0; i < world->n_fleets; i++)
-                scales |= fleet_scales(world->fleets[i]);
+        WORLD_FOREACH_FLEET(world, fleet)
+                scales |= fleet_scales(fleet);
         if (scales)
                 queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_DOCTOR, now);
         else

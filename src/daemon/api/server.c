@@ -3,6 +3,7 @@
  * What the calls do is the handler's. */
 #include "daemon/api/server.h"
 #include "daemon/api/introspect.h"
+#include "daemon/runtime/crew.h"
 #include "io/log.h"
 #include "wire/withhold.h"
 #include <stdio.h>
@@ -69,7 +70,7 @@ struct server {
         uid_t uid;
         gid_t group;
         char *group_name;
-        char *version;
+        const char *version;
         usec_t message_timeout;
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
                        void *userdata);
@@ -631,25 +632,17 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         return 0;
 }
 
-int server_listen_fd(const struct server *server)
-{
-        return server->control.listener.fd;
-}
-
-int server_view_fd(const struct server *server)
-{
-        return server->view.listener.fd;
-}
-
-size_t server_idle_fds(const struct server *server, int *fds, size_t max)
+size_t server_hand(const struct server *server, struct handed *ret)
 {
         size_t n = 0;
 
-        for (const struct connection *connection = server->connections; connection && n < max;
-             connection = connection->next)
-                if (!is_view(connection) && connection_is_free(connection) && !connection->end &&
-                    output_size(connection) == 0 && varlink_input_size(&connection->input) == 0)
-                        fds[n++] = connection->fd;
+        ret[n++] = (struct handed){.kind = HANDED_LISTEN, .fd = server->control.listener.fd};
+        if (server->view.listener.fd >= 0)
+                ret[n++] = (struct handed){.kind = HANDED_VIEW, .fd = server->view.listener.fd};
+        for (const struct connection *i = server->connections; i; i = i->next)
+                if (!is_view(i) && connection_is_free(i) && !i->end && output_size(i) == 0 &&
+                    varlink_input_size(&i->input) == 0)
+                        ret[n++] = (struct handed){.kind = HANDED_IDLE, .fd = i->fd};
         return n;
 }
 
@@ -725,12 +718,6 @@ static int door_open(struct door *door, const struct listener_place *place, char
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size)
 {
-        const struct listener_place place = {
-                .path = options->path,
-                .mode = options->mode,
-                .group = options->group,
-                .inherited = options->listen_fd,
-        };
         struct server *server = calloc(1, sizeof(*server));
         int r = -ENOMEM;
 
@@ -742,16 +729,16 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                 .view = door_to(server, true),
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
-                .group = options->group,
+                .group = options->place.group,
                 .group_name = options->group_name ? strdup(options->group_name) : NULL,
-                .version = strdup(options->version),
+                .version = options->version,
                 .message_timeout =
                         options->message_timeout > 0 ? options->message_timeout : MESSAGE_TIMEOUT_USEC,
                 .handle = options->handle,
                 .userdata = options->userdata,
         };
-        if (server->version && (!options->group_name || server->group_name))
-                r = door_open(&server->control, &place, error, error_size);
+        if (!options->group_name || server->group_name)
+                r = door_open(&server->control, &options->place, error, error_size);
         if (r < 0) {
                 server_free(server);
                 return r;
@@ -776,7 +763,6 @@ struct server *server_free(struct server *server)
         door_close(&server->view);
         sd_event_unref(server->event);
         free(server->group_name);
-        free(server->version);
         free(server);
         return NULL;
 }

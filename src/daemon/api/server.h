@@ -13,18 +13,16 @@
 /* So many calls are in progress at most: one for each connection. */
 #define SERVER_CONNECTIONS_MAX (ROOM_CONNECTIONS_MAX + ROOM_VIEW_CONNECTIONS_MAX)
 
+struct handed; /* daemon/runtime/crew.h */
 struct server;
 /* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
 struct call;
 
 struct server_options {
-        const char *path;
-        mode_t mode;
-        gid_t group;            /* socket_group, or CONTROL_NO_GROUP */
-        const char *group_name; /* told to who may not do what it asked; NULL: none */
-        const char *version;    /* sqmgr's */
+        struct listener_place place;
+        const char *group_name; /* of place.group, reported to a client that lacks the right; NULL: none */
+        const char *version;    /* of sqmgr; outlives the server */
         usec_t message_timeout; /* for half a message; 0: 10 s */
-        int listen_fd;          /* a socket that listens on path already, taken over; 0: none */
         /* Called for each method of the control interface that the peer may call. Replies before it returns,
          * or keeps the call. parameters is borrowed. */
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
@@ -32,9 +30,8 @@ struct server_options {
         void *userdata;
 };
 
-/* Takes the lock OPTIONS.path.lock, makes the socket (and its directory, where that alone is missing), unless
- * listen_fd is it, and serves it on event. The strings of options are copied. Returns 0 with *ret to be freed
- * by server_free(); or -errno with a sentence in error: -EBUSY where another sqmgr holds the socket. */
+/* Opens the listener of options.place and serves it on event. Returns 0 with *ret to be freed by
+ * server_free(); or -errno with a sentence in error, as listener_open() does. */
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
@@ -70,13 +67,10 @@ void server_reply_text(struct call *call, const char *text, size_t size);
  * before the last reply; after that reply it is not. */
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
 
-/* For another image of the program, which an execve() puts in the place of this one: the descriptors that
- * listen
- * (-1: there is none), and those of the control socket's connections that are between two calls, max at most.
- * They stay the server's. Who may only look connects anew. */
-int server_listen_fd(const struct server *server);
-int server_view_fd(const struct server *server);
-size_t server_idle_fds(const struct server *server, int *fds, size_t max);
+/* For the next image of the program, which an execve() puts in the place of this one: the sockets that
+ * listen, and the connections of the control socket that are between two calls. They stay the server's.
+ * Read-only clients connect again. Returns how many: at most SERVER_CONNECTIONS_MAX + 2. */
+size_t server_hand(const struct server *server, struct handed *ret);
 int call_fd(const struct call *call);
 /* Goes on with a connection of the image before; fd is taken over. reply answers the call that it still waits
  * for, and is taken over, too; NULL: it waits for none. */

@@ -96,12 +96,10 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
 {
         _cleanup_json_ json_t *workers = json_array();
 
-        for (size_t i = 0; i < fleet->n_workers; i++) {
-                if (fleet->workers[i]->state == WORKER_GONE)
-                        continue;
-                if (json_array_append_new(workers, render_worker(fleet->workers[i], now)) < 0)
+        FLEET_FOREACH_WORKER(fleet, worker)
+                if (worker->state != WORKER_GONE &&
+                    json_array_append_new(workers, render_worker(worker, now)) < 0)
                         return NULL;
-        }
         return TAKE_PTR(workers);
 }
 
@@ -287,11 +285,11 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; i < n_fleets; i++) {
-                json_t *entry = render_fleet(fleets[i], info, now);
+        FOREACH_POINTER(fleet, fleets, n_fleets) {
+                json_t *entry = render_fleet(fleet, info, now);
 
                 if (json_array_append_new(list, entry) < 0 ||
-                    subsystems_status(info->subsystems, fleets[i], entry) < 0)
+                    subsystems_status(info->subsystems, fleet, entry) < 0)
                         return NULL;
         }
         return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O}", "version", info->version, "pid",

@@ -5,27 +5,11 @@
 #include "model/world.h"
 #include <string.h>
 
-/* A JSON list of lines, which are released. */
-static json_t *take_lines(char **lines)
-{
-        json_t *list = json_array();
-
-        for (size_t i = 0; lines && lines[i]; i++) {
-                if (list && json_array_append_new(list, varlink_text(lines[i])) < 0) {
-                        json_decref(list);
-                        list = NULL;
-                }
-                free(lines[i]);
-        }
-        free(lines);
-        return list;
-}
-
 void handle_reload(struct control *control, struct call *call, json_t *parameters _unused_,
                    usec_t now _unused_)
 {
         const struct orderer by = handler_orderer(call);
-        char **lines = NULL;
+        _cleanup_free_ char *lines = NULL;
         int r = control->host.reload(control->host.reloader, &by, &lines);
 
         if (r < 0) {
@@ -33,7 +17,7 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
                                strerrordesc_np(-r));
                 return;
         }
-        json_t *list = take_lines(lines);
+        json_t *list = handler_lines(lines);
         if (r > 0) {
                 server_reply_error(call, CONTROL_REFUSED,
                                    json_pack("{s:s, s:o}", "reason",

@@ -2,30 +2,18 @@
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
 #pragma once
 
-#include "base/usec.h"
-#include "daemon/runtime/children.h"
-#include <sys/resource.h>
-#include <systemd/sd-event.h>
+#include "daemon/runtime/crew.h"
 
 struct event;
-struct world;
 
-/* So long one may take. */
+/* How long one run of alert_command may take. */
 #define ALERT_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 struct alerts;
 
-struct alerts_options {
-        sd_event *event;
-        const struct world *world; /* its settings are those in force */
-        struct children *children; /* who reaps tells us through these */
-        struct rlimit nofile;      /* that the command gets */
-        usec_t timeout;            /* 0: ALERT_TIMEOUT_USEC */
-};
-
-/* What the options point to must outlive the alerts. Returns 0 with *ret to be freed by alerts_free(), or
- * -errno. */
-int alerts_new(const struct alerts_options *options, struct alerts **ret);
+/* crew must outlive the alerts; a run is killed after timeout. Returns 0 with *ret to be freed by
+ * alerts_free(), or -errno. */
+int alerts_new(struct crew *crew, usec_t timeout, struct alerts **ret);
 /* One that is running goes on; those that wait are forgotten. Returns NULL. */
 struct alerts *alerts_free(struct alerts *alerts);
 

@@ -11,17 +11,17 @@
 
 static void drain(struct ending *ending)
 {
-        struct world *world = ending->turn->pass.world;
+        struct world *world = ending->crew->world;
 
         log_info("the workers are %s", world->shutting_down ? "stopped now" : "drained");
         systemd_tell("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
-        turn_arm(ending->turn);
+        turn_arm(ending->crew->turn);
 }
 
 static void end(struct ending *ending, enum systemd_intent intent)
 {
-        const struct settings *settings = ending->turn->pass.world->settings;
+        const struct settings *settings = ending->crew->world->settings;
         /* Once the machine ends, nothing outlives us for long. */
         bool leave = intent == SYSTEMD_RESTARTS ||
                      (intent != SYSTEMD_SHUTS_DOWN && settings->on_stop == ON_STOP_LEAVE);
@@ -33,7 +33,7 @@ static void end(struct ending *ending, enum systemd_intent intent)
         log_info("the workers are left running%s",
                  intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
         systemd_tell("STOPPING=1");
-        (void)sd_event_exit(ending->event, 0);
+        (void)sd_event_exit(ending->crew->event, 0);
 }
 
 static void on_intent(enum systemd_intent intent, void *userdata)
@@ -52,7 +52,7 @@ void ending_request(struct ending *ending, int signo)
         int r = -ENXIO;
 
         log_info("told to end by SIG%s", sigabbrev_np(signo));
-        if (ending->turn->pass.world->shutting_down) {
+        if (ending->crew->world->shutting_down) {
                 drain(ending);
                 return;
         }
@@ -63,7 +63,7 @@ void ending_request(struct ending *ending, int signo)
                 return;
         }
         if (signo == SIGTERM)
-                r = systemd_ask(ending->event, on_intent, ending, &ending->query);
+                r = systemd_ask(ending->crew->event, on_intent, ending, &ending->query);
         if (r == -ENXIO)
                 end(ending, SYSTEMD_UNKNOWN);
         else if (r < 0)

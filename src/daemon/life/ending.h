@@ -2,13 +2,12 @@
 /* How sqmgr ends: it drains its workers, or leaves them to the next one. */
 #pragma once
 
-#include "daemon/runtime/turn.h"
+#include "daemon/runtime/crew.h"
 
 struct systemd_query; /* io/systemd.h */
 
 struct ending {
-        sd_event *event; /* not owned; nor is turn */
-        struct turn *turn;
+        struct crew *crew;           /* not owned */
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
 };
 

@@ -4,7 +4,9 @@
 #include "daemon/life/reexec.h"
 #include "base/fd.h"
 #include "base/printable.h"
+#include "daemon/api/handler.h"
 #include "daemon/api/handover.h"
+#include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
@@ -17,44 +19,23 @@
 #include <sys/wait.h>
 
 #define PREFLIGHT_USEC (20 * USEC_PER_SEC)
-#define CALLS_MAX      16
-
-struct preflight {
-        struct reexec *reexec;
-        struct child child; /* the new program, while it is asked */
-        int output_fd;
-        sd_event_source *output;
-        sd_event_source *deadline;
-        char words[2048]; /* what the new program said */
-        size_t length;
-        struct call *calls[CALLS_MAX]; /* to be answered: here, or by the new image */
-        size_t n_calls;
-};
-
-static struct preflight *preflight_free(struct preflight *preflight)
-{
-        if (!preflight)
-                return NULL;
-        assert(preflight->n_calls == 0);
-        if (preflight->child.pid > 0) {
-                children_remove(&preflight->reexec->crew->children, &preflight->child);
-                (void)kill(preflight->child.pid, SIGKILL);
-                (void)waitpid(preflight->child.pid, NULL, 0);
-        }
-        sd_event_source_disable_unref(preflight->output);
-        sd_event_source_disable_unref(preflight->deadline);
-        close_fd(preflight->output_fd);
-        free(preflight);
-        return NULL;
-}
 
 void reexec_end(struct reexec *reexec)
 {
-        reexec->preflight = preflight_free(reexec->preflight);
+        assert(reexec->n_calls == 0);
+        if (reexec->child.pid > 0) {
+                children_remove(&reexec->crew->children, &reexec->child);
+                (void)kill(reexec->child.pid, SIGKILL);
+                (void)waitpid(reexec->child.pid, NULL, 0);
+                reexec->child.pid = 0;
+        }
+        reexec->output = sd_event_source_disable_unref(reexec->output);
+        reexec->deadline = sd_event_source_disable_unref(reexec->deadline);
+        reexec->length = 0;
 }
 
 /* Tells those who asked that nothing has changed. Takes details over, a list of lines. */
-static void refuse(struct preflight *preflight, const char *why, json_t *details)
+static void refuse(struct reexec *reexec, const char *why, json_t *details)
 {
         _cleanup_json_ json_t *lines = details;
         char reason[640];
@@ -63,22 +44,9 @@ static void refuse(struct preflight *preflight, const char *why, json_t *details
         log_error("%s", reason);
         for (size_t i = 0; i < json_array_size(lines); i++)
                 log_error("re-exec: %s", json_string_value(json_array_get(lines, i)));
-        while (preflight->n_calls > 0)
-                server_reply_error(preflight->calls[--preflight->n_calls], CONTROL_REFUSED,
+        while (reexec->n_calls > 0)
+                server_reply_error(reexec->calls[--reexec->n_calls], CONTROL_REFUSED,
                                    json_pack("{s:o, s:O}", "reason", varlink_text(reason), "details", lines));
-}
-
-static json_t *words_to_lines(struct preflight *preflight)
-{
-        _cleanup_json_ json_t *lines = json_array();
-        char *rest = preflight->words;
-
-        printable_replace(preflight->words, preflight->length, true);
-        preflight->words[preflight->length] = '\0';
-        for (const char *line; (line = strsep(&rest, "\n"));)
-                if (line[0] != '\0' && json_array_append_new(lines, varlink_text(line)) < 0)
-                        return NULL;
-        return TAKE_PTR(lines);
 }
 
 /* Why not now, or NULL. */
@@ -97,19 +65,17 @@ static const char *why_not(struct reexec *reexec)
 }
 
 /* Returns only where it could not: -errno. */
-static int replace_image(const struct preflight *preflight)
+static int replace_image(const struct reexec *reexec)
 {
-        struct reexec *reexec = preflight->reexec;
         const struct invocation *invocation = reexec->invocation;
-        struct handover handover = {.listen_fd = server_listen_fd(reexec->server),
-                                    .view_fd = server_view_fd(reexec->server)};
+        struct handover handover = {0};
         struct rlimit raised;
 
-        handover.n_idle = server_idle_fds(reexec->server, handover.idle, ELEMENTSOF(handover.idle));
-        for (size_t i = 0; i < preflight->n_calls; i++)
-                handover.callers[handover.n_callers++] = call_fd(preflight->calls[i]);
-        handover.n_templates =
-                templates_hand(reexec->crew, handover.templates, ELEMENTSOF(handover.templates));
+        handover.n = server_hand(reexec->server, handover.list);
+        for (size_t i = 0; i < reexec->n_calls; i++)
+                handover.list[handover.n++] =
+                        (struct handed){.kind = HANDED_CALLER, .fd = call_fd(reexec->calls[i])};
+        handover.n += templates_hand(reexec->crew, handover.list + handover.n, HANDOVER_MAX - handover.n);
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
             setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile) == 0) {
@@ -125,32 +91,30 @@ static int replace_image(const struct preflight *preflight)
 }
 
 /* With 0 much else ends that is no sqmgr. */
-static bool says_ok(const struct preflight *preflight)
+static bool says_ok(const struct reexec *reexec)
 {
         static const char ok[] = ": ok\n";
         size_t length = sizeof(ok) - 1;
 
-        return preflight->length >= length &&
-               memcmp(preflight->words + preflight->length - length, ok, length) == 0;
+        return reexec->length >= length && memcmp(reexec->words + reexec->length - length, ok, length) == 0;
 }
 
-static void finish(struct preflight *preflight, const siginfo_t *info)
+static void finish(struct reexec *reexec, const siginfo_t *info)
 {
-        struct reexec *reexec = preflight->reexec;
         char why[512];
 
-        if (info->si_code == CLD_EXITED && info->si_status == 0 && !says_ok(preflight)) {
+        if (info->si_code == CLD_EXITED && info->si_status == 0 && !says_ok(reexec)) {
                 snprintf(why, sizeof(why), "'%s --check-state' does not answer as sqmgr does",
                          reexec->invocation->program);
         } else if (info->si_code == CLD_EXITED && info->si_status == 0) {
                 const char *still = why_not(reexec);
 
-                preflight->length = 0; /* that all is well is no reason */
+                reexec->length = 0; /* that all is well is no reason */
                 if (still)
                         snprintf(why, sizeof(why), "%s", still);
                 else
                         snprintf(why, sizeof(why), "'%s' could not take over: %s",
-                                 reexec->invocation->program, strerrordesc_np(-replace_image(preflight)));
+                                 reexec->invocation->program, strerrordesc_np(-replace_image(reexec)));
         } else if (info->si_code == CLD_EXITED) {
                 snprintf(why, sizeof(why), "'%s --check-state' refuses (exit status %d)",
                          reexec->invocation->program, info->si_status);
@@ -158,29 +122,32 @@ static void finish(struct preflight *preflight, const siginfo_t *info)
                 snprintf(why, sizeof(why), "'%s --check-state' was ended by SIG%s",
                          reexec->invocation->program, sigabbrev_np(info->si_status) ?: "?");
         }
-        refuse(preflight, why, words_to_lines(preflight));
-        reexec->preflight = preflight_free(preflight);
+        printable_replace(reexec->words, reexec->length, true);
+        reexec->words[reexec->length] = '\0';
+        refuse(reexec, why, handler_lines(reexec->words));
+        reexec_end(reexec);
 }
 
-static void read_words(struct preflight *preflight)
+static void read_words(struct reexec *reexec)
 {
-        size_t max = sizeof(preflight->words) - 1;
+        int fd = sd_event_source_get_io_fd(reexec->output);
+        size_t max = sizeof(reexec->words) - 1;
 
         for (;;) {
                 char scrap[256];
-                bool full = preflight->length == max;
-                ssize_t n = read(preflight->output_fd, full ? scrap : preflight->words + preflight->length,
-                                 full ? sizeof(scrap) : max - preflight->length);
+                bool full = reexec->length == max;
+                ssize_t n = read(fd, full ? scrap : reexec->words + reexec->length,
+                                 full ? sizeof(scrap) : max - reexec->length);
 
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n <= 0) {
-                        preflight->output = sd_event_source_disable_unref(preflight->output);
+                        reexec->output = sd_event_source_disable_unref(reexec->output);
                         return;
                 }
-                preflight->length += full ? 0 : (size_t)n;
+                reexec->length += full ? 0 : (size_t)n;
         }
 }
 
@@ -193,18 +160,19 @@ static int on_output(sd_event_source *source _unused_, int fd _unused_, uint32_t
 
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        const struct preflight *preflight = userdata;
+        const struct reexec *reexec = userdata;
 
-        (void)kill(preflight->child.pid, SIGKILL);
+        (void)kill(reexec->child.pid, SIGKILL);
         return 0;
 }
 
 static void on_exited(struct child *child, const siginfo_t *info)
 {
-        struct preflight *preflight = (struct preflight *)((char *)child - offsetof(struct preflight, child));
+        struct reexec *reexec = (struct reexec *)((char *)child - offsetof(struct reexec, child));
 
-        read_words(preflight);
-        finish(preflight, info);
+        if (reexec->output)
+                read_words(reexec);
+        finish(reexec, info);
 }
 
 /* In the child. */
@@ -230,22 +198,23 @@ static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
         _exit(127);
 }
 
-static int start_preflight(struct preflight *preflight)
+static int start_preflight(struct reexec *reexec)
 {
-        struct reexec *reexec = preflight->reexec;
         int pair[2];
 
         if (pipe2(pair, O_CLOEXEC) < 0)
                 return -errno;
-        preflight->output_fd = pair[0];
-        _cleanup_close_ int write_fd = pair[1];
-        if (fcntl(preflight->output_fd, F_SETFL, O_NONBLOCK) < 0)
+        _cleanup_close_ int read_fd = pair[0], write_fd = pair[1];
+        if (fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
-        int r = sd_event_add_io(reexec->event, &preflight->output, preflight->output_fd, EPOLLIN, on_output,
-                                preflight);
+        int r = sd_event_add_io(reexec->crew->event, &reexec->output, read_fd, EPOLLIN, on_output, reexec);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_io_fd_own(reexec->output, true);
+        TAKE_FD(read_fd);
         if (r >= 0)
-                r = sd_event_add_time_relative(reexec->event, &preflight->deadline, CLOCK_MONOTONIC,
-                                               PREFLIGHT_USEC, 0, on_deadline, preflight);
+                r = sd_event_add_time_relative(reexec->crew->event, &reexec->deadline, CLOCK_MONOTONIC,
+                                               PREFLIGHT_USEC, 0, on_deadline, reexec);
         if (r < 0)
                 return r;
         pid_t pid = fork();
@@ -253,67 +222,47 @@ static int start_preflight(struct preflight *preflight)
                 run_preflight(reexec, write_fd);
         if (pid < 0)
                 return -errno;
-        preflight->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&reexec->crew->children, &preflight->child);
+        reexec->child = (struct child){.pid = pid, .exited = on_exited};
+        children_add(&reexec->crew->children, &reexec->child);
         return 0;
 }
 
 static void on_cancelled(struct call *call, void *userdata)
 {
-        struct preflight *preflight = userdata;
+        struct reexec *reexec = userdata;
         size_t i = 0;
 
-        while (preflight->calls[i] != call)
+        while (reexec->calls[i] != call)
                 i++;
-        preflight->calls[i] = preflight->calls[--preflight->n_calls];
-}
-
-static struct preflight *preflight_new(struct reexec *reexec)
-{
-        struct preflight *preflight = calloc(1, sizeof(*preflight));
-
-        if (preflight)
-                *preflight = (struct preflight){.reexec = reexec, .output_fd = -1};
-        return preflight;
+        reexec->calls[i] = reexec->calls[--reexec->n_calls];
 }
 
 void reexec_request(struct reexec *reexec, struct call *call)
 {
-        struct preflight *preflight = reexec->preflight;
         const char *why;
 
         if (call && !call_wants_reply(call)) {
                 server_reply(call, json_object(), false);
                 call = NULL;
         }
-        if (!preflight)
-                preflight = reexec->preflight = preflight_new(reexec);
-        if (!preflight) {
-                log_error("re-exec refused: memory is short");
-                if (call)
-                        server_reply(call, NULL, false);
-                return;
-        }
-        if (call && preflight->n_calls == CALLS_MAX) {
-                server_reply_error(
-                        call, CONTROL_REFUSED,
-                        json_pack("{s:s, s:[]}", "reason", "too many wait for this already", "details"));
+        if (call && reexec->n_calls == ELEMENTSOF(reexec->calls)) {
+                handler_refuse(call, "too many wait for this already");
                 return;
         }
         if (call) {
-                preflight->calls[preflight->n_calls++] = call;
-                server_keep(call, on_cancelled, preflight);
+                reexec->calls[reexec->n_calls++] = call;
+                server_keep(call, on_cancelled, reexec);
         }
-        if (preflight->child.pid > 0)
+        if (reexec->child.pid > 0)
                 return;
         why = why_not(reexec);
         if (!why) {
-                int r = start_preflight(preflight);
+                int r = start_preflight(reexec);
 
                 why = r < 0 ? strerrordesc_np(-r) : NULL;
         }
         if (!why)
                 return;
-        refuse(preflight, why, json_array());
+        refuse(reexec, why, json_array());
         reexec_end(reexec);
 }

@@ -14,13 +14,19 @@ struct invocation {
 };
 
 struct reexec {
-        sd_event *event; /* not owned; nor are those below, down to server */
-        const struct invocation *invocation;
+        const struct invocation *invocation; /* not owned; nor are those below, down to server */
         struct crew *crew;
         struct keeper *keeper;
         const struct ending *ending;
         struct server *server;
-        struct preflight *preflight; /* NULL: none is under way */
+
+        struct child child;      /* the new program, while it is asked; pid 0: it is not */
+        sd_event_source *output; /* what it writes; NULL: that has ended */
+        sd_event_source *deadline;
+        char words[2048]; /* what it wrote */
+        size_t length;
+        struct call *calls[16]; /* to be answered: here, or by the new image */
+        size_t n_calls;
 };
 
 /* Has the new program asked whether it takes the settings and the state, and puts it in the place of this one

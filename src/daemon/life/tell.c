@@ -29,8 +29,7 @@ static void running_text(const struct world *world, usec_t now, char *text, size
 {
         unsigned target = 0, active = 0, starting = 0, hung = 0, leaving = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, fleet) {
                 struct fleet_counts counts = fleet_count(fleet, now);
 
                 target += fleet_target(fleet);

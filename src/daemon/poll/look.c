@@ -179,7 +179,6 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 looks &= ~(unsigned)LOOK_BOOT;
         if (looks & LOOK_BOOT) {
                 int r = others_find(process, NULL);
-
                 bool unproven = worker->process.unproven;
 
                 /* Where the tree cannot be read, nothing is known: it is left alone. */
@@ -207,12 +206,12 @@ void look_run(struct crew *crew, bool fast, usec_t now)
                 observe_available_memory(world, available);
         if (!fast)
                 signs_observe_oom_kills(crew->host, world, now);
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        look_worker(world->fleets[i]->workers[j], fast, now);
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        look_worker(worker, fast, now);
         templates_look(crew, fast, now);
         /* What fails is asked again at the next look. */
-        for (size_t i = 0; i < crew->links.n; i++)
-                (void)beats_look(crew->links.list[i]->beats);
+        FOREACH_POINTER(link, crew->links.list, crew->links.n)
+                (void)beats_look(link->beats);
         (void)beats_look(crew->local);
 }

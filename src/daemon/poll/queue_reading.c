@@ -24,15 +24,12 @@ static int read_link(struct link *link)
         return r < 0 ? r : queue_reader_read(link->queue_reader, NULL, clock_now(CLOCK_REALTIME));
 }
 
-void queue_reading_begin(struct queue_reading *reading)
+void queue_reading_begin(struct links *links)
 {
-        struct links *links = reading->links;
-
-        if (reading->under_way)
+        if (links->reads_queues)
                 return;
-        reading->under_way = true;
-        for (size_t i = 0; i < links->n; i++) {
-                struct link *link = links->list[i];
+        links->reads_queues = true;
+        FOREACH_POINTER(link, links->list, links->n) {
                 link->queues = queues_free(link->queues);
                 int r = read_link(link);
                 const char *error = r >= 0           ? ""
@@ -47,10 +44,10 @@ void queue_reading_begin(struct queue_reading *reading)
         turn_arm(links->turn);
 }
 
-void queue_reading_look(struct queue_reading *reading)
+void queue_reading_look(struct links *links)
 {
-        if (queue_watch_wanted(&reading->links->world->settings->redis))
-                queue_reading_begin(reading);
+        if (queue_watch_wanted(&links->world->settings->redis))
+                queue_reading_begin(links);
 }
 
 const char *queue_reading_error(const struct link *link)
@@ -94,17 +91,15 @@ static void judge(struct link *link)
                             redis_url_text(link->redis), back);
 }
 
-bool queue_reading_turn(struct queue_reading *reading)
+bool queue_reading_turn(struct links *links)
 {
-        struct links *links = reading->links;
-
-        if (!reading->under_way)
+        if (!links->reads_queues)
                 return false;
-        for (size_t i = 0; i < links->n; i++)
-                if (queue_reader_is_busy(links->list[i]->queue_reader))
+        FOREACH_POINTER(link, links->list, links->n)
+                if (queue_reader_is_busy(link->queue_reader))
                         return false;
-        reading->under_way = false;
-        for (size_t i = 0; i < links->n; i++)
-                judge(links->list[i]);
+        links->reads_queues = false;
+        FOREACH_POINTER(link, links->list, links->n)
+                judge(link);
         return true;
 }

@@ -5,17 +5,12 @@
 
 #include "daemon/runtime/links.h"
 
-struct queue_reading {
-        struct links *links; /* not owned */
-        bool under_way;
-};
-
 /* Begins one, unless it is under way. */
-void queue_reading_begin(struct queue_reading *reading);
+void queue_reading_begin(struct links *links);
 /* The same where there is a limit to compare with. */
-void queue_reading_look(struct queue_reading *reading);
+void queue_reading_look(struct links *links);
 /* True once, when all that was asked has answered: it is compared with the limits, which may add events. */
-bool queue_reading_turn(struct queue_reading *reading);
+bool queue_reading_turn(struct links *links);
 
 /* Why there are none of this Redis; "": they were read. */
 const char *queue_reading_error(const struct link *link);

@@ -166,10 +166,8 @@ void status_files_drop(const struct worker *worker)
 
 void status_files_begin(struct crew *crew)
 {
-        const struct world *world = crew->world;
-
-        for (size_t i = 0; i < world->n_fleets; i++)
-                crew->status_untidy |= is_read(world->fleets[i]->settings);
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                crew->status_untidy |= is_read(fleet->settings);
 }
 
 static bool has_workers(const char *fleet, void *userdata)

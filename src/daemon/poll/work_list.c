@@ -102,9 +102,8 @@ void work_list_look(struct worker *worker)
 
 void work_lists_turn(const struct world *world)
 {
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++) {
-                        struct worker *worker = world->fleets[i]->workers[j];
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
                         const struct process *process = worker->handle;
 
                         /* A reading under way may be older than the beat that was waited for. */

@@ -9,12 +9,25 @@
 #include "daemon/runtime/turn.h"
 #include <sys/resource.h>
 
-struct proc_host;       /* io/host.h */
-struct pressure_watch;  /* pressure_watch.h */
-struct state_dead;      /* continuity/state.h */
-struct last_words;      /* last_words.c */
-struct after_exit;      /* after_exit.c */
-struct template_handed; /* templates.h */
+struct proc_host;      /* io/host.h */
+struct pressure_watch; /* pressure_watch.h */
+struct state_dead;     /* continuity/state.h */
+struct last_words;     /* last_words.c */
+struct after_exit;     /* after_exit.c */
+
+/* A socket that one image of sqmgr leaves to the next; see handover.h. */
+struct handed {
+        enum {
+                HANDED_LISTEN,   /* the control socket */
+                HANDED_VIEW,     /* the read socket */
+                HANDED_IDLE,     /* a connection without a call */
+                HANDED_CALLER,   /* a connection whose call the next image answers */
+                HANDED_TEMPLATE, /* the socket of a template */
+                _HANDED_MAX,
+        } kind;
+        int fd;
+        pid_t pid; /* of the command of the template */
+};
 
 struct crew {
         sd_event *event; /* not owned; nor are turn and world */
@@ -34,7 +47,7 @@ struct crew {
         struct last_words *last_words;   /* those that are being read */
         struct after_exit *after_exits;  /* those that run */
         char *preload_script;            /* the Ruby file of templates; owned */
-        struct template_handed *handed;  /* sockets that the image before left; owned */
+        struct handed *handed;           /* sockets that the image before left; not owned */
         size_t n_handed;
         uint64_t lines_token; /* the last that was given */
         bool lines_missed;    /* those of a worker that was adopted: that was told */

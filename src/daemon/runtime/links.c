@@ -29,9 +29,9 @@ static void connected(struct link *link, const char *server_text)
         log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
         if (before && strcmp(before, server_text) == 0)
                 return;
-        for (size_t i = 0; before && i < world->n_fleets; i++)
-                if (world->fleets[i]->link == link)
-                        observe_failover(world->fleets[i], before, server_text);
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (before && fleet->link == link)
+                        observe_failover(fleet, before, server_text);
         /* Where memory is short, the next move is told as one from the master before. */
         char *copy = strdup(server_text);
         if (copy) {
@@ -52,9 +52,9 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
                 turn_look_now(link->links->turn, now);
         } else if (error)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i]->link == link)
-                        observe_redis(world->fleets[i], state == REDIS_STATE_CONNECTED, now);
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (fleet->link == link)
+                        observe_redis(fleet, state == REDIS_STATE_CONNECTED, now);
         turn_arm(link->links->turn);
 }
 
@@ -150,14 +150,10 @@ static void on_done(struct beats *beats _unused_, void *userdata)
 
 static struct link *find_link(const struct links *links, const struct framework *framework, const char *url)
 {
-        for (size_t i = 0; i < links->n; i++) {
-                struct link *link = links->list[i];
-
-                assert(link);
+        FOREACH_POINTER(link, links->list, links->n)
                 if (link->framework == framework &&
                     (!url || !link->url ? url == link->url : strcmp(link->url, url) == 0))
                         return link;
-        }
         return NULL;
 }
 
@@ -200,10 +196,7 @@ int link_read_works(const struct link *link, const char *const *identities, size
         return redis_works_read(link->framework->works, &request, done, userdata, ret);
 }
 
-static void free_link_pointer(struct link **link)
-{
-        free_link(*link);
-}
+DEFINE_CLEANUP(struct link *, free_link)
 
 /* The first thing to be read of it will be the set of identities. */
 static int probe(const struct link *link, const char *namespace)
@@ -280,8 +273,7 @@ void links_join(struct links *links)
         usec_t now = clock_now(CLOCK_MONOTONIC);
         size_t kept = 0;
 
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                struct fleet *fleet = world->fleets[i];
+        WORLD_FOREACH_FLEET(world, fleet) {
                 struct link *link = find_link(links, framework_of(fleet->settings->traits),
                                               fleet_url(links, fleet->settings));
 
@@ -302,8 +294,8 @@ void links_join(struct links *links)
                 struct link *link = links->list[i];
                 bool used = false;
 
-                for (size_t j = 0; j < world->n_fleets; j++)
-                        used |= world->fleets[j]->link == link;
+                WORLD_FOREACH_FLEET(world, fleet)
+                        used |= fleet->link == link;
                 if (!used)
                         continue;
                 links->list[i] = links->list[kept];
@@ -318,8 +310,8 @@ void links_join(struct links *links)
 
 void links_end(struct links *links)
 {
-        for (size_t i = 0; i < links->n; i++)
-                free_link(links->list[i]);
+        FOREACH_POINTER(link, links->list, links->n)
+                free_link(link);
         free(links->list);
         links->list = NULL;
         links->n = 0;

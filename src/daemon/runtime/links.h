@@ -45,6 +45,7 @@ struct links {
         char host_name[256]; /* this machine's, as the workers see it, when it was last asked; "": never */
         struct link **list;
         size_t n;
+        bool reads_queues; /* the queues of all links are being read; see queue_reading.h */
 };
 
 /* Makes those that fleets of these settings need. Returns 0 or -errno. */

@@ -228,15 +228,11 @@ static bool is_waited_for(const struct process *process)
 
 static struct process *find_main(const struct world *world, pid_t pid)
 {
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                const struct fleet *fleet = world->fleets[i];
-
-                for (size_t j = 0; j < fleet->n_workers; j++)
-                        if (fleet->workers[j]->state != WORKER_GONE &&
-                            fleet->workers[j]->process.pid == pid &&
-                            !is_waited_for(fleet->workers[j]->handle))
-                                return fleet->workers[j]->handle;
-        }
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->state != WORKER_GONE && worker->process.pid == pid &&
+                            !is_waited_for(worker->handle))
+                                return worker->handle;
         return NULL;
 }
 

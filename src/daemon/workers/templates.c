@@ -82,10 +82,7 @@ static struct template_process *template_process_free(struct template_process *p
         return NULL;
 }
 
-static void template_process_free_pointer(struct template_process **process)
-{
-        template_process_free(*process);
-}
+DEFINE_CLEANUP(struct template_process *, template_process_free)
 #define _cleanup_template_process_ _cleanup_(template_process_free_pointer)
 
 /* The one that forks, or is to. */
@@ -278,10 +275,9 @@ static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _u
 
 static bool is_known(const struct world *world, pid_t pid)
 {
-        for (size_t i = 0; i < world->n_fleets; i++)
-                for (size_t j = 0; j < world->fleets[i]->n_workers; j++)
-                        if (worker_pid(world->fleets[i]->workers[j]) == pid ||
-                            world->fleets[i]->workers[j]->process.pid == pid)
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker_pid(worker) == pid || worker->process.pid == pid)
                                 return true;
         return false;
 }
@@ -594,32 +590,29 @@ static void look(struct template_process *process, bool fast, usec_t now)
 
 void templates_look(struct crew *crew, bool fast, usec_t now)
 {
-        for (size_t i = 0; i < crew->world->n_fleets; i++)
-                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
-                        struct template *template = &crew->world->fleets[i]->templates[j];
-
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                FLEET_FOREACH_TEMPLATE(fleet, template)
                         if (template_lives(template) && template->process)
                                 look(of(template), fast, now);
-                }
 }
 
 void templates_begin(const struct crew *crew)
 {
-        for (size_t i = 0; i < crew->world->n_fleets; i++)
-                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
-                        struct template *template = &crew->world->fleets[i]->templates[j];
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                FLEET_FOREACH_TEMPLATE(fleet, template) {
+                        struct template_process *process = of(template);
 
-                        if (!template->process || !of(template)->awaits_word)
-                                continue;
-                        of(template)->awaits_word = false;
-                        (void)template_socket_go(of(template)->socket);
+                        if (process && process->awaits_word)
+                                (void)template_socket_go(process->socket);
+                        if (process)
+                                process->awaits_word = false;
                 }
 }
 
 static int take_handed(struct crew *crew, pid_t pid)
 {
         for (size_t i = 0; i < crew->n_handed; i++)
-                if (crew->handed[i].pid == pid)
+                if (crew->handed[i].kind == HANDED_TEMPLATE && crew->handed[i].pid == pid)
                         return TAKE_FD(crew->handed[i].fd);
         return -1;
 }
@@ -674,28 +667,25 @@ int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_f
         return r;
 }
 
-size_t templates_hand(const struct crew *crew, struct template_handed *ret, size_t max)
+size_t templates_hand(const struct crew *crew, struct handed *ret, size_t max)
 {
         size_t n = 0;
 
-        for (size_t i = 0; i < crew->world->n_fleets; i++)
-                for (size_t j = 0; j < TEMPLATES_MAX && n < max; j++) {
-                        const struct template *template = &crew->world->fleets[i]->templates[j];
-
-                        if (template->process && of(template)->socket >= 0)
-                                ret[n++] = (struct template_handed){template->pid, of(template)->socket};
-                }
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                FLEET_FOREACH_TEMPLATE(fleet, template)
+                        if (n < max && template->process && of(template)->socket >= 0)
+                                ret[n++] = (struct handed){.kind = HANDED_TEMPLATE,
+                                                           .fd = of(template)->socket,
+                                                           .pid = template->pid};
         return n;
 }
 
 void templates_forget(struct crew *crew)
 {
-        for (size_t i = 0; crew->world && i < crew->world->n_fleets; i++)
-                for (size_t j = 0; j < TEMPLATES_MAX; j++) {
-                        struct template *template = &crew->world->fleets[i]->templates[j];
-
+        WORLD_FOREACH_FLEET(crew->world, fleet)
+                FLEET_FOREACH_TEMPLATE(fleet, template)
                         template->process = template_process_free(template->process);
-                }
         for (size_t i = 0; i < crew->n_handed; i++)
-                close_fd(crew->handed[i].fd);
+                if (crew->handed[i].kind == HANDED_TEMPLATE)
+                        close_fd(crew->handed[i].fd);
 }

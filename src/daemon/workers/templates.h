@@ -31,13 +31,8 @@ void templates_look(struct crew *crew, bool fast, usec_t now);
 /* Takes over those that an earlier sqmgr had, as the state says. Returns 0 or -errno. */
 int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_fleet *saved);
 
-/* The socket of a template that is left to the next image of sqmgr, named by the pid of its command. */
-struct template_handed {
-        pid_t pid;
-        int fd;
-};
-/* Those that can be left. Returns how many, at most max. */
-size_t templates_hand(const struct crew *crew, struct template_handed *ret, size_t max);
+/* The sockets that can be left to the next image of sqmgr. Returns how many, at most max. */
+size_t templates_hand(const struct crew *crew, struct handed *ret, size_t max);
 
 /* Lets go of all: those that serve end by themselves. */
 void templates_forget(struct crew *crew);
