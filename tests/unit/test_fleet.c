@@ -35,19 +35,19 @@ START_TEST(every_name_is_told)
         for (int i = 0; i < _FLEET_ORDER_MAX; i++)
                 ck_assert_ptr_nonnull(fleet_order_name(i));
         for (int i = 0; i < _EVENT_MAX; i++)
-                ck_assert_ptr_nonnull(event_kind_name(i));
+                ck_assert_ptr_nonnull(event_kinds[i].name);
 }
 END_TEST
 
 START_TEST(every_event_has_an_id_of_its_own)
 {
         for (int i = 0; i < _EVENT_MAX; i++) {
-                const char *id = event_kind_message_id(i);
+                const char *id = event_kinds[i].message_id;
 
                 ck_assert_uint_eq(strlen(id), 32);
                 ck_assert_uint_eq(strspn(id, "0123456789abcdef"), 32);
                 for (int j = 0; j < i; j++)
-                        ck_assert_str_ne(id, event_kind_message_id(j));
+                        ck_assert_str_ne(id, event_kinds[j].message_id);
         }
 }
 END_TEST

@@ -168,8 +168,8 @@ static json_t *render_entry(const struct entry *entry)
         char id[WORKER_ID_MAX];
 
         return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry),
-                         "event", event_kind_name(entry->kind), "level",
-                         level_name(event_kind_level(entry->kind)), "fleet", varlink_text(entry->fleet),
+                         "event", event_kinds[entry->kind].name, "level",
+                         level_name(event_kinds[entry->kind].level), "fleet", varlink_text(entry->fleet),
                          "worker", varlink_text(entry_worker(entry, id)), "pid",
                          entry->pid > 0 ? json_integer(entry->pid) : json_null(), "generation",
                          entry->generation > 0 ? json_integer((json_int_t)entry->generation) : json_null(),
@@ -207,7 +207,7 @@ uint64_t events_after(const struct events *events, double at)
 /* A restart that was halted or aborted is told of as such. */
 static bool is_trouble_of(const struct entry *entry, const char *fleet)
 {
-        return event_kind_level(entry->kind) <= LOG_WARNING && entry->kind != EVENT_ROLLOUT_HALTED &&
+        return event_kinds[entry->kind].level <= LOG_WARNING && entry->kind != EVENT_ROLLOUT_HALTED &&
                entry->kind != EVENT_ROLLOUT_ABORTED && entry->fleet && strcmp(entry->fleet, fleet) == 0;
 }
 

@@ -74,7 +74,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
                 .argv = argv,
                 .user = alerts->options.world->settings->alert_user,
                 .input = input,
-                .event = event_kind_name(alert->kind),
+                .event = event_kinds[alert->kind].name,
                 .fleet = alert->fleet,
                 .worker = worker,
                 .nofile = alerts->options.nofile,
@@ -119,7 +119,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
                 r = start(alerts, alert, input, argv);
         if (r < 0 && r != alerts->start_error)
                 log_error("alert_command for '%s' could not be started: %s, it is tried again",
-                          event_kind_name(alert->kind), strerrordesc_np(-r));
+                          event_kinds[alert->kind].name, strerrordesc_np(-r));
         alerts->start_error = MIN(r, 0);
         if (r < 0)
                 alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
