@@ -97,7 +97,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
 }
 
 /* Tells of one, or tries it again later. */
-static void run(struct alerts *alerts, const struct alert *alert)
+static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->options.world->settings->alert_command, *error;
         _cleanup_json_ json_t *event = NULL;
@@ -110,7 +110,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
                 alert_queue_clear(&alerts->queue);
                 return;
         }
-        event = alert_queue_take(&alerts->queue, alert);
+        event = alert_queue_take(alert);
         if (event)
                 input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (input)
@@ -128,7 +128,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
 
 static void run_due(struct alerts *alerts)
 {
-        const struct alert *next;
+        struct alert *next;
 
         while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue))) {
                 if (next->due > clock_now(CLOCK_MONOTONIC)) {
