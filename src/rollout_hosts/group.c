@@ -460,7 +460,7 @@ static void turn(struct host_group *group, usec_t now)
                 withhold_end(error);
                 rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
         }
-        rollout_group_observe_drain(rule, fleet_draining(fleet) > 0);
+        rollout_group_observe_drain(rule, fleet_count(fleet, now).draining > 0);
         if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
         if (rule->turn == before)
