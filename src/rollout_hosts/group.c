@@ -98,7 +98,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 /* That Redis is away has an event of its own. */
 static void tell_trouble(struct host_group *group)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
         char text[GROUP_ERROR_MAX];
 
         if (!fleet->link || redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
@@ -119,7 +119,7 @@ static void tell_trouble(struct host_group *group)
 
 static void tell_epoch(const struct host_group *group, const struct rollout_group *before)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
         const struct rollout_reply *reply = &group->last;
         const char *name = fleet->settings->name;
@@ -158,7 +158,7 @@ static bool differs(const struct rollout_group *a, const struct rollout_group *b
 
 static void tell_failure(const struct host_group *group)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
 
         world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
                     "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
