@@ -71,7 +71,7 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
 static bool are_opposite(const struct alert *one, const struct alert *other)
 {
         return other->count > 0 && other->index == one->index && strcmp(other->fleet, one->fleet) == 0 &&
-               (event_kind_ends(one->kind, other->kind) || event_kind_ends(other->kind, one->kind));
+               (event_kinds[one->kind].end == other->kind || event_kinds[other->kind].end == one->kind);
 }
 
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now)

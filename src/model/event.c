@@ -9,17 +9,12 @@ const struct event_kind_facts event_kinds[_EVENT_MAX] = {
 #undef EVENT_KIND
 };
 
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble)
-{
-        return event_kinds[trouble].end == kind;
-}
-
 int event_kind_alert_level(enum event_kind kind)
 {
         int level = event_kinds[kind].level;
 
         for (enum event_kind trouble = 0; trouble < _EVENT_MAX; trouble++)
-                if (event_kind_ends(kind, trouble))
+                if (event_kinds[trouble].end == kind)
                         level = MIN(level, event_kinds[trouble].level);
         return level;
 }

@@ -162,8 +162,5 @@ extern const struct event_kind_facts {
         enum event_kind end; /* the kind by which such a trouble is over, or EVENT_NONE */
 } event_kinds[_EVENT_MAX];
 
-/* Does it tell that such a trouble is over? */
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
-
 /* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
 int event_kind_alert_level(enum event_kind kind);
