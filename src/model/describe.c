@@ -170,12 +170,13 @@ static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REST] = "is told to exit once it is sure not to be taking a job",
         [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
         [WAIT_AMBIGUOUS] =
-                "its beat cannot be told from another's: give each machine and container a host name of its "
-                "own",
+                ("its beat cannot be told from another's: give each machine and container a host name "
+                 "of its own"),
         [WAIT_HUNG] =
                 "waits until one of its workers beats: all are silent, or Redis does not take their beats",
-        [WAIT_FORK] = "waits for memory or processes to fork a worker: see limit_nproc, and what its control "
-                      "group allows",
+        [WAIT_FORK] =
+                ("waits for memory or processes to fork a worker: see limit_nproc, and what its control "
+                 "group allows"),
         [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
         [WAIT_STATE] = "waits to be written into the state file",
