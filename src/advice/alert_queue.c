@@ -10,17 +10,13 @@ static const char *event_fleet(const struct event *event)
         return event->fleet ? event->fleet->settings->name : "";
 }
 
-static bool is_of(const struct alert *alert, const struct event *event)
-{
-        return alert->index == event->index && strcmp(alert->fleet, event_fleet(event)) == 0;
-}
-
 static struct alert *find_like(struct alert_queue *queue, const struct event *event)
 {
         for (size_t i = 0; i < queue->n; i++) {
                 struct alert *alert = &queue->alerts[i];
 
-                if (alert->kind == event->kind && is_of(alert, event))
+                if (alert->kind == event->kind && alert->index == event->index &&
+                    strcmp(alert->fleet, event_fleet(event)) == 0)
                         return alert;
         }
         return NULL;
@@ -70,21 +66,12 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
-static bool are_opposite(enum event_kind one, enum event_kind other)
+/* One is of a trouble and the other, which waits, of its end, or the reverse. They are sent in the order in
+ * which they came: the last that people hear must be true. */
+static bool are_opposite(const struct alert *one, const struct alert *other)
 {
-        return event_kind_ends(one, other) || event_kind_ends(other, one);
-}
-
-/* A trouble and its end are told in the order in which they came: the last that people hear must be true. */
-static usec_t due_after_opposite(const struct alert_queue *queue, const struct event *event, usec_t due)
-{
-        for (size_t i = 0; i < queue->n; i++) {
-                const struct alert *alert = &queue->alerts[i];
-
-                if (alert->count > 0 && is_of(alert, event) && are_opposite(alert->kind, event->kind))
-                        due = MAX(due, usec_add(alert->due, 1));
-        }
-        return due;
+        return other->count > 0 && other->index == one->index && strcmp(other->fleet, one->fleet) == 0 &&
+               (event_kinds[one->kind].end == other->kind || event_kinds[other->kind].end == one->kind);
 }
 
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now)
@@ -105,19 +92,21 @@ bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_
                 json_decref(rendered);
                 return false;
         }
-        alert->due = due_after_opposite(queue, event, alert->due);
+        for (size_t i = 0; i < queue->n; i++)
+                if (are_opposite(alert, &queue->alerts[i]))
+                        alert->due = MAX(alert->due, usec_add(queue->alerts[i].due, 1));
         alert->count++;
         json_decref(alert->event);
         alert->event = rendered;
         return true;
 }
 
-const struct alert *alert_queue_next(const struct alert_queue *queue)
+struct alert *alert_queue_next(struct alert_queue *queue)
 {
-        const struct alert *next = NULL;
+        struct alert *next = NULL;
 
         for (size_t i = 0; i < queue->n; i++) {
-                const struct alert *alert = &queue->alerts[i];
+                struct alert *alert = &queue->alerts[i];
 
                 if (alert->count > 0 && (!next || alert->due < next->due))
                         next = alert;
@@ -125,33 +114,25 @@ const struct alert *alert_queue_next(const struct alert_queue *queue)
         return next;
 }
 
-json_t *alert_queue_take(struct alert_queue *queue, const struct alert *alert)
+json_t *alert_queue_take(struct alert *alert)
 {
-        struct alert *taken = &queue->alerts[alert - queue->alerts];
-
-        if (json_object_set_new(taken->event, "count", json_integer(taken->count)) < 0)
+        if (json_object_set_new(alert->event, "count", json_integer(alert->count)) < 0)
                 return NULL;
-        taken->count = 0;
-        return TAKE_PTR(taken->event);
+        alert->count = 0;
+        return TAKE_PTR(alert->event);
 }
 
-void alert_queue_put_back(struct alert_queue *queue, const struct alert *alert, json_t *event, usec_t due)
+void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t *event, usec_t due)
 {
-        struct alert *again = &queue->alerts[alert - queue->alerts];
-
         if (event) {
-                again->count = (unsigned)json_integer_value(json_object_get(event, "count"));
-                again->event = event;
+                alert->count = (unsigned)json_integer_value(json_object_get(event, "count"));
+                alert->event = event;
         }
-        again->due = due;
+        alert->due = due;
         /* It was the first of all, and must not come behind its own end now. */
-        for (size_t i = 0; i < queue->n; i++) {
-                struct alert *other = &queue->alerts[i];
-
-                if (other->count > 0 && other->index == again->index &&
-                    strcmp(other->fleet, again->fleet) == 0 && are_opposite(other->kind, again->kind))
-                        other->due = MAX(other->due, usec_add(due, 1));
-        }
+        for (size_t i = 0; i < queue->n; i++)
+                if (are_opposite(alert, &queue->alerts[i]))
+                        queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));
 }
 
 void alert_queue_clear(struct alert_queue *queue)

@@ -32,14 +32,14 @@ struct alert_queue {
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now);
 
 /* The alert that is due first, or NULL where none waits. Valid until the next call of another function. */
-const struct alert *alert_queue_next(const struct alert_queue *queue);
+struct alert *alert_queue_next(struct alert_queue *queue);
 
 /* The alert is being told. Returns its event with a member `count`, to be released; NULL: memory is short,
  * and it waits on. */
-json_t *alert_queue_take(struct alert_queue *queue, const struct alert *alert);
+json_t *alert_queue_take(struct alert *alert);
 
 /* It could not be told: it waits until due. event: what was taken, or NULL where nothing was. */
-void alert_queue_put_back(struct alert_queue *queue, const struct alert *alert, json_t *event, usec_t due);
+void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t *event, usec_t due);
 
 /* Forgets all alerts. */
 void alert_queue_clear(struct alert_queue *queue);

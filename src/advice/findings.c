@@ -2,7 +2,6 @@
 /* Judges the surroundings. */
 #include "advice/findings.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/describe.h"
@@ -21,13 +20,17 @@ static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
 DEFINE_ENUM_NAMES(finding_level_name, enum finding_level, _FINDING_LEVEL_MAX, level_names)
 
+static void finding_free(struct finding *finding)
+{
+        free(finding->about);
+        free(finding->text);
+        free(finding->remedy);
+}
+
 void findings_clear(struct findings *findings)
 {
-        for (size_t i = 0; i < findings->n; i++) {
-                free(findings->list[i].about);
-                free(findings->list[i].text);
-                free(findings->list[i].remedy);
-        }
+        for (size_t i = 0; i < findings->n; i++)
+                finding_free(&findings->list[i]);
         free(findings->list);
         *findings = (struct findings){0};
 }
@@ -49,68 +52,73 @@ void findings_add(struct findings *findings, enum finding_level level, const cha
         if (vasprintf(&finding->text, format, arguments) < 0)
                 finding->text = NULL;
         va_end(arguments);
-        findings->n++;
-        if (finding->about && finding->text && (!remedy || finding->remedy))
+        if (finding->about && finding->text && (!remedy || finding->remedy)) {
+                findings->n++;
                 return;
+        }
         findings->lost = true;
-        free(finding->about);
-        free(finding->text);
-        free(finding->remedy);
-        findings->n--;
+        finding_free(finding);
 }
 
-/* The value of a line `NAME:VALUE` of INFO; "" where there is none. */
-static const char *info_value(const char *info, const char *name, char *value, size_t size)
+/* The value of a line `NAME:VALUE` of INFO, with what follows it there; "" where there is none. */
+static const char *info_value(const char *info, const char *name)
 {
         size_t length = strlen(name);
 
-        value[0] = '\0';
         for (const char *line = info; line; line = strchr(line, '\n')) {
                 line += *line == '\n';
-                if (strncmp(line, name, length) == 0 && line[length] == ':') {
-                        snprintf(value, size, "%.*s", (int)strcspn(line + length + 1, "\r\n"),
-                                 line + length + 1);
-                        break;
-                }
+                if (strncmp(line, name, length) == 0 && line[length] == ':')
+                        return line + length + 1;
         }
-        return value;
+        return "";
+}
+
+static bool info_is(const char *info, const char *name, const char *expected)
+{
+        const char *value = info_value(info, name);
+        size_t length = strlen(expected);
+
+        return strcspn(value, "\r\n") == length && strncmp(value, expected, length) == 0;
+}
+
+static unsigned long long info_number(const char *info, const char *name)
+{
+        return strtoull(info_value(info, name), NULL, 10);
 }
 
 static void check_eviction(struct findings *findings, const char *about, const char *info)
 {
-        char policy[64], limit[32], evicted[32];
-        bool limited = strtoull(info_value(info, "maxmemory", limit, sizeof(limit)), NULL, 10) > 0;
+        const char *policy = info_value(info, "maxmemory_policy");
+        int policy_length = (int)MIN(strcspn(policy, "\r\n"), 63U);
+        unsigned long long evicted = info_number(info, "evicted_keys");
+        bool limited = info_number(info, "maxmemory") > 0;
 
-        info_value(info, "maxmemory_policy", policy, sizeof(policy));
-        if (policy[0] == '\0')
+        if (policy_length == 0)
                 findings_add(findings, FINDING_WARNING, about,
                              "see its maxmemory-policy: noeviction is right",
                              "it does not tell whether it may throw jobs away");
-        else if (strcmp(policy, "noeviction") != 0)
+        else if (!info_is(info, "maxmemory_policy", "noeviction"))
                 findings_add(findings, limited ? FINDING_PROBLEM : FINDING_WARNING, about,
                              "set maxmemory-policy to noeviction",
-                             "its maxmemory-policy is %s: it %s throw jobs away when its memory is full",
-                             policy, limited ? "may" : "would, once maxmemory is set,");
+                             "its maxmemory-policy is %.*s: it %s throw jobs away when its memory is full",
+                             policy_length, policy, limited ? "may" : "would, once maxmemory is set,");
         else
                 findings_add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
-        info_value(info, "evicted_keys", evicted, sizeof(evicted));
-        if (strtoull(evicted, NULL, 10) > 0)
-                findings_add(findings, FINDING_PROBLEM, about,
-                             "give the jobs a Redis of their own, and a cache another one",
-                             "it has thrown away %s keys since it started: it is shared with a cache, or too "
-                             "small",
-                             evicted);
+        if (evicted > 0)
+                findings_add(
+                        findings, FINDING_PROBLEM, about,
+                        "give the jobs a Redis of their own, and a cache another one",
+                        "it has thrown away %llu keys since it started: it is shared with a cache, or too "
+                        "small",
+                        evicted);
 }
 
 static void check_persistence(struct findings *findings, const struct doctor_redis *redis, const char *about)
 {
-        char aof[8], saved[16];
-
-        info_value(redis->info, "rdb_last_bgsave_status", saved, sizeof(saved));
-        if (strcmp(saved, "err") == 0)
+        if (info_is(redis->info, "rdb_last_bgsave_status", "err"))
                 findings_add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
                              "its last snapshot failed: it may refuse to take jobs");
-        if (strcmp(info_value(redis->info, "aof_enabled", aof, sizeof(aof)), "1") == 0)
+        if (info_is(redis->info, "aof_enabled", "1"))
                 findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
         else if (!redis->save)
                 findings_add(findings, FINDING_WARNING, about,
@@ -128,15 +136,11 @@ static void check_persistence(struct findings *findings, const struct doctor_red
 /* What the restarts of many hosts stand on. */
 static void check_group(struct findings *findings, const struct doctor_redis *redis, const char *about)
 {
-        char cluster[8], replicas[16];
-
-        info_value(redis->info, "cluster_enabled", cluster, sizeof(cluster));
-        info_value(redis->info, "connected_slaves", replicas, sizeof(replicas));
-        if (strcmp(cluster, "1") == 0)
+        if (info_is(redis->info, "cluster_enabled", "1"))
                 findings_add(findings, FINDING_PROBLEM, about,
                              "use a Redis without it, with Sentinels for a failover",
                              "restarts of many hosts (rollout_group) do not work on Redis Cluster");
-        else if (strtoul(replicas, NULL, 10) > 0 && redis->min_replicas &&
+        else if (info_number(redis->info, "connected_slaves") > 0 && redis->min_replicas &&
                  strcmp(redis->min_replicas, "0") == 0)
                 findings_add(
                         findings, FINDING_WARNING, about,
@@ -243,8 +247,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
                     const struct world *world, usec_t now)
 {
         static const char about[] = "machine", state[] = "state file";
-        char remedy[256];
-        char span[FORMAT_MAX];
+        char remedy[256], span[FORMAT_MAX];
 
         if (machine->has_redis && machine->overcommit == 0)
                 findings_add(findings, FINDING_WARNING, about,

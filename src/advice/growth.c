@@ -25,25 +25,19 @@ static bool is_judged(const struct worker *worker)
         return worker->state == WORKER_ACTIVE && worker->memory.fit.kind != TREND_YOUNG;
 }
 
-static void tell(const struct fleet *fleet)
-{
-        char text[GROWTH_TEXT_MAX];
-
-        fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", growth_text(fleet, text));
-}
-
 /* A generation is told of once. */
 static void remember(struct fleet *fleet)
 {
         struct growth *growth = &fleet->growth;
         bool known = growth->past[0].generation == growth->generation;
+        char text[GROWTH_TEXT_MAX];
 
         for (size_t i = GROWTH_PAST - 1; !known && i > 0; i--)
                 growth->past[i] = growth->past[i - 1];
         growth->past[0] = (struct growth_past){.generation = growth->generation,
                                                .bytes_per_day = (uint64_t)(growth->fit.slope * PER_DAY)};
         if (!known)
-                tell(fleet);
+                fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", growth_text(fleet, text));
 }
 
 static void judge(struct fleet *fleet)

@@ -55,8 +55,7 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         if (fleet->order != order)
                 put_order(fleet, order, by, now);
         fleet->force = false;
-        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s by %s",
-                                 fleet->settings->name, what, who));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": %s by %s", what, who));
 }
 
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
@@ -108,8 +107,7 @@ enum command_outcome command_scale(struct fleet *fleet, unsigned count, const st
         fleet->scale = count;
         fleet->scale_at = now;
         fleet->scale_by = by ? *by : (struct orderer){0};
-        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': scaled to %u by %s",
-                                 fleet->settings->name, count, orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": scaled to %u by %s", count, orderer_text(by, who)));
         return COMMAND_DONE;
 }
 
@@ -123,9 +121,8 @@ enum command_outcome command_scale_auto(struct fleet *fleet, const struct ordere
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_count_in_force(fleet);
         fleet->scale = 0;
-        event_by(by, world_event(fleet->world, EVENT_ORDER, fleet, NULL,
-                                 "fleet '%s': its count follows its queues again, by %s",
-                                 fleet->settings->name, orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": its count follows its queues again, by %s",
+                                 orderer_text(by, who)));
         return COMMAND_DONE;
 }
 

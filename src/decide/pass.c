@@ -84,8 +84,3 @@ usec_t pass_wake_at(struct pass *pass, usec_t now)
         pass->look_at = MIN(at, pass->look_at);
         return MAX(MIN(pass->look_at, pass->plan.wake_at), now + USEC_PER_MSEC);
 }
-
-void pass_end(struct pass *pass)
-{
-        plan_free(&pass->plan);
-}

@@ -17,9 +17,9 @@ struct tick_totals {
 
 struct pass {
         struct world *world; /* not owned */
-        struct plan plan;
-        bool unsaved;    /* what the state holds may have changed */
-        uint64_t serial; /* changes whenever the model may have */
+        struct plan plan;    /* to be freed by plan_free() */
+        bool unsaved;        /* what the state holds may have changed */
+        uint64_t serial;     /* changes whenever the model may have */
 
         usec_t look_at; /* the next look, at all workers or at some; USEC_INFINITY: set by pass_wake_at() */
         usec_t regular_at;  /* the last look at all */
@@ -60,6 +60,3 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
 
 /* When the timer must go off for the next pass, beyond now. */
 usec_t pass_wake_at(struct pass *pass, usec_t now);
-
-/* Frees the plan. */
-void pass_end(struct pass *pass);

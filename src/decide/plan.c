@@ -52,14 +52,9 @@ enum action_signal action_signal(const struct action *action)
                                : ACTION_SIGNAL_STOP;
         case ACTION_KILL:
                 return ACTION_SIGNAL_KILL;
-        case ACTION_START:
-        case ACTION_GO:
-        case ACTION_LOAD:
-        case ACTION_TEMPLATE_END:
-        case ACTION_TEMPLATE_KILL:
-                break;
+        default:
+                return ACTION_SIGNAL_NONE;
         }
-        return ACTION_SIGNAL_NONE;
 }
 
 static void wake(struct round *round, usec_t at)
@@ -80,12 +75,11 @@ static void add(struct round *round, struct action action)
         plan->actions[plan->n_actions++] = action;
 }
 
-static void act(struct round *round, enum action_kind kind, struct worker *worker, unsigned index,
-                enum reason reason)
+static void act(struct round *round, enum action_kind kind, struct worker *worker, enum reason reason)
 {
-        if (worker && worker->orders.signal_error != 0)
+        if (worker->orders.signal_error != 0)
                 worker->verdict.waits_for = WAIT_SIGNAL;
-        add(round, (struct action){.kind = kind, .worker = worker, .index = index, .reason = reason});
+        add(round, (struct action){.kind = kind, .worker = worker, .index = worker->index, .reason = reason});
 }
 
 /* What must come before anything may be done to it on the word of its beats (P5, P9). */
@@ -535,7 +529,7 @@ static void plan_quiets(struct round *round)
                 round->ready -= worker_ready(worker, round->now);
                 round->active -= worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 round->draining_for_restart += worker->verdict.wanted_out == REASON_RESTART;
-                act(round, ACTION_QUIET, worker, worker->index, worker->verdict.wanted_out);
+                act(round, ACTION_QUIET, worker, worker->verdict.wanted_out);
                 if (worker_is_restless(worker, round->now))
                         worker->verdict.waits_for = WAIT_REST;
         }
@@ -546,7 +540,7 @@ static void plan_quiets(struct round *round)
 static void plan_drain(struct round *round, struct worker *worker, usec_t overdue)
 {
         if (round->now >= overdue)
-                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+                act(round, ACTION_STOP, worker, worker->reason);
         else
                 worker->verdict.waits_for = worker->heartbeat.busy > 0 ? WAIT_JOBS : WAIT_EXIT;
 }
@@ -565,11 +559,11 @@ static void plan_stop(struct round *round, struct worker *worker)
         else if (!evident)
                 worker->verdict.waits_for = wait;
         else if (worker_proven_idle(worker) || round->now >= overdue)
-                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+                act(round, ACTION_STOP, worker, worker->reason);
         else if (worker->heartbeat.ambiguous)
                 worker->verdict.waits_for = WAIT_AMBIGUOUS;
         else if (worker->heartbeat.loud_count >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
-                act(round, ACTION_QUIET, worker, worker->index, worker->reason);
+                act(round, ACTION_QUIET, worker, worker->reason);
         else if (worker->heartbeat.busy > 0)
                 worker->verdict.waits_for = WAIT_JOBS;
         else
@@ -584,12 +578,11 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
         bool forced = round->now >= fleet_forced_at(round->fleet);
 
         if (forced && !worker->orders.group_told)
-                act(round, ACTION_STOP, worker, worker->index, worker->reason);
+                act(round, ACTION_STOP, worker, worker->reason);
         else if (!forced && worker->process.booted)
                 worker->verdict.waits_for = WAIT_SUCCESSOR;
         else if (round->now >= at && (forced || worker->process.boot_looked_at >= at))
-                act(round, worker->orders.group_told ? ACTION_KILL : ACTION_STOP, worker, worker->index,
-                    worker->reason);
+                act(round, worker->orders.group_told ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
 }
 
 /* One told to exit. */
@@ -607,7 +600,7 @@ static void plan_kill(struct round *round, struct worker *worker)
         if (worker_is_remainder(worker))
                 plan_remainder(round, worker, at);
         else if (round->now >= at)
-                act(round, ACTION_KILL, worker, worker->index, worker->reason);
+                act(round, ACTION_KILL, worker, worker->reason);
 }
 
 /* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
@@ -636,7 +629,7 @@ static void plan_boot(struct round *round, struct worker *worker)
 
         if (worker->process.awaits_go) {
                 worker->verdict.waits_for = WAIT_STATE;
-                act(round, ACTION_GO, worker, worker->index, REASON_NONE);
+                act(round, ACTION_GO, worker, REASON_NONE);
                 return;
         }
         if (!round->fleet->redis_up) {
@@ -650,7 +643,7 @@ static void plan_boot(struct round *round, struct worker *worker)
         if (round->now >= deadline && worker->process.boot_looked_at >= deadline && !worker->process.booted &&
             !worker->heartbeat.ambiguous) {
                 round->fails |= !worker_outdated(worker) && !worker->process.unproven;
-                act(round, ACTION_STOP, worker, worker->index, REASON_BOOT);
+                act(round, ACTION_STOP, worker, REASON_BOOT);
         }
 }
 
@@ -670,11 +663,11 @@ static void plan_each(struct round *round)
         wake(round, forced);
         FLEET_FOREACH_WORKER(round->fleet, worker) {
                 if (worker->state < WORKER_STOPPING && round->now >= forced && !is_awaited(round, worker))
-                        act(round, ACTION_STOP, worker, worker->index, reason);
+                        act(round, ACTION_STOP, worker, reason);
                 else if (worker->state == WORKER_STOPPING)
                         plan_kill(round, worker);
                 else if (hang_ends(round, worker))
-                        act(round, ACTION_STOP, worker, worker->index, REASON_HUNG);
+                        act(round, ACTION_STOP, worker, REASON_HUNG);
                 else if (worker->state == WORKER_QUIET)
                         plan_stop(round, worker);
                 else if (worker->state == WORKER_STARTING)

@@ -86,16 +86,6 @@ static void forget(struct world *world, const char *why)
         end(world);
 }
 
-static void press_one(struct world *world, usec_t now)
-{
-        struct worker *worker = fattest(world, now);
-
-        if (!worker)
-                return;
-        worker->orders.pressed = true;
-        pressure_acted(&world->pressure, now);
-}
-
 void observe_pressure(struct world *world, const struct pressure_reading *reading, usec_t now)
 {
         const struct settings *settings = world->settings;
@@ -117,7 +107,12 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
         case PRESSURE_SAME:
                 break;
         }
-        if (settings->pressure_action == PRESSURE_QUIET && !world->shutting_down &&
-            pressure_acts(&world->pressure, reading, now))
-                press_one(world, now);
+        if (settings->pressure_action != PRESSURE_QUIET || world->shutting_down ||
+            !pressure_acts(&world->pressure, reading, now))
+                return;
+        struct worker *worker = fattest(world, now);
+        if (worker) {
+                worker->orders.pressed = true;
+                world->pressure.acted_at = now;
+        }
 }

@@ -151,9 +151,9 @@ static void send_event(const struct event *event)
         struct fields fields = {0};
 
         add_field(&fields, "MESSAGE=%s", event->text);
-        add_field(&fields, "PRIORITY=%d", event_kind_level(event->kind));
-        add_field(&fields, "MESSAGE_ID=%s", event_kind_message_id(event->kind));
-        add_field(&fields, "SQMGR_EVENT=%s", event_kind_name(event->kind));
+        add_field(&fields, "PRIORITY=%d", event_kinds[event->kind].level);
+        add_field(&fields, "MESSAGE_ID=%s", event_kinds[event->kind].message_id);
+        add_field(&fields, "SQMGR_EVENT=%s", event_kinds[event->kind].name);
         add_field(&fields, "SQMGR_REASON=%s", reason_name(event->reason));
         if (event->fleet) {
                 add_field(&fields, "SQMGR_FLEET=%s", name);
@@ -172,7 +172,7 @@ static void send_event(const struct event *event)
 
 void log_event(const struct event *event)
 {
-        int level = event_kind_level(event->kind);
+        int level = event_kinds[event->kind].level;
 
         if (level > log_level)
                 return;

@@ -70,6 +70,7 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                 counts.ready += worker_ready(worker, now);
                 counts.outdated +=
                         worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
+                counts.draining += worker_leaves(worker) && worker_outdated(worker);
                 counts.busy += worker->heartbeat.busy;
                 counts.memory_bytes += worker->memory.bytes;
         }
@@ -88,30 +89,4 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
         FLEET_FOREACH_WORKER(fleet, worker)
                 current += worker->state == WORKER_ACTIVE && !worker_outdated(worker);
         return MIN(gone, current + (total > target ? total - target : 0));
-}
-
-unsigned fleet_draining(const struct fleet *fleet)
-{
-        unsigned n = 0;
-
-        FLEET_FOREACH_WORKER(fleet, worker)
-                n += (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
-                     worker_outdated(worker);
-        return n;
-}
-
-bool fleet_places_held(const struct fleet *fleet)
-{
-        unsigned live = 0, leaving = 0, leaving_for_restart = 0;
-
-        FLEET_FOREACH_WORKER(fleet, worker) {
-                live += worker->state < WORKER_GONE;
-                leaving += worker_hangs(worker);
-                if (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) {
-                        leaving++;
-                        leaving_for_restart += worker->reason == REASON_RESTART;
-                }
-        }
-        return leaving > 0 &&
-               (live >= fleet_max_processes(fleet) || (leaving_for_restart > 0 && fleet_surge(fleet) == 0));
 }

@@ -13,6 +13,7 @@ struct fleet_counts {
         unsigned hung;     /* would be active, did they not hang */
         unsigned ready;    /* active for ready_after, its beat fresh */
         unsigned outdated; /* starting or active, of an older generation */
+        unsigned draining; /* quiet or stopping, of an older generation */
         unsigned busy;     /* jobs that are running, at the last beats */
         uint64_t memory_bytes;
 };
@@ -21,9 +22,6 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);
 
 /* How many of the workers that a restart set out to replace have been: quiet, stopping or gone. */
 unsigned fleet_replaced(const struct fleet *fleet, usec_t now);
-
-/* Of older generations, quiet or stopping. */
-unsigned fleet_draining(const struct fleet *fleet);
 
 /* How many workers should take jobs when all is well: 0 once quieted, stopped or shutting down. */
 unsigned fleet_target(const struct fleet *fleet);
@@ -42,6 +40,3 @@ bool fleet_is_scaled(const struct fleet *fleet);
 
 /* restart_surge as a number of workers. */
 unsigned fleet_surge(const struct fleet *fleet);
-
-/* Draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0. */
-bool fleet_places_held(const struct fleet *fleet);

@@ -2,7 +2,6 @@
 /* Sentences about workers, fleets and the world; see the header. */
 #include "model/describe.h"
 #include "base/parse.h"
-#include "base/printable.h"
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/deadlines.h"
@@ -27,24 +26,28 @@ const char *worker_reason_text(const struct worker *worker)
                        : reason_text(reason);
 }
 
-const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[static FLEET_ORDERED_MAX])
+static const char *ago_text(usec_t at, const struct orderer *by, usec_t now,
+                            char text[static FLEET_ORDERED_MAX])
 {
         char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
-        usec_t ago = usec_sub(now, fleet->order_at);
+        usec_t ago = usec_sub(now, at);
 
+        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s",
+                 format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)), orderer_text(by, who));
+        return text;
+}
+
+const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[static FLEET_ORDERED_MAX])
+{
         text[0] = '\0';
         if (fleet->settings->removed || fleet->order == ORDER_RUN || fleet->order_at == 0)
                 return text;
-        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s",
-                 format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
-                 orderer_text(&fleet->order_by, who));
-        return text;
+        return ago_text(fleet->order_at, &fleet->order_by, now, text);
 }
 
 const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[static FLEET_SCALED_MAX])
 {
-        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
-        usec_t ago = usec_sub(now, fleet->scale_at);
+        char ago[FLEET_ORDERED_MAX];
 
         text[0] = '\0';
         if (!fleet_is_scaled(fleet))
@@ -52,9 +55,8 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
         if (fleet->scale_at == 0)
                 snprintf(text, FLEET_SCALED_MAX, "scaled");
         else
-                snprintf(text, FLEET_SCALED_MAX, "scaled %s ago by %s",
-                         format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)),
-                         orderer_text(&fleet->scale_by, who));
+                snprintf(text, FLEET_SCALED_MAX, "scaled %s",
+                         ago_text(fleet->scale_at, &fleet->scale_by, now, ago));
         return text;
 }
 
@@ -108,14 +110,12 @@ static const char *first_beat_text(const struct worker *worker, usec_t now, char
                                    ? "waits for its first heartbeat"
                                    : "waits until its command runs";
         const char *fault = beat_fault_text(worker->heartbeat.fault), *but = fault[0] != '\0' ? ", but " : "";
-        char left[FORMAT_MAX], timeout[FORMAT_MAX];
+        char left[FORMAT_MAX], timeout[FORMAT_MAX], until[128] = "";
 
-        if (worker->state != WORKER_STARTING || at <= now)
-                snprintf(text, size, "%s%s%s", what, but, fault);
-        else
-                snprintf(text, size, "%s%s%s, given up in %s (boot_timeout %s)", what, but, fault,
-                         left_text(at, now, left),
+        if (worker->state == WORKER_STARTING && at > now)
+                snprintf(until, sizeof(until), ", given up in %s (boot_timeout %s)", left_text(at, now, left),
                          format_duration(worker->fleet->settings->boot_timeout, timeout, sizeof(timeout)));
+        snprintf(text, size, "%s%s%s%s", what, but, fault, until);
         return text;
 }
 
@@ -163,12 +163,20 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
-/* Those of which there is nothing to count. */
-static const char *const fixed_waits[] = {
+/* Those of which there is nothing to count; WAIT_HUNG is a fleet's. */
+static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_BEAT] = "waits for a fresh heartbeat",
         [WAIT_REST] = "is told to exit once it is sure not to be taking a job",
         [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
+        [WAIT_AMBIGUOUS] =
+                ("its beat cannot be told from another's: give each machine and container a host name "
+                 "of its own"),
+        [WAIT_HUNG] =
+                "waits until one of its workers beats: all are silent, or Redis does not take their beats",
+        [WAIT_FORK] =
+                ("waits for memory or processes to fork a worker: see limit_nproc, and what its control "
+                 "group allows"),
         [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
         [WAIT_STATE] = "waits to be written into the state file",
@@ -179,25 +187,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         char span[32], beats[BEATS_MAX];
         unsigned count = worker->verdict.waits_count;
 
-        text[0] = '\0';
         switch (worker->verdict.waits_for) {
-        case WAIT_NONE:
-        case WAIT_PLACES:
-        case WAIT_MEMORY:
-        case WAIT_BACKOFF:
-        case WAIT_ADOPTION:
-        case WAIT_FORK:
-        case _WAIT_MAX:
-                break;
-        case WAIT_REDIS:
-        case WAIT_FRESH_BEAT:
-        case WAIT_REST:
-        case WAIT_ELSEWHERE:
-        case WAIT_RELEASE:
-        case WAIT_TEMPLATE:
-        case WAIT_STATE:
-                snprintf(text, size, "%s", fixed_waits[worker->verdict.waits_for]);
-                break;
         case WAIT_FIRST_BEAT:
                 return first_beat_text(worker, now, text, size);
         case WAIT_READY_OTHERS:
@@ -233,17 +223,14 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                                  ? "it does not catch the quiet signal"
                                  : strerrordesc_np(worker->orders.signal_error));
                 break;
-        case WAIT_AMBIGUOUS:
-                snprintf(text, size,
-                         "its beat cannot be told from another's: give each machine and container a host "
-                         "name of its own");
-                break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,
                          worker->process.booted
                                  ? "waits for the first heartbeat of another process of its, which has booted"
                                  : "waits to learn what is left of it");
                 break;
+        default:
+                snprintf(text, size, "%s", fixed_waits[worker->verdict.waits_for] ?: "");
         }
         return text;
 }
@@ -259,7 +246,7 @@ static usec_t drain_since(const struct worker *worker)
 /* It takes a place, and no new jobs. */
 static bool holds_place(const struct worker *worker)
 {
-        return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING || worker_hangs(worker);
+        return worker_leaves(worker) || worker_hangs(worker);
 }
 
 /* The one of these that has held its place for longest. */
@@ -317,7 +304,7 @@ const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_
 static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct world *world = fleet->world;
-        char available[FORMAT_MAX], reserved_text[FORMAT_MAX], pressure[RELIEF_TEXT_MAX];
+        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "", pressure[RELIEF_TEXT_MAX];
         uint64_t reserved = memory_reserved_bytes(world, now);
         const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
@@ -326,15 +313,11 @@ static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_
                 return;
         }
         format_size(world->available_bytes, available, sizeof(available));
-        format_size(reserved, reserved_text, sizeof(reserved_text));
-        if (reserved == 0)
-                snprintf(text, size, "waits for memory: %s available is less than 1.25 x its %s", available,
-                         what);
-        else
-                snprintf(text, size,
-                         "waits for memory: %s available, less %s that workers which start still grow by, is "
-                         "less than 1.25 x its %s",
-                         available, reserved_text, what);
+        if (reserved > 0)
+                snprintf(less, sizeof(less), ", less %s that workers which start still grow by,",
+                         format_size(reserved, bytes, sizeof(bytes)));
+        snprintf(text, size, "waits for memory: %s available%s is less than 1.25 x its %s", available, less,
+                 what);
 }
 
 static void template_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
@@ -356,7 +339,6 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
 {
         char span[32];
 
-        text[0] = '\0';
         switch (fleet->waits_for) {
         case WAIT_PLACES:
                 places_text(fleet, now, text, size);
@@ -369,23 +351,8 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                                 sizeof(span));
                 snprintf(text, size, "waits %s before the next start", span);
                 break;
-        case WAIT_REDIS:
-        case WAIT_RELEASE:
-                snprintf(text, size, "%s", fixed_waits[fleet->waits_for]);
-                break;
-        case WAIT_HUNG:
-                snprintf(text, size,
-                         "waits until one of its workers beats: all are silent, or Redis does not take their "
-                         "beats");
-                break;
         case WAIT_TEMPLATE:
                 template_text(fleet, now, text, size);
-                break;
-        case WAIT_FORK:
-                snprintf(text, size,
-                         "waits for memory or processes to fork a worker: see limit_nproc, and what its "
-                         "control "
-                         "group allows");
                 break;
         case WAIT_ADOPTION:
                 snprintf(text, size,
@@ -393,7 +360,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                          left_text(fleet->hold_until, now, span));
                 break;
         default:
-                break;
+                snprintf(text, size, "%s", fixed_waits[fleet->waits_for] ?: "");
         }
         return text;
 }

@@ -4,8 +4,6 @@
 
 #include "model/fleet.h"
 
-struct world;
-
 /* The same of one that leaves, or is to. */
 const char *worker_reason_text(const struct worker *worker);
 
@@ -17,7 +15,7 @@ const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[
 
 /* The same of its count: "scaled 4min ago by deploy (uid 1001)", "scaled" where no more is known, "" where it
  * is the configured one. */
-#define FLEET_SCALED_MAX FLEET_ORDERED_MAX
+#define FLEET_SCALED_MAX (sizeof("scaled ") + FLEET_ORDERED_MAX)
 
 const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[static FLEET_SCALED_MAX]);
 

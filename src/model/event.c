@@ -3,42 +3,18 @@
 #include "model/event.h"
 #include <syslog.h>
 
-static const struct {
-        const char *message_id, *name;
-        int level;
-        enum event_kind end;
-} event_kinds[] = {
+const struct event_kind_facts event_kinds[_EVENT_MAX] = {
 #define EVENT_KIND(id, kind, name, level, end) [kind] = {id, name, LOG_##level, end},
         EVENT_KINDS(EVENT_KIND)
 #undef EVENT_KIND
 };
-
-const char *event_kind_name(enum event_kind kind)
-{
-        return event_kinds[kind].name;
-}
-
-int event_kind_level(enum event_kind kind)
-{
-        return event_kinds[kind].level;
-}
-
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble)
-{
-        return event_kinds[trouble].end == kind;
-}
 
 int event_kind_alert_level(enum event_kind kind)
 {
         int level = event_kinds[kind].level;
 
         for (enum event_kind trouble = 0; trouble < _EVENT_MAX; trouble++)
-                if (event_kind_ends(kind, trouble))
+                if (event_kinds[trouble].end == kind)
                         level = MIN(level, event_kinds[trouble].level);
         return level;
-}
-
-const char *event_kind_message_id(enum event_kind kind)
-{
-        return event_kinds[kind].message_id;
 }

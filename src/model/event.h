@@ -154,14 +154,13 @@ struct event {
         struct orderer by;   /* of an order, and of what it led to at once */
 };
 
-const char *event_kind_name(enum event_kind kind);
-
-int event_kind_level(enum event_kind kind); /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
-
-/* Does it tell that such a trouble is over? */
-bool event_kind_ends(enum event_kind kind, enum event_kind trouble);
+/* The facts of each kind, as EVENT_KINDS lists them. */
+extern const struct event_kind_facts {
+        const char *message_id; /* 32 hex digits: the journal's MESSAGE_ID */
+        const char *name;
+        int level;           /* syslog's: LOG_ERR, LOG_WARNING or LOG_INFO */
+        enum event_kind end; /* the kind by which such a trouble is over, or EVENT_NONE */
+} event_kinds[_EVENT_MAX];
 
 /* What it counts as where someone is to be told: the end of a trouble as much as the trouble. */
 int event_kind_alert_level(enum event_kind kind);
-
-const char *event_kind_message_id(enum event_kind kind); /* 32 hex digits: the journal's MESSAGE_ID */

@@ -26,11 +26,6 @@ struct world *world_free(struct world *world)
         return NULL;
 }
 
-static void world_free_pointer(struct world **world)
-{
-        world_free(*world);
-}
-
 /* Makes the fleets that settings have and the world has not. Returns how many, or -ENOMEM. */
 static int make_fleets(const struct world *world, const struct settings *settings, struct fleet **list)
 {
@@ -56,16 +51,17 @@ static int make_fleets(const struct world *world, const struct settings *setting
 
 int world_new(const struct settings *settings, uint64_t seed, struct world **ret)
 {
-        _cleanup_(world_free_pointer) struct world *world = calloc(1, sizeof(*world));
+        struct world *world = calloc(1, sizeof(*world));
 
         if (!world)
                 return -ENOMEM;
         world->seed = seed;
         int r = world_reload(world, settings, NULL, 0);
         if (r < 0)
-                return r;
-        *ret = TAKE_PTR(world);
-        return 0;
+                world_free(world);
+        else
+                *ret = world;
+        return r;
 }
 
 static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, const struct orderer *by,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What proves that a worker runs no job; see the header. */
 #include "model/idle_proof.h"
-#include "model/fleet.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 
 /* Idle beats in a row that prove without, and in spite of, the thread witness: native threads inherit the
@@ -82,9 +82,8 @@ bool worker_proven_idle(const struct worker *worker)
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
 {
-        bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
-
-        if (!leaves || worker->jobs.oldest_at == 0 || worker->heartbeat.busy < worker->jobs.count)
+        if (!worker_leaves(worker) || worker->jobs.oldest_at == 0 ||
+            worker->heartbeat.busy < worker->jobs.count)
                 return 0;
         return usec_sub(now, worker->jobs.oldest_at);
 }

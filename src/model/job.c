@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The jobs that a process runs. */
 #include "model/job.h"
-#include "base/parse.h"
 #include "base/printable.h"
 #include "settings/limits.h"
 #include <stdio.h>

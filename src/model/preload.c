@@ -51,6 +51,14 @@ struct template *fleet_template(const struct fleet *fleet)
         return NULL;
 }
 
+struct template *fleet_template_place(const struct fleet *fleet)
+{
+        FLEET_FOREACH_TEMPLATE(fleet, template)
+                if (!template_lives(template))
+                        return (struct template *)template;
+        return NULL;
+}
+
 /* The oldest that can be forked, where that is not of the present generation. */
 static struct template *older_template(const struct fleet *fleet)
 {
@@ -114,12 +122,8 @@ struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing)
 
 bool fleet_wants_template(const struct fleet *fleet)
 {
-        if (!fleet_preloads(fleet) || fleet_template(fleet) || (falls_back(fleet) && older_template(fleet)))
-                return false;
-        FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (!template_lives(template))
-                        return true;
-        return false;
+        return fleet_preloads(fleet) && !fleet_template(fleet) &&
+               !(falls_back(fleet) && older_template(fleet)) && fleet_template_place(fleet);
 }
 
 usec_t template_boot_deadline(const struct template *template)

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "model/fleet.h"
-#include "model/template.h"
 
 static inline bool template_is_current(const struct template *template)
 {
@@ -24,6 +23,9 @@ bool fleet_has_templates(const struct fleet *fleet);
 
 /* The template of the present generation, whatever its state, but for one that ends; NULL: there is none. */
 struct template *fleet_template(const struct fleet *fleet);
+
+/* A free place for another template; NULL: there is none. */
+struct template *fleet_template_place(const struct fleet *fleet);
 
 /* One of an older generation that lives on beside it, or in its place; NULL: there is none. */
 struct template *fleet_template_kept(const struct fleet *fleet);

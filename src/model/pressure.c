@@ -1,45 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* When memory is so short that the machine stands still for it; see the header. */
 #include "model/pressure.h"
+#include <stdio.h>
 #include <string.h>
 
-#define LASTS_USEC     (10 * USEC_PER_SEC)
-#define BETWEEN_USEC   USEC_PER_MIN
-#define LEFT_PART      10 /* of all memory */
-#define PERCENT_DIGITS 3
+#define LASTS_USEC   (10 * USEC_PER_SEC)
+#define BETWEEN_USEC USEC_PER_MIN
+#define LEFT_PART    10 /* of all memory */
 
-/* "12.34 " as 1234; goes beyond it. */
-static bool take_percent(const char **text, unsigned *ret)
+/* "12" and "34" as 1234. */
+static unsigned hundredths(const char *whole, const char *part)
 {
-        unsigned whole = 0, digits = 0;
-        const char *at = *text;
-
-        for (; *at >= '0' && *at <= '9' && digits < PERCENT_DIGITS; at++, digits++)
-                whole = whole * 10 + (unsigned)(*at - '0');
-        if (digits == 0 || at[0] != '.' || at[1] < '0' || at[1] > '9' || at[2] < '0' || at[2] > '9' ||
-            at[3] != ' ')
-                return false;
-        *ret = whole * 100 + (unsigned)(at[1] - '0') * 10 + (unsigned)(at[2] - '0');
-        *text = at + 4;
-        return true;
-}
-
-static bool take_word(const char **text, const char *word)
-{
-        size_t length = strlen(word);
-
-        if (strncmp(*text, word, length) != 0)
-                return false;
-        *text += length;
-        return true;
+        return (unsigned)(strtoul(whole, NULL, 10) * 100 + strtoul(part, NULL, 10));
 }
 
 bool pressure_parse(const char *text, struct pressure_reading *ret)
 {
-        unsigned avg10, avg60;
+        char whole10[4], part10[3], whole60[4], part60[3], blank[2];
 
-        if (!take_word(&text, "some avg10=") || !take_percent(&text, &avg10) || !take_word(&text, "avg60=") ||
-            !take_percent(&text, &avg60) || avg10 > 10000 || avg60 > 10000)
+        /* A blank in the format would match any number of blanks, and %u a sign. */
+        if (sscanf(text, "some%*1[ ]avg10=%3[0-9].%2[0-9]%*1[ ]avg60=%3[0-9].%2[0-9]%1[ ]", whole10, part10,
+                   whole60, part60, blank) != 5 ||
+            strlen(part10) != 2 || strlen(part60) != 2)
+                return false;
+        unsigned avg10 = hundredths(whole10, part10), avg60 = hundredths(whole60, part60);
+        if (avg10 > 10000 || avg60 > 10000)
                 return false;
         ret->avg10 = avg10;
         ret->avg60 = avg60;
@@ -77,9 +62,4 @@ bool pressure_acts(const struct pressure *pressure, const struct pressure_readin
 {
         return pressure->high && pressure->turned_at == 0 && rises(reading) &&
                (pressure->acted_at == 0 || now - pressure->acted_at >= BETWEEN_USEC);
-}
-
-void pressure_acted(struct pressure *pressure, usec_t now)
-{
-        pressure->acted_at = now;
 }

@@ -19,7 +19,7 @@ bool pressure_parse(const char *text, struct pressure_reading *ret);
 struct pressure {
         usec_t turned_at; /* it is over the limit, or is no longer, since then, and `high` says otherwise; 0:
                              not so */
-        usec_t acted_at;  /* 0: never */
+        usec_t acted_at;  /* when a worker was last asked to leave; 0: never */
         bool high;
 };
 
@@ -38,5 +38,3 @@ enum pressure_outcome pressure_observe(struct pressure *pressure, const struct p
 /* A worker may be told to leave for it now: it is high and rises, and the last one was told a minute ago or
  * more. */
 bool pressure_acts(const struct pressure *pressure, const struct pressure_reading *reading, usec_t now);
-/* One was. */
-void pressure_acted(struct pressure *pressure, usec_t now);

@@ -91,13 +91,6 @@ static void append_queue(char *text, const struct queue *queue, uint64_t size_li
                        format_duration(latency_limit, limit, sizeof(limit)));
 }
 
-static void append_back(char *text, const char *queue_name)
-{
-        const struct queue queue = {.name = (char *)queue_name};
-
-        append_queue(text, &queue, 0, 0);
-}
-
 int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
                       const struct redis_settings *settings, char over[static QUEUE_WATCH_TEXT_MAX],
                       char back[static QUEUE_WATCH_TEXT_MAX])
@@ -130,7 +123,7 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
         }
         for (size_t i = 0; i < watch->n; i++)
                 if (!is_over(&now, watch->over[i]))
-                        append_back(back, watch->over[i]);
+                        append_queue(back, &(struct queue){.name = watch->over[i]}, 0, 0);
         queue_watch_clear(watch);
         *watch = now;
         return 0;

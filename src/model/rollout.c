@@ -155,6 +155,17 @@ static unsigned quiet_the_hung(struct fleet *fleet)
         return n;
 }
 
+/* Draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0. */
+static bool places_are_held(const struct fleet *fleet, const struct fleet_counts *counts)
+{
+        bool for_restart = false;
+
+        FLEET_FOREACH_WORKER(fleet, worker)
+                for_restart |= worker_leaves(worker) && worker->reason == REASON_RESTART;
+        return counts->quiet + counts->stopping + counts->hung > 0 &&
+               (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
+}
+
 void rollout_observe_time(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
@@ -175,7 +186,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
                          left == 1 ? "s" : "", left == 1 ? "s" : "");
-                unsigned n = fleet_draining(fleet);
+                unsigned n = counts.draining;
                 snprintf(drain, sizeof(drain), ", %u old worker%s still drain%s", n, n == 1 ? "" : "s",
                          n == 1 ? "s" : "");
                 fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done, generation %llu is in force%s%s",
@@ -184,7 +195,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
         /* Held by what is no fault of the release: the clock stands still. */
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
-            fleet->world->doubt.since > rollout->progress_at || fleet_places_held(fleet) ||
+            fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
             fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now))
                 rollout->progress_at = now;
         if (now < usec_add(rollout->progress_at, timeout))

@@ -21,12 +21,17 @@ static inline bool worker_beats(const struct worker *worker)
         return worker->heartbeat.seen && fleet_settings_write_beats(worker->fleet->settings);
 }
 
+/* The worker is quieted or was asked to exit. */
+static inline bool worker_leaves(const struct worker *worker)
+{
+        return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
+}
+
 /* Told to leave, it lives on though the process that beat has ended, or none ever did: what is left of it may
  * be a wrapper, or run jobs. */
 static inline bool worker_is_remainder(const struct worker *worker)
 {
-        return (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING) &&
-               worker->process.beat_pid == 0;
+        return worker_leaves(worker) && worker->process.beat_pid == 0;
 }
 
 /* To quiet it is to stop it: it gets its stop signal once. */

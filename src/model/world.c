@@ -7,30 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Events pile up only between two turns of the loop; past this something is wrong, and memory is worth more.
- */
 #define EVENT_TEXT_MAX 2304
-
+/* Events pile up only between two wakeups of the loop: where more do, an error is likely, and memory is worth
+ * more. */
 #define EVENTS_MAX 10000
 
-static void count_event(struct world *world, enum event_kind kind, const struct fleet *fleet)
-{
-        if (!fleet) {
-                world->event_totals[kind]++;
-                return;
-        }
-        for (size_t i = 0; i < world->n_fleets; i++)
-                if (world->fleets[i] == fleet)
-                        world->fleets[i]->totals.events[kind]++;
-}
-
-struct event *world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+struct event *world_event(struct world *world, enum event_kind kind, struct fleet *fleet,
                           const struct worker *worker, const char *format, ...)
 {
+        uint64_t *totals = fleet ? fleet->totals.events : world->event_totals;
         char text[EVENT_TEXT_MAX], *copy;
         va_list arguments;
 
-        count_event(world, kind, fleet);
+        totals[kind]++;
         if (world->n_events >= EVENTS_MAX ||
             !ARRAY_MAKE_ROOM(world->events, world->n_events, world->events_allocated))
                 return NULL;
@@ -68,7 +57,7 @@ struct event *worker_event(const struct worker *worker, enum event_kind kind, co
                            WORKER_ID(worker), (int)worker_pid(worker), text);
 }
 
-struct event *fleet_event(const struct fleet *fleet, enum event_kind kind, const char *format, ...)
+struct event *fleet_event(struct fleet *fleet, enum event_kind kind, const char *format, ...)
 {
         char text[EVENT_TEXT_MAX];
         va_list arguments;
@@ -99,20 +88,9 @@ struct fleet *world_fleet(const struct world *world, const char *name)
 
 struct worker *world_worker(const struct world *world, const char *id)
 {
-        const char *slash = strrchr(id, '/');
-        char name[256], index[16];
-
-        if (!slash || (size_t)(slash - id) >= sizeof(name))
-                return NULL;
-        memcpy(name, id, (size_t)(slash - id));
-        name[slash - id] = '\0';
-        struct fleet *fleet = world_fleet(world, name);
-        if (!fleet)
-                return NULL;
-        FLEET_FOREACH_WORKER(fleet, worker) {
-                snprintf(index, sizeof(index), "%u", worker->index);
-                if (worker->state != WORKER_GONE && strcmp(index, slash + 1) == 0)
-                        return worker;
-        }
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->state != WORKER_GONE && strcmp(WORKER_ID(worker), id) == 0)
+                                return worker;
         return NULL;
 }

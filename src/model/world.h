@@ -55,7 +55,7 @@ struct worker *world_worker(const struct world *world, const char *id);
 
 /* Appends an event; worker may be NULL, and fleet too. Returns the event, which stays in place
  * until the next one, or NULL where memory is short and it is lost: an event is never worth a worker. */
-struct event *world_event(struct world *world, enum event_kind kind, const struct fleet *fleet,
+struct event *world_event(struct world *world, enum event_kind kind, struct fleet *fleet,
                           const struct worker *worker, const char *format, ...) _printf_(5, 6);
 
 /* The same of a worker: the text follows "FLEET/INDEX (pid N)". */
@@ -63,8 +63,7 @@ struct event *worker_event(const struct worker *worker, enum event_kind kind, co
         _printf_(3, 4);
 
 /* The same of a fleet as a whole: the text follows "fleet 'NAME'". */
-struct event *fleet_event(const struct fleet *fleet, enum event_kind kind, const char *format, ...)
-        _printf_(3, 4);
+struct event *fleet_event(struct fleet *fleet, enum event_kind kind, const char *format, ...) _printf_(3, 4);
 
 /* The event is one of an order, or follows from an order at once. event: NULL where it was lost. by: who gave
  * the order; NULL: not known. */

@@ -8,7 +8,6 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,18 +80,9 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                     culprits_text(fleet, &culprits, text, sizeof(text)));
 }
 
-static void append(char *text, size_t size, const char *format, ...) _printf_(3, 4);
-static void append(char *text, size_t size, const char *format, ...)
-{
-        size_t length = strlen(text);
-        va_list arguments;
+#define MEMORY_TEXT_MAX 160
 
-        va_start(arguments, format);
-        vsnprintf(text + length, size - length, format, arguments);
-        va_end(arguments);
-}
-
-static void append_memory(const struct culprits *culprits, char *text, size_t size)
+static const char *memory_text(const struct culprits *culprits, char text[static MEMORY_TEXT_MAX])
 {
         char growth[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
 
@@ -100,12 +90,13 @@ static void append_memory(const struct culprits *culprits, char *text, size_t si
         format_size(culprits->growth_bytes, growth, sizeof(growth));
         format_duration(culprits->growth_usec, span, sizeof(span));
         if (culprits->growth_bytes > 0)
-                append(text, size, "%s by %s to %s within %s,",
-                       culprits->cause == CULPRITS_OOM ? " had grown" : " grew", growth, bytes, span);
+                snprintf(text, MEMORY_TEXT_MAX, "%s by %s to %s within %s,",
+                         culprits->cause == CULPRITS_OOM ? "had grown" : "grew", growth, bytes, span);
         else if (culprits->memory_bytes > 0)
-                append(text, size, " held %s,", bytes);
+                snprintf(text, MEMORY_TEXT_MAX, "held %s,", bytes);
         else
-                append(text, size, " was");
+                snprintf(text, MEMORY_TEXT_MAX, "was");
+        return text;
 }
 
 /* Another one has its index by now. */
@@ -119,13 +110,12 @@ static bool is_former(const struct fleet *fleet, const struct culprits *culprits
 
 const char *culprits_text(const struct fleet *fleet, const struct culprits *culprits, char *text, size_t size)
 {
-        char classes[JOB_CLASSES_TEXT_MAX];
+        char classes[JOB_CLASSES_TEXT_MAX], memory[MEMORY_TEXT_MAX];
 
-        snprintf(text, size, "%s%s (pid %d)%s", is_former(fleet, culprits) ? "a former " : "",
+        snprintf(text, size, "%s%s (pid %d)%s %s running %s", is_former(fleet, culprits) ? "a former " : "",
                  WORKER_ID_OF(fleet->settings->name, culprits->index), (int)culprits->pid,
-                 culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it"
-                                                 : "");
-        append_memory(culprits, text, size);
-        append(text, size, " running %s", job_classes_text(&culprits->classes, classes, sizeof(classes)));
+                 culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it" : "",
+                 memory_text(culprits, memory),
+                 job_classes_text(&culprits->classes, classes, sizeof(classes)));
         return text;
 }

@@ -6,7 +6,6 @@
 #include "model/fleet.h"
 
 struct exit_status;
-struct world;
 
 /* Is the work list of this living worker to be read now? It went over a limit, and has beaten since. Says so
  * once for each limit. */

@@ -152,13 +152,6 @@ const char *match_scan_host(const struct match *match, size_t *at)
         return NULL;
 }
 
-static int identity_compare(const struct candidate *candidate, const char *identity, size_t len)
-{
-        int r = strncmp(candidate->identity, identity, len);
-
-        return r != 0 ? r : candidate->identity[len] != '\0';
-}
-
 /* Where the identity is, or where it would stand. */
 static size_t match_position(const struct match *match, const char *identity, size_t len, bool *ret_found)
 {
@@ -166,8 +159,10 @@ static size_t match_position(const struct match *match, const char *identity, si
 
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
-                int r = identity_compare(match->candidates[middle], identity, len);
-                if (r == 0) {
+                const char *other = match->candidates[middle]->identity;
+                int r = strncmp(other, identity, len);
+
+                if (r == 0 && other[len] == '\0') {
                         *ret_found = true;
                         return middle;
                 }

@@ -74,7 +74,7 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         if (!main_lives && !beat_lives)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
         else if (!main_lives)
-                observe_promoted(worker, now);
+                observe_promoted(worker);
         else if (known->process.beat_pid != 0 && !beat_lives)
                 observe_beat_process(worker, 0, 0, now);
         /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
@@ -444,7 +444,7 @@ void observe_killed(struct worker *worker, int error, usec_t now)
         worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout) and is killed", span);
 }
 
-void observe_promoted(struct worker *worker, usec_t now _unused_)
+void observe_promoted(struct worker *worker)
 {
         worker->process.pid = worker->process.beat_pid;
         worker->process.start = worker->process.beat_start;

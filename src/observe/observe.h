@@ -3,18 +3,9 @@
  * worker's state; what happened is added to the world's events. All times are monotonic microseconds. */
 #pragma once
 
-#include "base/usec.h"
-#include "model/event.h"
+#include "model/fleet.h"
 
 struct exit_status;
-
-struct fleet;
-
-struct heartbeat;
-
-struct worker;
-
-struct world;
 
 /* A process was started in place `index`. Returns the new worker, or NULL where memory is short: then the
  * caller ends the process. */
@@ -24,9 +15,10 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
 /* The same of what is not all new: a copy of model, whose process lives. */
 struct worker *observe_started_as(struct fleet *fleet, const struct worker *model);
 
-/* A worker known from before sqmgr began (continuity/state.h). pid_start and beat_pid_start are the start times of
- * the processes that have its pids now, 0 where there is none: only one that started when it did is still the
- * worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is short. */
+/* A worker known from before sqmgr began (continuity/state.h). pid_start and beat_pid_start are the start
+ * times of the processes that have its pids now, 0 where there is none: only one that started when it did is
+ * still the worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is
+ * short. */
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t beat_pid_start, usec_t now);
 
@@ -53,7 +45,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 void observe_killed(struct worker *worker, int error, usec_t now);
 
 /* The main process has exited while the one that beats lives: that is the worker from now on. */
-void observe_promoted(struct worker *worker, usec_t now);
+void observe_promoted(struct worker *worker);
 
 /* The main process has exited before any beat was seen, and left another one of the worker's behind: that is
  * the worker from now on. */

@@ -2,12 +2,7 @@
 /* Folds what was read of the jobs of a worker into the model. */
 #pragma once
 
-#include "base/usec.h"
-#include "model/event.h"
-
-struct job;
-struct job_list;
-struct worker;
+#include "model/worker.h"
 
 /* Its work list was read: it holds these jobs, and the oldest has been running for so long, in microseconds;
  * 0: that is not told. */

@@ -78,14 +78,6 @@ static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t sin
                 refuse(fleet, "%u times in a row; the last: %s", preload->failures, fleet->crash_last);
 }
 
-static struct template *free_place(struct fleet *fleet)
-{
-        FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (!template_lives(template))
-                        return template;
-        return NULL;
-}
-
 static void template_forget(struct template *template)
 {
         *template = (struct template){0};
@@ -93,7 +85,7 @@ static void template_forget(struct template *template)
 
 struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64_t pid_start, usec_t now)
 {
-        struct template *template = free_place(fleet);
+        struct template *template = fleet_template_place(fleet);
 
         assert(template);
         *template = (struct template){
@@ -122,7 +114,7 @@ struct template *template_observe_adopted(struct fleet *fleet, const struct temp
 {
         bool lives = pid_start == known->pid_start;
         bool serves = known->serving_pid != 0 && serving_start == known->serving_start;
-        struct template *template = free_place(fleet);
+        struct template *template = fleet_template_place(fleet);
 
         if (!template || (!lives && !serves))
                 return NULL;
@@ -306,15 +298,14 @@ void template_observe_killed(struct template *template, usec_t now)
         template->killed_at = now;
 }
 
-/* By these it is told from a release that does not load: Ruby names the file that it was to load first. */
-static bool lacks_script(const char *last_lines, const char *script)
+/* Refuses where the last lines show that the script was not found, which is no release that does not load:
+ * Ruby names the file that it was to load first. Returns whether they do. */
+static bool refuse_unseen(struct fleet *fleet, const char *last_lines, const char *script)
 {
-        return last_lines && strstr(last_lines, "cannot load such file") && strstr(last_lines, script);
-}
-
-static void observe_unseen(struct fleet *fleet, const char *script)
-{
+        if (!last_lines || !strstr(last_lines, "cannot load such file") || !strstr(last_lines, script))
+                return false;
         refuse(fleet, "its command does not see '%s' where it runs", script);
+        return true;
 }
 
 void template_observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines, const char *script)
@@ -324,8 +315,8 @@ void template_observe_last_lines(struct fleet *fleet, uint64_t token, const char
         if (preload->lines_token != token)
                 return;
         preload->lines_token = 0;
-        if (lacks_script(lines, script) && fleet_preloads(fleet))
-                observe_unseen(fleet, script);
+        if (fleet_preloads(fleet))
+                (void)refuse_unseen(fleet, lines, script);
 }
 
 /* It had done nothing wrong before: its workers live on, and another is loaded. */
@@ -364,9 +355,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, life, now);
-        else if (current && lacks_script(exit->last_lines, script))
-                observe_unseen(fleet, script);
-        else
+        else if (!current || !refuse_unseen(fleet, exit->last_lines, script))
                 observe_failure(fleet, template->generation, template->started_at, now);
         template_forget(template);
 }

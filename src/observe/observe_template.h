@@ -3,13 +3,9 @@
  * monotonic microseconds. */
 #pragma once
 
-#include "base/usec.h"
-#include "model/event.h"
+#include "model/fleet.h"
 
 struct exit_status;
-struct fleet;
-struct template;
-struct worker;
 
 /* A process was started as a template of the present generation. Returns the new one; there is a place for
  * it. */

@@ -85,9 +85,7 @@ static bool wait_may_last(const struct fleet *fleet)
         if (fleet->waits_for != WAIT_PLACES)
                 return false;
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker_hangs(worker) ||
-                    (worker->heartbeat.busy > 0 &&
-                     (worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING)))
+                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_leaves(worker)))
                         return true;
         return false;
 }

@@ -37,7 +37,6 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "it is put back"},
                 [RESCUE_PARKED] = {EVENT_JOB_PARKED,
                                    "it was put back often enough and is among the dead jobs"},
-                [RESCUE_PRIVATE] = {EVENT_RESCUE_OFF, NULL},
         };
         char names[700], count[48] = "";
 

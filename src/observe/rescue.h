@@ -2,13 +2,9 @@
 /* Jobs that were cut off by the death of their worker: when that is so, and what is told of them. */
 #pragma once
 
-#include "base/macro.h"
-#include "base/usec.h"
+#include "model/fleet.h"
 
 struct exit_status;
-struct fleet;
-struct job;
-struct worker;
 
 enum rescue_outcome {
         RESCUE_LEFT,     /* its entry in the work list is gone: done by somebody else, or expired */

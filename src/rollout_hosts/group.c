@@ -115,7 +115,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 /* That Redis is away has an event of its own. */
 static void tell_trouble(struct host_group *group)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
         char text[GROUP_ERROR_MAX];
 
         if (!fleet->link || redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
@@ -137,7 +137,7 @@ static void tell_trouble(struct host_group *group)
 /* adopted: the epoch is another one than before. */
 static void tell_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
         const struct rollout_reply *reply = &group->last;
         const char *name = fleet->settings->name;
@@ -174,7 +174,7 @@ static bool differs(const struct rollout_group *a, const struct rollout_group *b
 
 static void tell_failure(const struct host_group *group)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
 
         world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
                     "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
@@ -472,7 +472,7 @@ static void turn(struct host_group *group, usec_t now)
                 withhold_end(error);
                 rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
         }
-        rule->draining = fleet_draining(fleet) > 0;
+        rule->draining = fleet_count(fleet, now).draining > 0;
         if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
         if (rule->turn == before)

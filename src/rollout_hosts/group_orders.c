@@ -72,7 +72,7 @@ static void finish_failed(struct order *order, int error)
 
 static void tell_order(const struct host_group *group, const char *what, const char *by)
 {
-        const struct fleet *fleet = group->fleet;
+        struct fleet *fleet = group->fleet;
 
         world_event(fleet->world, EVENT_ORDER, fleet, NULL, "fleet '%s': %s of group '%s' by %s",
                     fleet->settings->name, what, group->name, by);

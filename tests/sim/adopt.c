@@ -403,7 +403,7 @@ void shell_start(struct sim *sim)
         if (world_new(&shell->settings, sim->seed + shell->deaths, &shell->world) < 0)
                 abort();
         shell->running = true;
-        pass_end(&shell->pass);
+        plan_free(&shell->pass.plan);
         shell->pass = (struct pass){.world = shell->world};
         shell->trusted_at = sim->now;
         shell->wake_at = sim->now + 1;

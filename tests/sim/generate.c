@@ -243,7 +243,7 @@ void sim_close(struct sim *sim)
         for (size_t i = 0; sim->shell.world && i < sim->shell.world->n_fleets; i++)
                 autoscale_forget(sim->shell.world->fleets[i]);
         sim->shell.world = world_free(sim->shell.world);
-        pass_end(&sim->shell.pass);
+        plan_free(&sim->shell.pass.plan);
         free(sim->shell.state);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 match_clear(&sim->fleets[i].link.match);

@@ -210,7 +210,7 @@ static void exit_step(struct sim *sim, struct process *process)
                 if (rng_chance(&process->rng, 500))
                         observe_beat_process(worker, 0, 0, sim->now);
         } else if (beats_apart && !process->main_alive) {
-                observe_promoted(worker, sim->now);
+                observe_promoted(worker);
                 return;
         } else if (process_lives(process) &&
                    (process->main_alive || worker->process.pid == process->runner_pid)) {

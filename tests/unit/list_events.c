@@ -7,9 +7,9 @@
 int main(void)
 {
         for (int kind = 0; kind < _EVENT_MAX; kind++) {
-                int level = event_kind_level(kind);
+                int level = event_kinds[kind].level;
 
-                printf("%s\t%s\t%s\n", event_kind_name(kind), event_kind_message_id(kind),
+                printf("%s\t%s\t%s\n", event_kinds[kind].name, event_kinds[kind].message_id,
                        level == LOG_ERR       ? "error"
                        : level == LOG_WARNING ? "warning"
                                               : "info");

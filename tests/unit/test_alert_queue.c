@@ -26,11 +26,11 @@ static bool add(enum event_kind kind, const struct fleet *fleet, unsigned index,
 /* The next is due then, and stands for so many, of which that was the last. */
 static void expect_next(usec_t due, int count, const char *text)
 {
-        const struct alert *next = alert_queue_next(&queue);
+        struct alert *next = alert_queue_next(&queue);
 
         ck_assert_ptr_nonnull(next);
         ck_assert_uint_eq(next->due, due);
-        json_t *event = alert_queue_take(&queue, next);
+        json_t *event = alert_queue_take(next);
         ck_assert_str_eq(json_string_value(json_object_get(event, "text")), text);
         ck_assert_int_eq(json_integer_value(json_object_get(event, "count")), count);
         json_decref(event);
@@ -57,8 +57,8 @@ START_TEST(one_that_could_not_be_told_waits)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0));
-        const struct alert *alert = alert_queue_next(&queue);
-        json_t *event = alert_queue_take(&queue, alert);
+        struct alert *alert = alert_queue_next(&queue);
+        json_t *event = alert_queue_take(alert);
         alert_queue_put_back(&queue, alert, event, T0 + 5);
         ck_assert(add(EVENT_CRASHED, &web, 1, "three", T0 + 1));
         expect_next(T0 + 5, 3, "three");
@@ -71,8 +71,8 @@ START_TEST(one_that_could_not_be_told_still_comes_before_its_end)
         ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0));
         ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 1));
         ck_assert(add(EVENT_BEATS_AGAIN, &web, 2, "other", T0 + 2));
-        const struct alert *alert = alert_queue_next(&queue);
-        json_t *event = alert_queue_take(&queue, alert);
+        struct alert *alert = alert_queue_next(&queue);
+        json_t *event = alert_queue_take(alert);
         alert_queue_put_back(&queue, alert, event, T0 + 5);
         expect_next(T0 + 2, 1, "other");
         expect_next(T0 + 5, 1, "hangs");

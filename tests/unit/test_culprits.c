@@ -101,7 +101,7 @@ START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_beat)
                 told(CULPRITS_OOM, "MailJob") + strlen("default/1 (pid 100) "),
                 "died while the kernel's OOM killer was at work; it had grown by 212M to 520M within "
                 "40s, running MailJob");
-        ck_assert_int_eq(event_kind_level(EVENT_CULPRITS), 6);
+        ck_assert_int_eq(event_kinds[EVENT_CULPRITS].level, 6);
 
         ck_assert_int_eq(t.fleet->culprits[0].cause, CULPRITS_OOM);
         const struct culprits *first = &t.fleet->culprits[1];

@@ -48,7 +48,7 @@ START_TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
                                      " is cut off after 5min (drain_timeout) with 2 running jobs: HardJob, "
                                      "MailJob"));
         ck_assert_uint_eq(t.fleet->totals.jobs_cut_off[CUT_DRAIN_TIMEOUT], 2);
-        ck_assert_int_eq(event_kind_level(EVENT_DRAIN_CUT), LOG_WARNING);
+        ck_assert_int_eq(event_kinds[EVENT_DRAIN_CUT].level, LOG_WARNING);
 }
 END_TEST
 

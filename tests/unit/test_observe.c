@@ -576,7 +576,7 @@ START_TEST(the_process_that_beats_outlives_its_wrapper)
         struct worker *worker = test_spawn_ready(&t);
 
         observe_beat_process(worker, 555, 77, t.now);
-        observe_promoted(worker, t.now);
+        observe_promoted(worker);
         ck_assert_int_eq(worker->process.pid, 555);
         ck_assert_uint_eq(worker->process.start, 77);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);

@@ -83,12 +83,13 @@ START_TEST(a_restart_that_is_done_says_how_many_still_drain)
         restart();
         while (state() == ROLLOUT_RUNNING)
                 test_tick(&t, 1);
-        ck_assert_uint_ge(fleet_draining(t.fleet), 2);
+        ck_assert_uint_ge(fleet_count(t.fleet, t.now).draining, 2);
         char wanted[64];
-        snprintf(wanted, sizeof(wanted), "in force, %u old workers still drain", fleet_draining(t.fleet));
+        snprintf(wanted, sizeof(wanted), "in force, %u old workers still drain",
+                 fleet_count(t.fleet, t.now).draining);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), wanted));
         test_run(&t, 60);
-        ck_assert_uint_eq(fleet_draining(t.fleet), 2);
+        ck_assert_uint_eq(fleet_count(t.fleet, t.now).draining, 2);
 }
 END_TEST
 

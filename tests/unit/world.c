@@ -68,7 +68,7 @@ void test_world_close(struct test_world *t)
                 for (size_t j = 0; j < TEMPLATES_MAX; j++)
                         free(t->world->fleets[i]->templates[j].process);
         }
-        pass_end(&t->pass);
+        plan_free(&t->pass.plan);
         for (size_t i = 0; i < t->world->n_fleets; i++)
                 autoscale_forget(t->world->fleets[i]);
         t->world = world_free(t->world);

@@ -154,8 +154,8 @@ static json_t *render_entry(const struct entry *entry)
         char id[WORKER_ID_MAX];
 
         return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry),
-                         "event", event_kind_name(event->kind), "level",
-                         level_name(event_kind_level(event->kind)), "fleet", varlink_text(entry->fleet),
+                         "event", event_kinds[event->kind].name, "level",
+                         level_name(event_kinds[event->kind].level), "fleet", varlink_text(entry->fleet),
                          "worker", varlink_text(entry_worker(entry, id)), "pid",
                          event->pid > 0 ? json_integer(event->pid) : json_null(), "generation",
                          event->generation > 0 ? json_integer((json_int_t)event->generation) : json_null(),
@@ -195,7 +195,7 @@ static bool is_trouble_of(const struct entry *entry, const char *fleet)
 {
         enum event_kind kind = entry->event.kind;
 
-        return event_kind_level(kind) <= LOG_WARNING && kind != EVENT_ROLLOUT_HALTED &&
+        return event_kinds[kind].level <= LOG_WARNING && kind != EVENT_ROLLOUT_HALTED &&
                kind != EVENT_ROLLOUT_ABORTED && entry->fleet && strcmp(entry->fleet, fleet) == 0;
 }
 

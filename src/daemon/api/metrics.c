@@ -412,10 +412,9 @@ static void put_events(struct metrics *metrics)
                        "Events by kind, as 'sqmgrctl events' tells them.");
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 if (world->event_totals[kind] > 0)
-                        SAMPLE(metrics, (double)world->event_totals[kind], "event", event_kind_name(kind),
+                        SAMPLE(metrics, (double)world->event_totals[kind], "event", event_kinds[kind].name,
                                NULL);
-        PUT_SAMPLES(metrics, _EVENT_MAX, fleet->totals.events[i], "event",
-                    event_kind_name((enum event_kind)i));
+        PUT_SAMPLES(metrics, _EVENT_MAX, fleet->totals.events[i], "event", event_kinds[i].name);
 }
 
 static void put_all(struct metrics *metrics, const struct tick_totals *ticks)

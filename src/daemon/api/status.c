@@ -103,12 +103,13 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
         return TAKE_PTR(workers);
 }
 
-static json_t *render_rollout(const struct fleet *fleet, unsigned outdated, usec_t now)
+static json_t *render_rollout(const struct fleet *fleet, const struct fleet_counts *counts, usec_t now)
 {
         return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
                          "generation", (json_int_t)fleet->generation, "replaced",
-                         (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)outdated, "draining",
-                         (json_int_t)fleet_draining(fleet), "error", varlink_text(fleet->rollout.error));
+                         (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)counts->outdated,
+                         "draining", (json_int_t)counts->draining, "error",
+                         varlink_text(fleet->rollout.error));
 }
 
 static json_t *render_crash(const struct fleet *fleet, usec_t now)
@@ -241,8 +242,8 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 "memory_bytes", (json_int_t)counts.memory_bytes, "state",
                 fleet_order_name(fleet_order(fleet)), "state_text",
                 varlink_text(fleet_ordered_text(fleet, now, ordered)), "waits_for", varlink_text(waits_for),
-                "rollout", render_rollout(fleet, counts.outdated, now), "crash", render_crash(fleet, now),
-                "workers", status_workers(fleet, now), "memory_threshold_bytes",
+                "rollout", render_rollout(fleet, &counts, now), "crash", render_crash(fleet, now), "workers",
+                status_workers(fleet, now), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",

@@ -141,14 +141,15 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 told.outdated = told.draining = 0;
                 return told;
         }
+        struct fleet_counts counts = fleet_count(fleet, now);
         told = (struct told){
                 .generation = fleet->generation,
                 .stopped = watched->order.refused,
                 .ended = true,
                 .total = fleet->rollout.total,
                 .replaced = fleet_replaced(fleet, now),
-                .outdated = fleet_count(fleet, now).outdated,
-                .draining = fleet_draining(fleet),
+                .outdated = counts.outdated,
+                .draining = counts.draining,
         };
         if (!told.stopped)
                 told.state = rollout_outcome(fleet, drained && told.draining > 0, &told.ended);

@@ -75,7 +75,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
                 .argv = argv,
                 .user = alerts->crew->world->settings->alert_user,
                 .input = input,
-                .event = event_kind_name(alert->kind),
+                .event = event_kinds[alert->kind].name,
                 .fleet = alert->fleet,
                 .worker = worker,
                 .nofile = alerts->crew->nofile,
@@ -98,7 +98,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
 }
 
 /* Tells of one, or tries it again later. */
-static void run(struct alerts *alerts, const struct alert *alert)
+static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->crew->world->settings->alert_command, *error;
         _cleanup_json_ json_t *event = NULL;
@@ -111,7 +111,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
                 alert_queue_clear(&alerts->queue);
                 return;
         }
-        event = alert_queue_take(&alerts->queue, alert);
+        event = alert_queue_take(alert);
         if (event)
                 input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (input)
@@ -120,7 +120,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
                 r = start(alerts, alert, input, argv);
         if (r < 0 && r != alerts->start_error)
                 log_error("alert_command for '%s' could not be started: %s, it is tried again",
-                          event_kind_name(alert->kind), strerrordesc_np(-r));
+                          event_kinds[alert->kind].name, strerrordesc_np(-r));
         alerts->start_error = MIN(r, 0);
         if (r < 0)
                 alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),
@@ -129,7 +129,7 @@ static void run(struct alerts *alerts, const struct alert *alert)
 
 static void run_due(struct alerts *alerts)
 {
-        const struct alert *next;
+        struct alert *next;
 
         while (alerts->child.pid == 0 && (next = alert_queue_next(&alerts->queue))) {
                 if (next->due > clock_now(CLOCK_MONOTONIC)) {

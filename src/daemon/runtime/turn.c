@@ -35,7 +35,7 @@ void turn_close(struct turn *turn)
 {
         turn->soon = sd_event_source_disable_unref(turn->soon);
         turn->timer = sd_event_source_disable_unref(turn->timer);
-        pass_end(&turn->pass);
+        plan_free(&turn->pass.plan);
 }
 
 void turn_arm(struct turn *turn)

@@ -20,7 +20,7 @@ static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *
 
 /* The process that beats was another than the one started, and that one is gone: from now on it is the
  * worker. */
-static bool promote(struct process *process, usec_t now)
+static bool promote(struct process *process)
 {
         if (!process->beat || proc_has_exited(process->beat))
                 return false;
@@ -28,7 +28,7 @@ static bool promote(struct process *process, usec_t now)
         proc_close(process->main);
         process->main = TAKE_PTR(process->beat);
         process->main_exit = TAKE_PTR(process->beat_exit);
-        observe_promoted(process->worker, now);
+        observe_promoted(process->worker);
         return true;
 }
 
@@ -161,7 +161,7 @@ static void exited(struct process *process)
         int r = proc_uid(process->main, &process->uid);
         process->main_status = reap(process);
         turn_changed(process->crew->turn);
-        if (promote(process, clock_now(CLOCK_MONOTONIC)))
+        if (promote(process))
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
