@@ -90,7 +90,8 @@ struct queue_reader;
 int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
 /* Begins a reading. names: each ended by a NUL, the last by two; NULL: of all queues, which are sorted by
- * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or -ENOMEM. */
+ * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or
+ * -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
 /* A reading is under way. Takes NULL, too. */
 bool queue_reader_is_busy(const struct queue_reader *reader);

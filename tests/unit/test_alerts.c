@@ -272,7 +272,8 @@ START_TEST(what_fails_is_logged)
         strcpy(command, "/proc/nowhere/mail -s");
         tell(EVENT_KILLED, 1);
         wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
-        ck_assert(file_has("log", "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
+        ck_assert(file_has("log",
+                           "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
         ck_assert_ptr_null(crew.children.first);
 }
 END_TEST
