@@ -33,14 +33,16 @@ usec_t client_now(void)
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
 }
 
-/* The socket that is meant where none is named; to be freed, or NULL where memory is short. */
-static char *default_socket(void)
+/* To be freed, or NULL where memory is short. */
+static char *find_socket(const char *named)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
         _cleanup_free_ char *system = NULL, *user = NULL;
 
-        if (from_environment && from_environment[0] != '\0')
-                return strdup(from_environment);
+        if (!named && from_environment && from_environment[0] != '\0')
+                named = from_environment;
+        if (named)
+                return strdup(named);
         if (socket_path_default(NULL, SOCKET_PATH_SYSTEM_RUNTIME, &system) < 0)
                 return NULL;
         if (geteuid() == 0 || access(system, F_OK) == 0)
@@ -52,8 +54,7 @@ static char *default_socket(void)
 
 bool client_find_socket(struct ctl *ctl)
 {
-        if (!ctl->socket)
-                ctl->socket = default_socket();
+        ctl->socket = find_socket(ctl->named_socket);
         return ctl->socket;
 }
 
