@@ -2,9 +2,7 @@
 /* Makes text of foreign origin fit for logs, terminals and JSON. */
 #include "base/printable.h"
 
-/* The length of the UTF-8 sequence at text, or 0 where there is none; overlong forms, surrogates and code
- * points beyond U+10FFFF are none. */
-static size_t utf8_length(const unsigned char *text, size_t length)
+size_t printable_utf8_length(const char *text, size_t length)
 {
         static const struct {
                 unsigned char first_min, first_max, second_min, second_max, length;
@@ -13,17 +11,18 @@ static size_t utf8_length(const unsigned char *text, size_t length)
                 {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
                 {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
         };
+        const unsigned char *bytes = (const unsigned char *)text;
 
         for (size_t i = 0; i < ELEMENTSOF(forms); i++) {
-                if (text[0] < forms[i].first_min || text[0] > forms[i].first_max)
+                if (bytes[0] < forms[i].first_min || bytes[0] > forms[i].first_max)
                         continue;
                 if (forms[i].length == 1)
                         return 1;
-                if (length < forms[i].length || text[1] < forms[i].second_min ||
-                    text[1] > forms[i].second_max)
+                if (length < forms[i].length || bytes[1] < forms[i].second_min ||
+                    bytes[1] > forms[i].second_max)
                         return 0;
                 for (size_t k = 2; k < forms[i].length; k++)
-                        if ((text[k] & 0xC0) != 0x80)
+                        if ((bytes[k] & 0xC0) != 0x80)
                                 return 0;
                 return forms[i].length;
         }
@@ -61,7 +60,7 @@ void printable_replace(char *text, size_t length, bool keep_newlines)
         unsigned char *p = (unsigned char *)text;
 
         for (size_t i = 0; i < length;) {
-                size_t n = utf8_length(p + i, length - i);
+                size_t n = printable_utf8_length(text + i, length - i);
 
                 if (n == 2 && p[i] == 0xC2 && p[i + 1] < 0xA0) {
                         /* The C1 controls: terminals obey them as they obey ESC. */

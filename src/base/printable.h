@@ -4,6 +4,10 @@
 
 #include "base/macro.h"
 
+/* The length of the UTF-8 sequence with which text begins, or 0 where there is none; overlong forms,
+ * surrogates and code points beyond U+10FFFF are none. */
+size_t printable_utf8_length(const char *text, size_t length);
+
 /* Takes out of length bytes of text, in place, what colours it on a terminal: ESC [ and its parameters, up to
  * the letter that ends it. Returns the new length. */
 size_t printable_drop_colours(char *text, size_t length);

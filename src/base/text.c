@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Text on a terminal: how wide it is, and where its lines are broken. */
+/* Text: how wide it is on a terminal, where its lines are broken, and what is appended to it. */
 #include "base/text.h"
+#include "base/printable.h"
+#include <stdarg.h>
 #include <string.h>
-
-static bool begins_character(char byte)
-{
-        return ((unsigned char)byte & 0xc0) != 0x80;
-}
 
 /* The character that begins there, and how many bytes it has; what is no UTF-8 is a byte each. */
 static uint32_t character_at(const char *text, size_t length, size_t *ret_bytes)
 {
-        unsigned char first = (unsigned char)text[0];
-        size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-        uint32_t character = bytes == 1 ? first : first & (0x7fU >> bytes);
+        const unsigned char *bytes = (const unsigned char *)text;
+        size_t n = printable_utf8_length(text, length);
+        uint32_t character = n > 1 ? bytes[0] & (0x7fU >> n) : bytes[0];
 
-        *ret_bytes = 1;
-        if (bytes > length)
-                return first;
-        for (size_t i = 1; i < bytes; i++) {
-                if (begins_character(text[i]))
-                        return first;
-                character = character << 6 | ((unsigned char)text[i] & 0x3f);
-        }
-        *ret_bytes = bytes;
+        for (size_t i = 1; i < n; i++)
+                character = character << 6 | (bytes[i] & 0x3f);
+        *ret_bytes = MAX(n, (size_t)1);
         return character;
 }
 
@@ -110,4 +101,14 @@ void text_print_wrapped(FILE *out, const char *text, int used, int indent, int c
                 }
         }
         fputc('\n', out);
+}
+
+void text_append(char *text, size_t size, const char *format, ...)
+{
+        size_t length = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text + length, size - length, format, arguments);
+        va_end(arguments);
 }

@@ -237,7 +237,7 @@ static bool is_ended(const struct await *await)
 {
         const json_t *rollout = rollout_of(await);
 
-        if (!rollout || reply_hosts_is_running(rollout))
+        if (!rollout || reply_is(rollout, "state", "running"))
                 return false;
         return !reply_is(rollout, "state", "done") || !await->drained ||
                reply_hosts_count(rollout).draining == 0;
@@ -251,7 +251,7 @@ static int tell_end(struct follow *follow)
         struct reply_hosts count = reply_hosts_count(rollout);
         char left[REPLY_HOSTS_MAX];
 
-        if (reply_hosts_is_halted(rollout))
+        if (reply_is(rollout, "state", "halted"))
                 return say_error(
                         CTL_FAILED,
                         "%s: rollout %lld has halted with %zu of %zu hosts done, the others keep their "

@@ -282,7 +282,7 @@ static void print_bar(FILE *out, const json_t *rollout, const struct view *view)
         snprintf(percent, sizeof(percent), " %3d%%  ", (int)(count.share * 100));
         fprintf(out, "%*s%s%s%s%s", RENDER_INDENT, "",
                 !view->colour                    ? ""
-                : reply_hosts_is_halted(rollout) ? RENDER_RED
+                : reply_is(rollout, "state", "halted") ? RENDER_RED
                                                  : RENDER_GREEN,
                 bar, view->colour ? RENDER_PLAIN : "", percent);
         text_print_wrapped(out, reply_hosts_progress(rollout, text),
@@ -306,7 +306,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                          host, fleet, words_is_plain(host) ? host : "HOST");
                 render_text(out, text, RENDER_YELLOW, view);
         }
-        if (!reply_hosts_is_halted(rollout))
+        if (!reply_is(rollout, "state", "halted"))
                 return;
         snprintf(text, sizeof(text),
                  "mend what is wrong, then run 'sqmgrctl restart %.256s --everywhere' again; 'sqmgrctl abort "

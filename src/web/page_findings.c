@@ -300,7 +300,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
 {
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
 
-        if (reply_hosts_is_halted(rollout))
+        if (reply_is(rollout, "state", "halted"))
                 tell(search,
                      &(struct finding){
                              .level = PAGE_ACT,
