@@ -2,13 +2,13 @@
 /* The job classes that ran in a worker as its memory ran out. */
 #include "observe/culprits.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "model/exit_status.h"
 #include "model/freshness.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,17 +81,6 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
                     culprits_text(fleet, &culprits, text, sizeof(text)));
 }
 
-static void append(char *text, size_t size, const char *format, ...) _printf_(3, 4);
-static void append(char *text, size_t size, const char *format, ...)
-{
-        size_t length = strlen(text);
-        va_list arguments;
-
-        va_start(arguments, format);
-        vsnprintf(text + length, size - length, format, arguments);
-        va_end(arguments);
-}
-
 static void append_memory(const struct culprits *culprits, char *text, size_t size)
 {
         char growth[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
@@ -100,12 +89,12 @@ static void append_memory(const struct culprits *culprits, char *text, size_t si
         format_size(culprits->growth_bytes, growth, sizeof(growth));
         format_duration(culprits->growth_usec, span, sizeof(span));
         if (culprits->growth_bytes > 0)
-                append(text, size, "%s by %s to %s within %s,",
-                       culprits->cause == CULPRITS_OOM ? " had grown" : " grew", growth, bytes, span);
+                text_append(text, size, "%s by %s to %s within %s,",
+                            culprits->cause == CULPRITS_OOM ? " had grown" : " grew", growth, bytes, span);
         else if (culprits->memory_bytes > 0)
-                append(text, size, " held %s,", bytes);
+                text_append(text, size, " held %s,", bytes);
         else
-                append(text, size, " was");
+                text_append(text, size, " was");
 }
 
 /* Another one has its index by now. */
@@ -126,6 +115,7 @@ const char *culprits_text(const struct fleet *fleet, const struct culprits *culp
                  culprits->cause == CULPRITS_OOM ? " died while the kernel's OOM killer was at work; it"
                                                  : "");
         append_memory(culprits, text, size);
-        append(text, size, " running %s", job_classes_text(&culprits->classes, classes, sizeof(classes)));
+        text_append(text, size, " running %s",
+                    job_classes_text(&culprits->classes, classes, sizeof(classes)));
         return text;
 }

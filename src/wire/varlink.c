@@ -2,7 +2,6 @@
 /* Varlink messages: NUL-terminated JSON out of a byte stream, decoded calls and replies, encoded ones. */
 #include "wire/varlink.h"
 #include "base/printable.h"
-#include "wire/json.h"
 #include <string.h>
 
 void varlink_input_free(struct varlink_input *input)
