@@ -6,7 +6,6 @@
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>
@@ -56,9 +55,9 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         struct reply_hosts count = reply_hosts_count(rollout);
         enum reply_host_state state = reply_host_state(host);
         const char *name = reply_string(host, "host");
-        char at[SAY_STAMP_MAX], why[REPLY_HOST_WHY_MAX];
+        const char *at = say_stamp();
+        char why[REPLY_HOST_WHY_MAX];
 
-        say_stamp(at);
         reply_host_why(rollout, host, why);
         switch (state) {
         case REPLY_HOST_ROLLING:
@@ -85,12 +84,11 @@ static void print_change(const json_t *rollout, const json_t *host, const json_t
         enum reply_host_state state = reply_host_state(host),
                               old = before ? reply_host_state(before) : REPLY_HOST_WAITING;
         const char *progress = reply_string(host, "progress");
-        char at[SAY_STAMP_MAX];
 
         if (state != old)
                 print_host(rollout, host, old);
         else if (state == REPLY_HOST_ROLLING && strcmp(progress, reply_string(before, "progress")) != 0)
-                say_line("%s%s: %s", say_stamp(at), reply_string(host, "host"), progress);
+                say_line("%s%s: %s", say_stamp(), reply_string(host, "host"), progress);
 }
 
 static void print_changes(const json_t *rollout, const json_t *last)
@@ -104,11 +102,11 @@ static void print_changes(const json_t *rollout, const json_t *last)
 
 static void print_beginning(const struct await *await, const json_t *rollout, const json_t *last)
 {
-        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], at[SAY_STAMP_MAX];
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX];
         size_t n = json_array_size(json_object_get(rollout, "hosts"));
 
         screen_release();
-        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(at), await->fleet, last ? "starts over: " : "",
+        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(), await->fleet, last ? "starts over: " : "",
                  reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
 }
 
@@ -123,11 +121,10 @@ static void print_trouble(struct await *await, const char *trouble)
 /* The time that it names passes: so once. */
 static void print_waiting(struct await *await, const char *waits_for)
 {
-        char at[SAY_STAMP_MAX];
 
         if (waits_for[0] == '\0' || await->waits_told)
                 return;
-        say_line("%s%s: %s", say_stamp(at), await->fleet, waits_for);
+        say_line("%s%s: %s", say_stamp(), await->fleet, waits_for);
         await->waits_told = true;
 }
 
@@ -369,7 +366,6 @@ static json_t *fleets_with_group(json_t *status)
 static int find_fleet(struct ctl *ctl, char **ret)
 {
         _cleanup_json_ json_t *status = NULL;
-        char text[SAY_NAMES_MAX];
 
         if (ctl->n_arguments > 1)
                 return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
@@ -387,24 +383,21 @@ static int find_fleet(struct ctl *ctl, char **ret)
         if (json_array_size(names) > 1)
                 return say_error(CTL_USAGE,
                                  "name the fleet that is meant, of those with a 'rollout_group' %s",
-                                 say_names(names, text));
+                                 say_names(names));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
         return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
 }
 
 /* The order itself is answered at once, however long its end is waited for. */
-static int begin(struct ctl *ctl, const char *fleet, json_t **ret)
+static int begin(const struct ctl *ctl, const char *fleet, json_t **ret)
 {
-        enum ctl_wait wait = ctl->wait;
-        usec_t timeout = ctl->timeout;
+        struct ctl order = *ctl;
 
-        ctl->wait = CTL_WAIT_NONE;
-        ctl->timeout = MIN(timeout, ANSWER_USEC);
-        int r = client_call(ctl, "RestartEverywhere",
+        order.wait = CTL_WAIT_NONE;
+        order.timeout = MIN(ctl->timeout, ANSWER_USEC);
+        int r = client_call(&order, "RestartEverywhere",
                             json_pack("{s:s, s:s?}", "fleet", fleet, "release", ctl->release), ret);
-        ctl->wait = wait;
-        ctl->timeout = timeout;
-        client_close(ctl);
+        client_close(&order);
         return r;
 }
 
@@ -463,14 +456,13 @@ static int print_json(json_t *reply)
 {
         json_t *rollouts = json_object_get(reply, "rollouts"), *rollout;
         _cleanup_json_ json_t *names = json_array();
-        char text[SAY_NAMES_MAX];
 
         json_foreach(rollout, rollouts)
                 json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
                 return say_error(CTL_USAGE,
                                  "with --json one fleet is told of, of those with a 'rollout_group' %s",
-                                 say_names(names, text));
+                                 say_names(names));
         say_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
 }

@@ -22,11 +22,11 @@
 
 static void print_option(const struct usage_option *option)
 {
-        char written[HELP_COLUMN * 2];
-        int n = option->letter != '\0' ? snprintf(written, sizeof(written), "  -%c, ", option->letter)
-                                       : snprintf(written, sizeof(written), "  ");
+        char written[HELP_COLUMN * 2] = "  ";
 
-        snprintf(written + n, sizeof(written) - (size_t)n, "--%s%s", option->name, option->value);
+        if (option->letter != '\0')
+                text_append(written, sizeof(written), "-%c, ", option->letter);
+        text_append(written, sizeof(written), "--%s%s", option->name, option->value);
         text_print_cell(stdout, written, HELP_COLUMN);
         text_print_wrapped(stdout, option->help, HELP_COLUMN, HELP_COLUMN, 0);
 }

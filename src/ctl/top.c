@@ -4,7 +4,6 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "ctl/top_model.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -131,17 +130,6 @@ static int read_to_end(const struct show *show, int fd, char **ret)
         return CTL_DONE;
 }
 
-/* Takes lines, or NULL where there are none. */
-static void keep_lines(struct show *show, char *lines)
-{
-        if (!lines)
-                return;
-        free(show->lines);
-        show->lines = lines;
-        show->lines_at = client_now();
-        snprintf(show->lines_of, sizeof(show->lines_of), "%s", show->top.chosen);
-}
-
 /* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. Returns
  * CTL_DONE or CTL_WOKEN. */
 static int read_lines(struct show *show)
@@ -167,7 +155,12 @@ static int read_lines(struct show *show)
         close_fd(ends[0]);
         if (r == CTL_TIMEOUT)
                 lines = strdup("its log takes long to read: 'sqmgrctl logs' shows it\n");
-        keep_lines(show, lines);
+        if (lines) {
+                free(show->lines);
+                show->lines = lines;
+                show->lines_at = client_now();
+                memcpy(show->lines_of, show->top.chosen, sizeof(show->lines_of));
+        }
         return r == CTL_WOKEN ? CTL_WOKEN : CTL_DONE;
 }
 

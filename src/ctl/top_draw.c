@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of `top`. No I/O, no clock. */
 #include "base/memstream.h"
-#include "base/parse.h"
 #include "base/text.h"
-#include "ctl/render.h"
 #include "ctl/story.h"
 #include "ctl/top_model.h"
 #include "wire/reply.h"
@@ -226,14 +224,14 @@ static size_t put_tab(struct page *page)
 static void put_tabs(struct page *page)
 {
         char text[256] = "";
-        size_t length = 0;
 
-        for (size_t i = 0; i < _TOP_TAB_MAX; i++)
-                length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s%zu %s%s%s",
-                                           i == page->top->tab ? colour(page, "\033[7m") : "",
-                                           i == page->top->tab ? "[" : " ", i + 1, tab_names[i],
-                                           i == page->top->tab ? "]" : " ",
-                                           i == page->top->tab ? colour(page, "\033[0m") : "");
+        for (size_t i = 0; i < _TOP_TAB_MAX; i++) {
+                bool open = i == page->top->tab;
+
+                text_append(text, sizeof(text), "%s%s%zu %s%s%s", open ? colour(page, "\033[7m") : "",
+                            open ? "[" : " ", i + 1, tab_names[i], open ? "]" : " ",
+                            open ? colour(page, "\033[0m") : "");
+        }
         put(page, "%s: %s", page->top->chosen, text);
 }
 
