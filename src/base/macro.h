@@ -53,6 +53,14 @@
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))
 
+/* Defines function_pointer() for _cleanup_(): it calls function() for the variable, unless that is NULL. */
+#define DEFINE_CLEANUP(type, function)                                                                       \
+        static inline void function##_pointer(type *variable)                                                \
+        {                                                                                                    \
+                if (*variable)                                                                               \
+                        (void)function(*variable);                                                           \
+        }
+
 static inline void free_pointer(void *p)
 {
         free(*(void **)p);

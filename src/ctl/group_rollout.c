@@ -23,7 +23,6 @@ struct await {
         const char *fleet;
         long long epoch;
         usec_t timeout;
-        bool drained;       /* is what is waited for */
         usec_t untold_from; /* 0: it is told of */
         unsigned older;     /* how often in a row an older rollout was told of */
         char trouble[512];  /* that was said last */
@@ -236,7 +235,7 @@ static bool is_ended(const struct await *await)
 
         if (!rollout || reply_is(rollout, "state", "running"))
                 return false;
-        return !reply_is(rollout, "state", "done") || !await->drained ||
+        return !reply_is(rollout, "state", "done") || await->follow.ctl->wait != CTL_WAIT_DRAINED ||
                reply_hosts_count(rollout).draining == 0;
 }
 
@@ -262,9 +261,9 @@ static int tell_end(struct follow *follow)
                 return CTL_DONE;
         say_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
                  count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
-                 await->drained       ? ", their old workers are gone"
-                 : count.draining > 0 ? ", old workers still finish their jobs"
-                                      : "");
+                 follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
+                 : count.draining > 0                  ? ", old workers still finish their jobs"
+                                                       : "");
         if (reply_hosts_left(rollout, left)[0] != '\0')
                 say_error(CTL_DONE, "%s: %s", await->fleet, left);
         return CTL_DONE;
@@ -338,8 +337,7 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
                            .until = usec_add(client_now(), ctl->timeout)},
                 .fleet = fleet,
                 .epoch = epoch,
-                .timeout = ctl->timeout,
-                .drained = ctl->wait == CTL_WAIT_DRAINED};
+                .timeout = ctl->timeout};
 
         return follow_run(&await.follow);
 }

@@ -88,12 +88,6 @@ int story_find(struct story *ret, const char *id, json_t *status, json_t *events
         return collect_events(ret, events);
 }
 
-void story_release(struct story *story)
-{
-        json_decref(story->events);
-        story->events = NULL;
-}
-
 /* An older sqmgr sends the name alone. */
 static const char *reason_text(json_t *worker)
 {

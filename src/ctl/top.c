@@ -73,19 +73,15 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
 static void write_lines(const struct ctl *ctl, const char *id, int fd)
 {
         char worker[TOP_ID_MAX], *arguments[] = {worker, NULL};
-        struct ctl copy = {.socket = ctl->socket,
-                           .lines = LINES,
-                           .command = ctl->command,
-                           .arguments = arguments,
-                           .n_arguments = 1,
-                           .timeout = ANSWER_USEC,
-                           .fd = -1,
-                           .signal_fd = -1,
-                           .key_fd = -1};
+        struct ctl copy = *ctl;
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         sigset_t none;
 
         snprintf(worker, sizeof(worker), "%s", id);
+        copy.lines = LINES;
+        copy.arguments = arguments;
+        copy.n_arguments = 1;
+        copy.signal_fd = copy.key_fd = -1;
         say_errors_to(NULL, 0);
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);

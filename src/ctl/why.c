@@ -122,6 +122,6 @@ int ctl_why(struct ctl *ctl)
                 r = say_error(CTL_FAILED, "there is too little memory");
         else
                 r = tell_worker(ctl, &story);
-        story_release(&story);
+        json_decref(story.events);
         return r;
 }

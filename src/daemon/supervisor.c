@@ -283,10 +283,7 @@ struct supervisor *supervisor_free(struct supervisor *supervisor)
         return NULL;
 }
 
-static void supervisor_free_pointer(struct supervisor **supervisor)
-{
-        supervisor_free(*supervisor);
-}
+DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
 /* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
  * is, which no other sqmgr shares. */

@@ -26,10 +26,7 @@ struct world *world_free(struct world *world)
         return NULL;
 }
 
-static void world_free_pointer(struct world **world)
-{
-        world_free(*world);
-}
+DEFINE_CLEANUP(struct world *, world_free)
 
 /* Makes the fleets that settings have and the world has not. Returns how many, or -ENOMEM. */
 static int make_fleets(const struct world *world, const struct settings *settings, struct fleet **list)

@@ -37,10 +37,7 @@ int history_new(struct history **ret);
 /* Returns NULL, as history may be. */
 struct history *history_free(struct history *history);
 
-static inline void history_free_pointer(struct history **history)
-{
-        *history = history_free(*history);
-}
+DEFINE_CLEANUP(struct history *, history_free)
 #define _cleanup_history_ _cleanup_(history_free_pointer)
 
 /* What is unknown is NAN; so is taken what is negative or no finite number. The strings are copied, what is

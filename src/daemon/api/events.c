@@ -53,10 +53,7 @@ static void follower_free(struct follower *follower)
         free(follower);
 }
 
-static void follower_free_pointer(struct follower **follower)
-{
-        follower_free(*follower);
-}
+DEFINE_CLEANUP(struct follower *, follower_free)
 
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {

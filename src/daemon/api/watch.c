@@ -68,10 +68,7 @@ static void watch_free(struct watch *watch)
         free(watch);
 }
 
-static void watch_free_pointer(struct watch **watch)
-{
-        watch_free(*watch);
-}
+DEFINE_CLEANUP(struct watch *, watch_free)
 
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {

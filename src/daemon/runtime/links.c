@@ -216,10 +216,7 @@ int link_read_works(const struct link *link, const char *const *identities, size
         return redis_works_read(link->framework->works, &request, done, userdata, ret);
 }
 
-static void free_link_pointer(struct link **link)
-{
-        free_link(*link);
-}
+DEFINE_CLEANUP(struct link *, free_link)
 
 /* The first thing to be read of it will be the set of identities. */
 static int probe(const struct link *link, const char *namespace)

@@ -82,10 +82,7 @@ static struct template_process *template_process_free(struct template_process *p
         return NULL;
 }
 
-static void template_process_free_pointer(struct template_process **process)
-{
-        template_process_free(*process);
-}
+DEFINE_CLEANUP(struct template_process *, template_process_free)
 #define _cleanup_template_process_ _cleanup_(template_process_free_pointer)
 
 /* The one that forks, or is to. */
