@@ -49,9 +49,5 @@ static inline bool is_shortage(int r)
         return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-static inline void closedir_pointer(DIR **dir)
-{
-        if (*dir)
-                (void)closedir(*dir);
-}
+DEFINE_CLEANUP(DIR *, closedir)
 #define _cleanup_closedir_ _cleanup_(closedir_pointer)

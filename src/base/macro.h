@@ -49,16 +49,17 @@
                 return (table)[value];                                                                       \
         }
 
-/* Defines `void function_pointer(type *variable)` for _cleanup_(), which hands the variable to function. */
-#define DEFINE_CLEANUP(type, function)                                                                       \
-        static inline void function##_pointer(type *variable)                                                \
-        {                                                                                                    \
-                function(*variable);                                                                         \
-        }
-
 #define _cleanup_(f)         __attribute__((cleanup(f)))
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))
+
+/* Defines function_pointer() for _cleanup_(): it calls function() for the variable, unless that is NULL. */
+#define DEFINE_CLEANUP(type, function)                                                                       \
+        static inline void function##_pointer(type *variable)                                                \
+        {                                                                                                    \
+                if (*variable)                                                                               \
+                        (void)function(*variable);                                                           \
+        }
 
 static inline void free_pointer(void *p)
 {

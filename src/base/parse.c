@@ -182,11 +182,6 @@ int parse_signal(const char *text, int *ret)
         return -EINVAL;
 }
 
-const char *signal_name(int signal)
-{
-        return sigabbrev_np(signal);
-}
-
 const char *format_duration(usec_t usec, char *text, size_t size)
 {
         if (usec == USEC_INFINITY) {

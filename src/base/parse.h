@@ -29,8 +29,6 @@ int parse_size(const char *text, uint64_t total_bytes, uint64_t *ret_bytes);
 
 /* A signal's name, `TERM` or `SIGTERM`, of either case; realtime signals have none. */
 int parse_signal(const char *text, int *ret);
-/* The name without SIG, or NULL where there is none. */
-const char *signal_name(int signal);
 
 #define FORMAT_MAX 32
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text on a terminal: how wide it is, and where its lines are broken. */
+/* Text: how wide it is on a terminal, where its lines are broken, and what is appended to it. */
 #include "base/text.h"
 #include "base/printable.h"
+#include <stdarg.h>
 #include <string.h>
 
 /* The character that begins there. Returns how many bytes it has; what is no UTF-8 is a byte each. */
@@ -100,4 +101,14 @@ void text_print_wrapped(FILE *out, const char *text, int used, int indent, int c
                 }
         }
         fputc('\n', out);
+}
+
+void text_append(char *text, size_t size, const char *format, ...)
+{
+        size_t length = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(text + length, size - length, format, arguments);
+        va_end(arguments);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text on a terminal: how wide it is, and where its lines are broken. Each character takes one column. */
+/* Text: how wide it is on a terminal, where its lines are broken, and what is appended to it. */
 #pragma once
 
 #include "base/macro.h"
@@ -15,3 +15,6 @@ void text_print_cell(FILE *out, const char *text, int width);
 /* Prints text and a newline, broken between words where it is too long for that many columns (0: it never
  * is), each line after the first indented by so much. Its first line begins in the column `used`. */
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns);
+
+/* Appends to text, which has room for size bytes with its NUL: what does not fit is cut off. */
+void text_append(char *text, size_t size, const char *format, ...) _printf_(3, 4);

@@ -13,10 +13,7 @@ int words_split(const char *line, char ***ret_words, const char **ret_error);
 /* Frees the words and their vector, which may be NULL. Returns NULL. */
 char **words_free(char **words);
 
-static inline void words_free_pointer(char ***words)
-{
-        *words = words_free(*words);
-}
+DEFINE_CLEANUP(char **, words_free)
 #define _cleanup_words_ _cleanup_(words_free_pointer)
 
 /* How many letters must be added, left out, changed or swapped with their neighbour to make b of a; case does

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands that are one call each: the method, its parameters, and what is shown of the reply. */
 #include "base/memstream.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "wire/ready.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* In the output of `doctor` the text begins behind the level. */
 #define TEXT_INDENT 9
@@ -91,13 +88,10 @@ static bool is_auto(const struct ctl *ctl)
         return strcmp(ctl->arguments[1], "auto") == 0;
 }
 
-/* ctl_scale() has parsed the same. */
-static uint64_t count_of(const struct ctl *ctl)
+/* ctl_scale() has checked it. */
+static long long count_of(const struct ctl *ctl)
 {
-        uint64_t count = 0;
-
-        (void)parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count);
-        return count;
+        return strtoll(ctl->arguments[1], NULL, 10);
 }
 
 /* An older sqmgr knows a count alone. */
@@ -106,7 +100,7 @@ static json_t *scale_parameters(const struct ctl *ctl)
         const char *fleet = ctl->arguments[0];
 
         return is_auto(ctl) ? json_pack("{s:s, s:b}", "fleet", fleet, "auto", 1)
-                            : json_pack("{s:s, s:I}", "fleet", fleet, "count", (json_int_t)count_of(ctl));
+                            : json_pack("{s:s, s:I}", "fleet", fleet, "count", count_of(ctl));
 }
 
 static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
@@ -114,7 +108,7 @@ static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
         if (is_auto(ctl))
                 say_line("%s: its count follows its queues", ctl->arguments[0]);
         else
-                say_line("%s: scales to %ju", ctl->arguments[0], (uintmax_t)count_of(ctl));
+                say_line("%s: scales to %lld", ctl->arguments[0], count_of(ctl));
 }
 
 static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
@@ -212,11 +206,9 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
 
 static const char *latency_text(json_t *queue, char text[FORMAT_MAX])
 {
-        json_t *seconds = json_object_get(queue, "latency_seconds");
-
-        if (!json_is_number(seconds))
+        if (!json_is_number(json_object_get(queue, "latency_seconds")))
                 return "?";
-        return format_duration((usec_t)(json_number_value(seconds) * (double)USEC_PER_SEC), text, FORMAT_MAX);
+        return format_duration(reply_usec(queue, "latency_seconds"), text, FORMAT_MAX);
 }
 
 static bool was_read(json_t *redis)

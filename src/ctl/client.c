@@ -2,7 +2,6 @@
 /* Talks to sqmgr over its socket, and says what went wrong where it did. */
 #include "ctl/client.h"
 #include "base/fd.h"
-#include "base/parse.h"
 #include "base/socket_path.h"
 #include "ctl/commands.h"
 #include "ctl/say.h"
@@ -33,14 +32,16 @@ usec_t client_now(void)
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
 }
 
-/* The socket that is meant where none is named; to be freed, or NULL where memory is short. */
-static char *default_socket(void)
+/* To be freed, or NULL where memory is short. */
+static char *find_socket(const char *named)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
         _cleanup_free_ char *system = NULL, *user = NULL;
 
-        if (from_environment && from_environment[0] != '\0')
-                return strdup(from_environment);
+        if (!named && from_environment && from_environment[0] != '\0')
+                named = from_environment;
+        if (named)
+                return strdup(named);
         if (socket_path_default(NULL, SOCKET_PATH_SYSTEM_RUNTIME, &system) < 0)
                 return NULL;
         if (geteuid() == 0 || access(system, F_OK) == 0)
@@ -52,8 +53,7 @@ static char *default_socket(void)
 
 bool client_find_socket(struct ctl *ctl)
 {
-        if (!ctl->socket)
-                ctl->socket = default_socket();
+        ctl->socket = find_socket(ctl->named_socket);
         return ctl->socket;
 }
 
@@ -153,18 +153,16 @@ int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
         return CTL_DONE;
 }
 
-/* Returns true where the signal asks for an end. */
-static bool take_signal(struct ctl *ctl)
+static void take_signal(struct ctl *ctl)
 {
         struct signalfd_siginfo info;
 
         if (read(ctl->signal_fd, &info, sizeof(info)) != sizeof(info))
-                return false;
+                return;
         if (info.ssi_signo == SIGTSTP)
                 screen_suspend();
         else if (info.ssi_signo != SIGWINCH)
                 ctl->signal = (int)info.ssi_signo;
-        return ctl->signal != 0;
 }
 
 /* Waits for a reply, a key or a signal. Returns CTL_DONE, CTL_WOKEN for all but the first, or an exit code.
@@ -188,7 +186,7 @@ static int wait_until(struct ctl *ctl, usec_t until)
         if (r <= 0)
                 return CTL_DONE;
         if (fds[1].revents != 0)
-                (void)take_signal(ctl);
+                take_signal(ctl);
         return fds[1].revents != 0 || fds[2].revents != 0 ? CTL_WOKEN : CTL_DONE;
 }
 
@@ -221,14 +219,11 @@ int client_detach(const struct ctl *ctl, const char *sentence)
 
 int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool more)
 {
-        _cleanup_free_ char *name = NULL, *text = NULL;
+        _cleanup_free_ char *text = NULL;
         size_t size = 0, sent = 0;
+        char name[64];
 
-        if (asprintf(&name, CONTROL_INTERFACE ".%s", method) < 0) {
-                name = NULL;
-                json_decref(parameters);
-                return say_error(CTL_FAILED, "there is too little memory");
-        }
+        snprintf(name, sizeof(name), CONTROL_INTERFACE ".%s", method);
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
                 return say_error(CTL_USAGE, "an argument is not UTF-8 text");
         int r = client_connect(ctl);
@@ -315,7 +310,6 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
         const char *name = reply_string(parameters, "name"), *slash = strrchr(name, '/');
         json_t *fleets = json_object_get(parameters, "fleets");
         bool restarts = strcmp(ctl->command->name, "restart") == 0;
-        char names[SAY_NAMES_MAX];
 
         if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
                 return say_error_as("unknown-fleet", CTL_USAGE,
@@ -327,15 +321,13 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
                                 : say_error_as("unknown-fleet", CTL_USAGE,
                                                "'%s' is a worker, and '%s' wants a fleet", name,
                                                ctl->command->name);
-        return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name,
-                            say_names(fleets, names));
+        return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name, say_names(fleets));
 }
 
 static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
-        char names[SAY_NAMES_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return say_refusal(reply_string(parameters, "reason"),
@@ -347,7 +339,7 @@ static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
                                     reply_string(parameters, "name"),
-                                    say_names(json_object_get(parameters, "workers"), names));
+                                    say_names(json_object_get(parameters, "workers")));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return say_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",

@@ -8,7 +8,7 @@
 /* CLOCK_MONOTONIC, in microseconds. */
 usec_t client_now(void);
 
-/* Sets ctl->socket where it is not set. Returns false where memory is short. */
+/* Sets ctl->socket, once. Returns false where memory is short. */
 bool client_find_socket(struct ctl *ctl);
 
 /* Connects and sends a call; takes over the reference to parameters. Where ctl->again_until is set a failed

@@ -6,17 +6,24 @@
 
 #include "ctl/ctl.h"
 
-/* The options that not every command has. */
+/* The options: each is a bit above all letters. */
 enum option_bit {
-        OPTION_WAIT = 1 << 0,
-        OPTION_FORCE = 1 << 1,
-        OPTION_FOLLOW = 1 << 2,
-        OPTION_WATCH = 1 << 3,
-        OPTION_LINES = 1 << 4,
-        OPTION_READY = 1 << 5,
-        OPTION_EVERYWHERE = 1 << 6,
-        OPTION_RELEASE = 1 << 7,
+        OPTION_SOCKET = 1 << 8,
+        OPTION_JSON = 1 << 9,
+        OPTION_TIMEOUT = 1 << 10,
+        OPTION_WAIT = 1 << 11,
+        OPTION_LINES = 1 << 12,
+        OPTION_FOLLOW = 1 << 13,
+        OPTION_EVERYWHERE = 1 << 14,
+        OPTION_RELEASE = 1 << 15,
+        OPTION_WATCH = 1 << 16,
+        OPTION_FORCE = 1 << 17,
+        OPTION_READY = 1 << 18,
+        OPTION_HELP = 1 << 19,
+        OPTION_VERSION = 1 << 20,
 };
+/* Those that every command has. */
+#define OPTIONS_COMMON (OPTION_SOCKET | OPTION_JSON | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)
 
 struct command {
         const char *name;
@@ -27,32 +34,21 @@ struct command {
         int (*run)(struct ctl *ctl);
 };
 
-/* What getopt_long() returns for an option that has no letter. */
-enum {
-        USAGE_JSON = 256,
-        USAGE_TIMEOUT,
-        USAGE_WAIT,
-        USAGE_WATCH,
-        USAGE_FORCE,
-        USAGE_READY,
-        USAGE_EVERYWHERE,
-        USAGE_RELEASE
-};
-
 struct usage_option {
-        int key;          /* its letter, or one of the above */
-        unsigned command; /* enum option_bit of the commands that have it; 0: all have */
+        char letter; /* '\0': it has none */
+        enum option_bit bit;
         const char *name;
         const char *value; /* as --help has it: "" where it takes none, "[=VALUE]" where it may be left out */
         const char *help;  /* for --help: may have several lines */
         const char *hint;  /* for completion */
         const char *value_hint; /* the same where the value stands there; NULL: it is not offered */
-        size_t flag;            /* where in struct ctl it sets a bool; 0: it does more than that */
+        size_t flag;            /* where in struct ctl it sets a bool; 0: nowhere */
 };
 extern const struct usage_option usage_options[];
 extern const size_t usage_n_options;
-/* The option of that key, or NULL. */
-const struct usage_option *usage_find(int key);
+/* Takes the next option of a command line by getopt_long(), and notes it in ctl. Returns its row; or NULL
+ * where none is left (*ret is -1), or for a wrong one (*ret is '?' or ':'). */
+const struct usage_option *usage_next_option(struct ctl *ctl, int argc, char **argv, int *ret);
 
 extern const struct command commands[];
 extern const size_t n_commands;
@@ -79,6 +75,5 @@ int group_rollout_restart(struct ctl *ctl);
 int usage_error(const struct command *command, const char *what);
 
 /* Answers the shells' completion (contrib/completion): prints what may stand in the place of the last word,
- * one a line: WORD, and often a tab and a word of help.
- */
-void complete(struct ctl *ctl, char **words, size_t n_words);
+ * one a line: WORD, and often a tab and a word of help. argv[0] is not read. */
+void complete(struct ctl *ctl, int argc, char **argv);

@@ -11,7 +11,9 @@ struct command;
 enum ctl_wait { CTL_WAIT_NONE, CTL_WAIT_REPLACED, CTL_WAIT_DRAINED };
 
 struct ctl {
-        char *socket; /* owned */
+        unsigned options;         /* enum option_bit: those of the command line */
+        const char *named_socket; /* by an option; NULL: none */
+        char *socket;             /* owned; NULL before client_find_socket() */
         bool json;
         bool force;
         bool follow;

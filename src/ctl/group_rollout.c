@@ -6,7 +6,6 @@
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>
@@ -24,7 +23,6 @@ struct await {
         const char *fleet;
         long long epoch;
         usec_t timeout;
-        bool drained;       /* is what is waited for */
         usec_t untold_from; /* 0: it is told of */
         unsigned older;     /* how often in a row an older rollout was told of */
         char trouble[512];  /* that was said last */
@@ -56,9 +54,9 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         struct reply_hosts count = reply_hosts_count(rollout);
         enum reply_host_state state = reply_host_state(host);
         const char *name = reply_string(host, "host");
-        char at[SAY_STAMP_MAX], why[REPLY_HOST_WHY_MAX];
+        const char *at = say_stamp();
+        char why[REPLY_HOST_WHY_MAX];
 
-        say_stamp(at);
         reply_host_why(rollout, host, why);
         switch (state) {
         case REPLY_HOST_ROLLING:
@@ -85,12 +83,11 @@ static void print_change(const json_t *rollout, const json_t *host, const json_t
         enum reply_host_state state = reply_host_state(host),
                               old = before ? reply_host_state(before) : REPLY_HOST_WAITING;
         const char *progress = reply_string(host, "progress");
-        char at[SAY_STAMP_MAX];
 
         if (state != old)
                 print_host(rollout, host, old);
         else if (state == REPLY_HOST_ROLLING && strcmp(progress, reply_string(before, "progress")) != 0)
-                say_line("%s%s: %s", say_stamp(at), reply_string(host, "host"), progress);
+                say_line("%s%s: %s", say_stamp(), reply_string(host, "host"), progress);
 }
 
 static void print_changes(const json_t *rollout, const json_t *last)
@@ -104,11 +101,11 @@ static void print_changes(const json_t *rollout, const json_t *last)
 
 static void print_beginning(const struct await *await, const json_t *rollout, const json_t *last)
 {
-        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], at[SAY_STAMP_MAX];
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX];
         size_t n = json_array_size(json_object_get(rollout, "hosts"));
 
         screen_release();
-        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(at), await->fleet, last ? "starts over: " : "",
+        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(), await->fleet, last ? "starts over: " : "",
                  reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
 }
 
@@ -123,11 +120,10 @@ static void print_trouble(struct await *await, const char *trouble)
 /* The time that it names passes: so once. */
 static void print_waiting(struct await *await, const char *waits_for)
 {
-        char at[SAY_STAMP_MAX];
 
         if (waits_for[0] == '\0' || await->waits_told)
                 return;
-        say_line("%s%s: %s", say_stamp(at), await->fleet, waits_for);
+        say_line("%s%s: %s", say_stamp(), await->fleet, waits_for);
         await->waits_told = true;
 }
 
@@ -237,9 +233,9 @@ static bool is_ended(const struct await *await)
 {
         const json_t *rollout = rollout_of(await);
 
-        if (!rollout || reply_hosts_is_running(rollout))
+        if (!rollout || reply_is(rollout, "state", "running"))
                 return false;
-        return !reply_is(rollout, "state", "done") || !await->drained ||
+        return !reply_is(rollout, "state", "done") || await->follow.ctl->wait != CTL_WAIT_DRAINED ||
                reply_hosts_count(rollout).draining == 0;
 }
 
@@ -251,7 +247,7 @@ static int tell_end(struct follow *follow)
         struct reply_hosts count = reply_hosts_count(rollout);
         char left[REPLY_HOSTS_MAX];
 
-        if (reply_hosts_is_halted(rollout))
+        if (reply_is(rollout, "state", "halted"))
                 return say_error(
                         CTL_FAILED,
                         "%s: rollout %lld has halted with %zu of %zu hosts done, the others keep their "
@@ -265,9 +261,9 @@ static int tell_end(struct follow *follow)
                 return CTL_DONE;
         say_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
                  count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
-                 await->drained       ? ", their old workers are gone"
-                 : count.draining > 0 ? ", old workers still finish their jobs"
-                                      : "");
+                 follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
+                 : count.draining > 0                  ? ", old workers still finish their jobs"
+                                                       : "");
         if (reply_hosts_left(rollout, left)[0] != '\0')
                 say_error(CTL_DONE, "%s: %s", await->fleet, left);
         return CTL_DONE;
@@ -341,8 +337,7 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
                            .until = usec_add(client_now(), ctl->timeout)},
                 .fleet = fleet,
                 .epoch = epoch,
-                .timeout = ctl->timeout,
-                .drained = ctl->wait == CTL_WAIT_DRAINED};
+                .timeout = ctl->timeout};
 
         return follow_run(&await.follow);
 }
@@ -369,7 +364,6 @@ static json_t *fleets_with_group(json_t *status)
 static int find_fleet(struct ctl *ctl, char **ret)
 {
         _cleanup_json_ json_t *status = NULL;
-        char text[SAY_NAMES_MAX];
 
         if (ctl->n_arguments > 1)
                 return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
@@ -387,24 +381,21 @@ static int find_fleet(struct ctl *ctl, char **ret)
         if (json_array_size(names) > 1)
                 return say_error(CTL_USAGE,
                                  "name the fleet that is meant, of those with a 'rollout_group' %s",
-                                 say_names(names, text));
+                                 say_names(names));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
         return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
 }
 
 /* The order itself is answered at once, however long its end is waited for. */
-static int begin(struct ctl *ctl, const char *fleet, json_t **ret)
+static int begin(const struct ctl *ctl, const char *fleet, json_t **ret)
 {
-        enum ctl_wait wait = ctl->wait;
-        usec_t timeout = ctl->timeout;
+        struct ctl order = *ctl;
 
-        ctl->wait = CTL_WAIT_NONE;
-        ctl->timeout = MIN(timeout, ANSWER_USEC);
-        int r = client_call(ctl, "RestartEverywhere",
+        order.wait = CTL_WAIT_NONE;
+        order.timeout = MIN(ctl->timeout, ANSWER_USEC);
+        int r = client_call(&order, "RestartEverywhere",
                             json_pack("{s:s, s:s?}", "fleet", fleet, "release", ctl->release), ret);
-        ctl->wait = wait;
-        ctl->timeout = timeout;
-        client_close(ctl);
+        client_close(&order);
         return r;
 }
 
@@ -463,14 +454,13 @@ static int print_json(json_t *reply)
 {
         json_t *rollouts = json_object_get(reply, "rollouts"), *rollout;
         _cleanup_json_ json_t *names = json_array();
-        char text[SAY_NAMES_MAX];
 
         json_foreach(rollout, rollouts)
                 json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
                 return say_error(CTL_USAGE,
                                  "with --json one fleet is told of, of those with a 'rollout_group' %s",
-                                 say_names(names, text));
+                                 say_names(names));
         say_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
 }

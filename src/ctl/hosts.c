@@ -35,14 +35,14 @@ struct row {
         char name[NAME_BYTES];
         char told[STATE_MAX];
         char why[REPLY_HOST_WHY_MAX + 16];
+        size_t lines; /* that it takes; SIZE_MAX where memory was short */
 };
 
 struct table {
         struct row *rows;
         size_t n;
         int name_columns, told_columns;
-        const char *domain; /* of all of them, which is left out; "": none is */
-        bool brief;         /* each has one line, and what is too long for it is cut */
+        bool brief; /* each has one line, and what is too long for it is cut */
 };
 
 static void fill_told(struct row *row, const json_t *rollout, const json_t *host)
@@ -147,7 +147,6 @@ static void print_row(FILE *out, const struct table *table, const struct row *ro
         }
 }
 
-/* How many lines the row takes; SIZE_MAX where memory is short. */
 static size_t count_row(const struct table *table, const struct row *row, const struct view *view)
 {
         _cleanup_free_ char *text = NULL;
@@ -178,33 +177,30 @@ static void print_left_out(FILE *out, const size_t *left_out, const struct view 
         const char *between = " ";
 
         for (int state = 0; state < _REPLY_HOST_MAX; state++) {
-                size_t length = strlen(text);
-
                 if (left_out[state] == 0)
                         continue;
-                snprintf(text + length, sizeof(text) - length, "%s%zu more %s", between, left_out[state],
-                         reply_host_state_name((enum reply_host_state)state));
+                text_append(text, sizeof(text), "%s%zu more %s", between, left_out[state],
+                            reply_host_state_name((enum reply_host_state)state));
                 between = ", ";
         }
         render_text(out, text, "", view);
 }
 
-static void print_rows(FILE *out, const struct table *table, const size_t *lines, const size_t *shares,
-                       const struct view *view)
+static void print_rows(FILE *out, const struct table *table, const size_t *shares, const struct view *view)
 {
         size_t left[_REPLY_HOST_MAX], left_out[_REPLY_HOST_MAX] = {0};
         bool any = false;
 
         memcpy(left, shares, sizeof(left));
         for (size_t i = 0; i < table->n; i++) {
-                enum reply_host_state state = table->rows[i].state;
+                const struct row *row = &table->rows[i];
 
-                if (lines[i] <= left[state]) {
-                        left[state] -= lines[i];
-                        print_row(out, table, &table->rows[i], view);
+                if (row->lines <= left[row->state]) {
+                        left[row->state] -= row->lines;
+                        print_row(out, table, row, view);
                 } else {
-                        left[state] = 0;
-                        left_out[state]++;
+                        left[row->state] = 0;
+                        left_out[row->state]++;
                         any = true;
                 }
         }
@@ -213,35 +209,37 @@ static void print_rows(FILE *out, const struct table *table, const size_t *lines
 }
 
 /* Measures the rows. Returns how many lines those of each state take, and all. */
-static size_t measure(const struct table *table, size_t *lines, size_t *ret_wanted, const struct view *view)
+static size_t measure(const struct table *table, size_t *ret_wanted, const struct view *view)
 {
         size_t all = 0;
 
         memset(ret_wanted, 0, _REPLY_HOST_MAX * sizeof(*ret_wanted));
         for (size_t i = 0; i < table->n; i++) {
-                lines[i] = count_row(table, &table->rows[i], view);
-                ret_wanted[table->rows[i].state] += lines[i];
-                all += lines[i];
+                struct row *row = &table->rows[i];
+
+                row->lines = count_row(table, row, view);
+                ret_wanted[row->state] += row->lines;
+                all += row->lines;
         }
         return all;
 }
 
 /* Where there is no room for all that there is to say of each host, there may be for one line of each. */
-static void fit(FILE *out, struct table *table, size_t *lines, size_t room, const struct view *view)
+static void fit(FILE *out, struct table *table, size_t room, const struct view *view)
 {
         size_t wanted[_REPLY_HOST_MAX], shares[_REPLY_HOST_MAX];
         size_t foot = view->columns > 0 && view->columns < FOOT_COLUMNS ? 2 : 1;
-        size_t all = measure(table, lines, wanted, view);
+        size_t all = measure(table, wanted, view);
 
         if (all > room) {
                 table->brief = true;
-                all = measure(table, lines, wanted, view);
+                all = measure(table, wanted, view);
         }
         if (all > room)
                 share_room(wanted, room > foot ? room - foot : 1, shares);
         else
                 memcpy(shares, wanted, sizeof(shares));
-        print_rows(out, table, lines, shares, view);
+        print_rows(out, table, shares, view);
 }
 
 static int print_table(FILE *out, const json_t *rollout, size_t room, const struct view *view)
@@ -249,16 +247,15 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
         struct table table = {.name_columns = (int)strlen("HOST"), .told_columns = (int)strlen("STATE")};
         _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &table.n);
         _cleanup_free_ struct row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
-        _cleanup_free_ size_t *lines = hosts ? calloc(table.n + 1, sizeof(*lines)) : NULL;
 
-        if (!rows || !lines)
+        if (!rows)
                 return say_error(CTL_FAILED, "there is too little memory");
         if (table.n == 0)
                 return CTL_DONE;
         table.rows = rows;
-        table.domain = view->columns > 0 ? common_domain(hosts, table.n) : "";
+        const char *domain = view->columns > 0 ? common_domain(hosts, table.n) : "";
         for (size_t i = 0; i < table.n; i++) {
-                fill_name(&rows[i], table.domain, hosts[i], view);
+                fill_name(&rows[i], domain, hosts[i], view);
                 fill_row(&rows[i], rollout, hosts[i], view);
                 table.name_columns = MAX(table.name_columns, text_width(rows[i].name));
                 table.told_columns = MAX(table.told_columns, text_width(rows[i].told));
@@ -266,7 +263,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
         fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, "HOST", table.name_columns);
         fputs("  STATE\n", out);
-        fit(out, &table, lines, room > 1 ? room - 1 : 1, view);
+        fit(out, &table, room > 1 ? room - 1 : 1, view);
         return CTL_DONE;
 }
 
@@ -281,9 +278,9 @@ static void print_bar(FILE *out, const json_t *rollout, const struct view *view)
         share_bar(bar, count.share, columns);
         snprintf(percent, sizeof(percent), " %3d%%  ", (int)(count.share * 100));
         fprintf(out, "%*s%s%s%s%s", RENDER_INDENT, "",
-                !view->colour                    ? ""
-                : reply_hosts_is_halted(rollout) ? RENDER_RED
-                                                 : RENDER_GREEN,
+                !view->colour                          ? ""
+                : reply_is(rollout, "state", "halted") ? RENDER_RED
+                                                       : RENDER_GREEN,
                 bar, view->colour ? RENDER_PLAIN : "", percent);
         text_print_wrapped(out, reply_hosts_progress(rollout, text),
                            RENDER_INDENT + text_width(bar) + text_width(percent), RENDER_INDENT,
@@ -306,7 +303,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                          host, fleet, words_is_plain(host) ? host : "HOST");
                 render_text(out, text, RENDER_YELLOW, view);
         }
-        if (!reply_hosts_is_halted(rollout))
+        if (!reply_is(rollout, "state", "halted"))
                 return;
         snprintf(text, sizeof(text),
                  "mend what is wrong, then run 'sqmgrctl restart %.256s --everywhere' again; 'sqmgrctl abort "

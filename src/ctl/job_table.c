@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The jobs that run, as a table. No I/O. */
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"

@@ -6,14 +6,11 @@
 #include "ctl/commands.h"
 #include "ctl/say.h"
 #include "wire/reply.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LINES_SO_FAR 50
 

@@ -22,11 +22,11 @@
 
 static void print_option(const struct usage_option *option)
 {
-        char written[HELP_COLUMN * 2];
-        int n = option->key < USAGE_JSON ? snprintf(written, sizeof(written), "  -%c, ", option->key)
-                                         : snprintf(written, sizeof(written), "  ");
+        char written[HELP_COLUMN * 2] = "  ";
 
-        snprintf(written + n, sizeof(written) - (size_t)n, "--%s%s", option->name, option->value);
+        if (option->letter != '\0')
+                text_append(written, sizeof(written), "-%c, ", option->letter);
+        text_append(written, sizeof(written), "--%s%s", option->name, option->value);
         text_print_cell(stdout, written, HELP_COLUMN);
         text_print_wrapped(stdout, option->help, HELP_COLUMN, HELP_COLUMN, 0);
 }
@@ -110,81 +110,61 @@ static int tell_bad_option(int option, const char *word)
         return say_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
 }
 
-/* What the options say besides what struct ctl holds. */
-struct given {
-        unsigned options; /* enum option_bit */
-        bool timeout;
-        bool answered; /* help or the version was shown */
-};
-
-/* Carries out one option. Returns CTL_DONE or an exit code. word: where it stands. */
-static int take_option(struct ctl *ctl, int option, const char *word, struct given *given)
+/* Carries out one option, as far as that is not done by its flag. Returns CTL_DONE or an exit code. */
+static int take_option(struct ctl *ctl, enum option_bit option)
 {
         switch (option) {
-        case 's':
-                free(ctl->socket);
-                ctl->socket = strdup(optarg);
-                return ctl->socket ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
-        case USAGE_JSON:
-                ctl->json = true;
+        case OPTION_SOCKET:
+                ctl->named_socket = optarg;
+                return CTL_DONE;
+        case OPTION_JSON:
                 say_json();
                 return CTL_DONE;
-        case USAGE_TIMEOUT:
-                given->timeout = true;
+        case OPTION_TIMEOUT:
                 if (parse_duration(optarg, &ctl->timeout) == 0)
                         return CTL_DONE;
                 return say_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
                                  optarg);
-        case USAGE_WAIT:
+        case OPTION_WAIT:
                 ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
                 return say_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
-        case 'n':
+        case OPTION_LINES:
                 if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
                         return CTL_DONE;
                 return say_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
-        case USAGE_RELEASE:
+        case OPTION_RELEASE:
                 ctl->release = optarg;
                 return CTL_DONE;
-        case 'h':
+        case OPTION_HELP:
                 print_help();
-                given->answered = true;
                 return CTL_DONE;
-        case 'V':
+        case OPTION_VERSION:
                 printf("sqmgrctl " PACKAGE_VERSION "\n%s\n", REPORT_FAULTS);
-                given->answered = true;
                 return CTL_DONE;
         default:
-                return tell_bad_option(option, word);
+                return CTL_DONE;
         }
 }
 
-static int has_argument(const char *value)
+/* Was help or the version asked for? */
+static bool is_answered(const struct ctl *ctl)
 {
-        return value[0] == '\0' ? no_argument : value[0] == '[' ? optional_argument : required_argument;
+        return ctl->options & (OPTION_HELP | OPTION_VERSION);
 }
 
-/* Carries out the options of the command line up to where help or the version is asked for. */
-static int take_options(struct ctl *ctl, int argc, char **argv, struct given *given)
+/* Carries out the options of the command line up to where that is so. */
+static int take_options(struct ctl *ctl, int argc, char **argv)
 {
-        _cleanup_free_ struct option *known = calloc(usage_n_options + 1, sizeof(*known));
-        int option, r = CTL_DONE;
+        int key, r = CTL_DONE;
 
-        if (!known)
-                return say_error(CTL_FAILED, "there is too little memory");
-        for (size_t i = 0; i < usage_n_options; i++)
-                known[i] = (struct option){usage_options[i].name, has_argument(usage_options[i].value), NULL,
-                                           usage_options[i].key};
-        while (r == CTL_DONE && !given->answered &&
-               (option = getopt_long(argc, argv, ":s:fn:hV", known, NULL)) != -1) {
-                const struct usage_option *row = usage_find(option);
+        while (r == CTL_DONE && !is_answered(ctl)) {
+                const struct usage_option *option = usage_next_option(ctl, argc, argv, &key);
 
-                given->options |= row ? row->command : 0;
-                if (row && row->flag > 0)
-                        *(bool *)((char *)ctl + row->flag) = true;
-                else
-                        r = take_option(ctl, option, argv[optind - 1], given);
+                if (key == -1)
+                        break;
+                r = option ? take_option(ctl, option->bit) : tell_bad_option(key, argv[optind - 1]);
         }
         return r;
 }
@@ -197,14 +177,15 @@ static const char *command_with(unsigned option)
         return "none";
 }
 
-static int check_usage(const struct ctl *ctl, unsigned given)
+static int check_usage(const struct ctl *ctl)
 {
         const struct command *command = ctl->command;
+        unsigned wrong = ctl->options & ~(command->options | OPTIONS_COMMON);
 
         for (size_t i = 0; i < usage_n_options; i++)
-                if (given & usage_options[i].command & ~command->options)
+                if (wrong & usage_options[i].bit)
                         return say_error(CTL_USAGE, "'%s' has no option --%s: '%s' has", command->name,
-                                         usage_options[i].name, command_with(usage_options[i].command));
+                                         usage_options[i].name, command_with(usage_options[i].bit));
         if (ctl->n_arguments < command->min)
                 return usage_error(command, "an argument is missing");
         if (ctl->n_arguments > command->max)
@@ -214,10 +195,9 @@ static int check_usage(const struct ctl *ctl, unsigned given)
 
 static int run(struct ctl *ctl, int argc, char **argv)
 {
-        struct given given = {0};
-        int r = take_options(ctl, argc, argv, &given);
+        int r = take_options(ctl, argc, argv);
 
-        if (r != CTL_DONE || given.answered)
+        if (r != CTL_DONE || is_answered(ctl))
                 return r;
         if (optind >= argc)
                 return say_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
@@ -230,12 +210,12 @@ static int run(struct ctl *ctl, int argc, char **argv)
                 return tell_unknown_command(argv[optind]);
         ctl->arguments = argv + optind + 1;
         ctl->n_arguments = (size_t)(argc - optind - 1);
-        r = check_usage(ctl, given.options);
+        r = check_usage(ctl);
         if (r != CTL_DONE)
                 return r;
         if (!client_find_socket(ctl))
                 return say_error(CTL_FAILED, "there is too little memory");
-        if (!given.timeout)
+        if (!(ctl->options & OPTION_TIMEOUT))
                 ctl->timeout =
                         ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
         return ctl->command->run(ctl);
@@ -251,7 +231,7 @@ int main(int argc, char **argv)
                 return CTL_FAILED;
         /* For shells, not for people: --help has no word on it. */
         if (argc > 1 && strcmp(argv[1], "--complete") == 0)
-                complete(&ctl, argv + 2, (size_t)(argc - 2));
+                complete(&ctl, argc - 1, argv + 1);
         else
                 code = run(&ctl, argc, argv);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. */
 #include "ctl/render.h"
-#include "base/parse.h"
+#include "base/memstream.h"
 #include "base/text.h"
 #include "ctl/say.h"
 #include "wire/reply.h"
 #include <string.h>
-#include <time.h>
 
 enum column {
         COLUMN_WORKER,
@@ -303,10 +302,8 @@ char *render_fleet_summary(json_t *fleet)
         reply_rollout(json_object_get(fleet, "rollout"), restart);
         if (restart[0] != '\0')
                 fprintf(out, ", %s", restart);
-        if (fclose(out) == 0)
-                return text;
-        free(text);
-        return NULL;
+        (void)memstream_close(out, &text);
+        return text;
 }
 
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
@@ -394,22 +391,21 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
 {
         json_t *redis;
         char span[FORMAT_MAX], text[1024];
-        int n = snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
-                         reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
 
+        snprintf(text, sizeof(text), "sqmgr %s, pid %lld, up %s", reply_string(status, "version"),
+                 reply_integer(status, "pid"), reply_seconds(status, "uptime_seconds", span));
         json_foreach_in(redis, status, "redis") {
                 json_t *rtt = json_object_get(redis, "rtt_ms");
                 const char *server = reply_string(redis, "server");
 
-                if (n < 0 || (size_t)n >= sizeof(text) / 2)
+                if (strlen(text) >= sizeof(text) / 2)
                         break;
                 if (!reply_is(redis, "state", "connected"))
                         continue;
-                n += snprintf(text + n, sizeof(text) - (size_t)n, "; redis %s connected%s%s",
-                              reply_string(redis, "url"), server[0] != '\0' ? " to " : "", server);
-                if (json_is_number(rtt) && (size_t)n < sizeof(text))
-                        n += snprintf(text + n, sizeof(text) - (size_t)n, " (%.1fms)",
-                                      json_number_value(rtt));
+                text_append(text, sizeof(text), "; redis %s connected%s%s", reply_string(redis, "url"),
+                            server[0] != '\0' ? " to " : "", server);
+                if (json_is_number(rtt))
+                        text_append(text, sizeof(text), " (%.1fms)", json_number_value(rtt));
         }
         text_print_wrapped(out, text, 0, RENDER_INDENT, view->columns);
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");

@@ -39,9 +39,9 @@ struct render_line {
         size_t number;
 };
 struct render_lines {
-        const struct render_line *lines;
+        struct render_line *lines;
         size_t n, first, n_shown; /* the columns are as wide as all n need */
-        size_t marked;            /* SIZE_MAX: none is */
+        size_t marked;
 };
 /* Returns 0, or -ENOMEM. */
 int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `restart`: shows what sqmgr sends of its progress. */
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +31,10 @@ static bool is_told(json_t *events, json_t *change)
 static void print_change(json_t *change, json_t *events)
 {
         const char *state = reply_string(change, "state"), *reason = reply_string(change, "reason");
-        char at[SAY_STAMP_MAX];
 
         if (strcmp(state, "gone") == 0 && is_told(events, change))
                 return;
-        say_line("%s%s %s%s%s (pid %lld, generation %lld)", say_stamp(at), reply_string(change, "id"),
+        say_line("%s%s %s%s%s (pid %lld, generation %lld)", say_stamp(), reply_string(change, "id"),
                  strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
                  reply_integer(change, "pid"), reply_integer(change, "generation"));
 }
@@ -63,9 +60,9 @@ static void print_numbers(json_t *fleet)
 {
         long long total = reply_integer(fleet, "total");
         const char *waits_for = reply_string(fleet, "waits_for");
-        char at[SAY_STAMP_MAX], drains[DRAINS_MAX];
+        char drains[DRAINS_MAX];
 
-        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", say_stamp(at), reply_string(fleet, "name"),
+        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", say_stamp(), reply_string(fleet, "name"),
                  reply_integer(fleet, "replaced"), total, plural(total), drains_text(fleet, drains),
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
@@ -106,15 +103,14 @@ static bool has_begun(json_t *fleet, json_t *old)
 static void print_beginning(json_t *fleet, json_t *old)
 {
         long long total = reply_integer(fleet, "total");
-        char at[SAY_STAMP_MAX];
 
         screen_release();
         if (!old)
-                print_started(fleet, say_stamp(at));
+                print_started(fleet, say_stamp());
         else
                 say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                         say_stamp(at), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
-                         total, plural(total));
+                         say_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"), total,
+                         plural(total));
 }
 
 /* live: only the beginnings, the rest is in the picture. */
@@ -122,7 +118,6 @@ static void print_progress(json_t *reply, json_t *before, bool live)
 {
         json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
         json_t *events = json_object_get(reply, "events");
-        char at[SAY_STAMP_MAX];
 
         json_foreach(fleet, fleets) {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
@@ -133,8 +128,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         if (live)
                 return;
         json_foreach(event, events)
-                say_line("%s%s: %s", say_stamp(at), reply_string(event, "level"),
-                         reply_string(event, "text"));
+                say_line("%s%s: %s", say_stamp(), reply_string(event, "level"), reply_string(event, "text"));
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {

@@ -105,31 +105,31 @@ int say_refusal(const char *reason, json_t *details)
         return tell("refused", CTL_FAILED, reason, details);
 }
 
-const char *say_stamp(char text[static SAY_STAMP_MAX])
+const char *say_stamp(void)
 {
+        static char text[16];
         time_t now = time(NULL);
         struct tm local;
 
-        if (!localtime_r(&now, &local) || strftime(text, SAY_STAMP_MAX, "%H:%M:%S ", &local) == 0)
+        if (!localtime_r(&now, &local) || strftime(text, sizeof(text), "%H:%M:%S ", &local) == 0)
                 text[0] = '\0';
         return text;
 }
 
-const char *say_names(json_t *names, char text[static SAY_NAMES_MAX])
+const char *say_names(json_t *names)
 {
-        size_t i, n = json_array_size(names), length;
+        static char text[512];
+        size_t i, n = json_array_size(names);
         json_t *name;
 
-        snprintf(text, SAY_NAMES_MAX, "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
+        snprintf(text, sizeof(text), "there %s", n > 1 ? "are " : n == 1 ? "is " : "is none");
         json_array_foreach(names, i, name)
         {
-                length = strlen(text);
-                if (length + json_string_length(name) > SAY_NAMES_MAX - sizeof(", '', ...")) {
-                        snprintf(text + length, SAY_NAMES_MAX - length, ", ...");
+                if (strlen(text) + json_string_length(name) > sizeof(text) - sizeof(", '', ...")) {
+                        text_append(text, sizeof(text), ", ...");
                         break;
                 }
-                snprintf(text + length, SAY_NAMES_MAX - length, "%s'%s'", i > 0 ? ", " : "",
-                         json_string_value(name));
+                text_append(text, sizeof(text), "%s'%s'", i > 0 ? ", " : "", json_string_value(name));
         }
         return text;
 }

@@ -33,13 +33,11 @@ int say_refusal(const char *reason, json_t *details);
  * has the code CTL_DONE is no error, and is printed. */
 void say_errors_to(char *text, size_t size);
 
-/* "12:34:56 ", the time of day, in text, which is returned. */
-#define SAY_STAMP_MAX 16
-const char *say_stamp(char text[static SAY_STAMP_MAX]);
+/* "12:34:56 ", the time of day. Valid until the next call. */
+const char *say_stamp(void);
 
-/* The strings of a list as a phrase: there are 'a', 'b'. Returns text. */
-#define SAY_NAMES_MAX 512
-const char *say_names(json_t *names, char text[static SAY_NAMES_MAX]);
+/* The strings of a list as a phrase: there are 'a', 'b'. Valid until the next call. */
+const char *say_names(json_t *names);
 
 /* A sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
  * text, and returns it. */

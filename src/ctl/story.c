@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The story of one worker: its events, and what is known of it now. No I/O. */
 #include "ctl/story.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
@@ -89,12 +88,6 @@ int story_find(struct story *ret, const char *id, json_t *status, json_t *events
         return collect_events(ret, events);
 }
 
-void story_release(struct story *story)
-{
-        json_decref(story->events);
-        story->events = NULL;
-}
-
 /* An older sqmgr sends the name alone. */
 static const char *reason_text(json_t *worker)
 {
@@ -155,13 +148,13 @@ static void print_evidence(FILE *out, const struct story *story, const struct vi
         text_print_wrapped(out, text, 0, 4, view->columns);
         if (memory <= 0)
                 return;
-        int n = snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
+        snprintf(text, sizeof(text), "  memory %s", format_size((uint64_t)memory, size, FORMAT_MAX));
         if (threshold > 0)
-                n += snprintf(text + n, sizeof(text) - (size_t)n, ", %lld%% of memory_threshold %s",
-                              (long long)((double)memory * 100 / (double)threshold),
-                              format_size((uint64_t)threshold, size, FORMAT_MAX));
-        if (reaches[0] != '\0' && (size_t)n < sizeof(text))
-                snprintf(text + n, sizeof(text) - (size_t)n, "; it grows, and %s", reaches);
+                text_append(text, sizeof(text), ", %lld%% of memory_threshold %s",
+                            (long long)((double)memory * 100 / (double)threshold),
+                            format_size((uint64_t)threshold, size, FORMAT_MAX));
+        if (reaches[0] != '\0')
+                text_append(text, sizeof(text), "; it grows, and %s", reaches);
         text_print_wrapped(out, text, 0, 4, view->columns);
 }
 

@@ -16,9 +16,8 @@ struct story {
 };
 
 /* Finds in the replies of GetStatus and GetEvents what there is of the worker. *ret holds no more than what
- * is borrowed where it fails. Returns 0, or -ENOMEM. */
+ * is borrowed where it fails, but for the events. Returns 0, or -ENOMEM. */
 int story_find(struct story *ret, const char *id, json_t *status, json_t *events);
-void story_release(struct story *story);
 
 /* Tells it. */
 void story_print(FILE *out, const struct story *story, const struct view *view);

@@ -4,7 +4,6 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "ctl/top_model.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -74,19 +73,15 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
 static void write_lines(const struct ctl *ctl, const char *id, int fd)
 {
         char worker[TOP_ID_MAX], *arguments[] = {worker, NULL};
-        struct ctl copy = {.socket = ctl->socket,
-                           .lines = LINES,
-                           .command = ctl->command,
-                           .arguments = arguments,
-                           .n_arguments = 1,
-                           .timeout = ANSWER_USEC,
-                           .fd = -1,
-                           .signal_fd = -1,
-                           .key_fd = -1};
+        struct ctl copy = *ctl;
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         sigset_t none;
 
         snprintf(worker, sizeof(worker), "%s", id);
+        copy.lines = LINES;
+        copy.arguments = arguments;
+        copy.n_arguments = 1;
+        copy.signal_fd = copy.key_fd = -1;
         say_errors_to(NULL, 0);
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -131,17 +126,6 @@ static int read_to_end(const struct show *show, int fd, char **ret)
         return CTL_DONE;
 }
 
-/* Takes lines, or NULL where there are none. */
-static void keep_lines(struct show *show, char *lines)
-{
-        if (!lines)
-                return;
-        free(show->lines);
-        show->lines = lines;
-        show->lines_at = client_now();
-        snprintf(show->lines_of, sizeof(show->lines_of), "%s", show->top.chosen);
-}
-
 /* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. Returns
  * CTL_DONE or CTL_WOKEN. */
 static int read_lines(struct show *show)
@@ -167,7 +151,12 @@ static int read_lines(struct show *show)
         close_fd(ends[0]);
         if (r == CTL_TIMEOUT)
                 lines = strdup("its log takes long to read: 'sqmgrctl logs' shows it\n");
-        keep_lines(show, lines);
+        if (lines) {
+                free(show->lines);
+                show->lines = lines;
+                show->lines_at = client_now();
+                memcpy(show->lines_of, show->top.chosen, sizeof(show->lines_of));
+        }
         return r == CTL_WOKEN ? CTL_WOKEN : CTL_DONE;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of `top`. No I/O, no clock. */
 #include "base/memstream.h"
-#include "base/parse.h"
 #include "base/text.h"
-#include "ctl/render.h"
 #include "ctl/story.h"
 #include "ctl/top_model.h"
 #include "wire/reply.h"
@@ -135,7 +133,7 @@ static void put_fleets(struct page *page)
 /* The part of the table in which the chosen one stands. */
 static void put_workers(struct page *page)
 {
-        _cleanup_top_rows_ struct top_rows rows = {0};
+        _cleanup_top_rows_ struct render_lines rows = {0};
         _cleanup_free_ char *text = NULL;
         size_t size, n = page->left > 2 ? page->left - 2 : 0;
 
@@ -146,12 +144,11 @@ static void put_workers(struct page *page)
                     page->top->filter[0] != '\0' ? "no worker passes the filter" : "there are no workers");
                 return;
         }
-        size_t marked = top_rows_find(&rows, page->top);
-        size_t first = marked < n / 2 ? 0 : MIN(marked - n / 2, rows.n - MIN(n, rows.n));
-        const struct render_lines lines = {
-                .lines = rows.lines, .n = rows.n, .first = first, .n_shown = n, .marked = marked};
+        rows.n_shown = n;
+        rows.marked = top_rows_find(&rows, page->top);
+        rows.first = rows.marked < n / 2 ? 0 : MIN(rows.marked - n / 2, rows.n - MIN(n, rows.n));
         FILE *out = open_memstream(&text, &size);
-        int r = out ? render_worker_lines(out, &lines, page->view) : 0;
+        int r = out ? render_worker_lines(out, &rows, page->view) : 0;
         if (memstream_close(out, &text) == 0 && r == 0)
                 (void)put_lines(page, text, 0, SIZE_MAX);
 }
@@ -190,7 +187,7 @@ static void print_story(FILE *out, const struct page *page)
         if (story_find(&story, page->top->chosen, page->replies->status,
                        json_object_get(page->replies->events, "events")) == 0)
                 story_print(out, &story, page->view);
-        story_release(&story);
+        json_decref(story.events);
 }
 
 static void print_tab(FILE *out, const struct page *page)
@@ -226,14 +223,14 @@ static size_t put_tab(struct page *page)
 static void put_tabs(struct page *page)
 {
         char text[256] = "";
-        size_t length = 0;
 
-        for (size_t i = 0; i < _TOP_TAB_MAX; i++)
-                length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s%zu %s%s%s",
-                                           i == page->top->tab ? colour(page, "\033[7m") : "",
-                                           i == page->top->tab ? "[" : " ", i + 1, tab_names[i],
-                                           i == page->top->tab ? "]" : " ",
-                                           i == page->top->tab ? colour(page, "\033[0m") : "");
+        for (size_t i = 0; i < _TOP_TAB_MAX; i++) {
+                bool open = i == page->top->tab;
+
+                text_append(text, sizeof(text), "%s%s%zu %s%s%s", open ? colour(page, "\033[7m") : "",
+                            open ? "[" : " ", i + 1, tab_names[i], open ? "]" : " ",
+                            open ? colour(page, "\033[0m") : "");
+        }
         put(page, "%s: %s", page->top->chosen, text);
 }
 

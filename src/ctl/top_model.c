@@ -79,7 +79,7 @@ int top_clean(json_t *json)
 }
 
 /* The worker itself is what is meant, wherever others come to stand. */
-static void choose(struct top *top, const struct top_rows *rows, size_t at)
+static void choose(struct top *top, const struct render_lines *rows, size_t at)
 {
         if (rows->n == 0)
                 return;
@@ -244,7 +244,7 @@ static enum top_do press_plain(struct top *top, int key)
 
 enum top_do top_press(struct top *top, int key, const struct top_replies *replies, const struct view *view)
 {
-        _cleanup_top_rows_ struct top_rows rows = {0};
+        _cleanup_top_rows_ struct render_lines rows = {0};
         const struct move *move = find_move(key);
         enum top_do todo = TOP_NOTHING;
 

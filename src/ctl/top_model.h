@@ -53,18 +53,18 @@ struct top_replies {
         time_t now;
 };
 
-struct top_rows {
-        struct render_line *lines; /* the workers are borrowed */
-        size_t n;
-};
+/* The workers that pass the filter, sorted: lines is to be freed, the workers are borrowed. status may be
+ * NULL. Returns 0, or -ENOMEM. */
+int top_rows_collect(struct render_lines *ret, const struct top *top, json_t *status);
 
-/* Those that pass the filter, sorted. status may be NULL. Returns 0, or -ENOMEM. */
-int top_rows_collect(struct top_rows *ret, const struct top *top, json_t *status);
-void top_rows_release(struct top_rows *rows);
+static inline void top_rows_release(struct render_lines *rows)
+{
+        free(rows->lines);
+}
 #define _cleanup_top_rows_ _cleanup_(top_rows_release)
 
 /* Where the chosen worker is; where it is gone, what stands in its place. */
-size_t top_rows_find(const struct top_rows *rows, const struct top *top);
+size_t top_rows_find(const struct render_lines *rows, const struct top *top);
 
 bool top_is_too_small(const struct view *view);
 

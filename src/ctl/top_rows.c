@@ -83,9 +83,9 @@ static size_t fill(struct render_line *lines, const struct top *top, json_t *sta
         return n;
 }
 
-int top_rows_collect(struct top_rows *ret, const struct top *top, json_t *status)
+int top_rows_collect(struct render_lines *ret, const struct top *top, json_t *status)
 {
-        *ret = (struct top_rows){.lines = calloc(count_workers(status) + 1, sizeof(*ret->lines))};
+        *ret = (struct render_lines){.lines = calloc(count_workers(status) + 1, sizeof(*ret->lines))};
         if (!ret->lines)
                 return -ENOMEM;
         ret->n = fill(ret->lines, top, status);
@@ -93,13 +93,7 @@ int top_rows_collect(struct top_rows *ret, const struct top *top, json_t *status
         return 0;
 }
 
-void top_rows_release(struct top_rows *rows)
-{
-        free(rows->lines);
-        *rows = (struct top_rows){0};
-}
-
-size_t top_rows_find(const struct top_rows *rows, const struct top *top)
+size_t top_rows_find(const struct render_lines *rows, const struct top *top)
 {
         for (size_t i = 0; i < rows->n; i++)
                 if (reply_is(rows->lines[i].worker, "id", top->chosen))

@@ -10,18 +10,13 @@
 #include "ctl/render.h"
 #include "ctl/say.h"
 #include <stdio.h>
-#include <time.h>
 
 static void draw_head(FILE *out, const struct view *view, const struct follow *follow)
 {
-        time_t now = time(NULL);
-        struct tm local;
-        char clock[16];
-
         /* Where there is little room what is below matters more. */
-        if (!view->brief && localtime_r(&now, &local) &&
-            strftime(clock, sizeof(clock), "%H:%M:%S", &local) > 0)
-                fprintf(out, "%s, each second; %s quits\n", clock, isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
+        if (!view->brief)
+                fprintf(out, "%.8s, each second; %s quits\n", say_stamp(),
+                        isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
         if (follow->why[0] == '\0')
                 return;
         fputs(view->colour ? "\033[31m" : "", out);

@@ -6,7 +6,6 @@
 #include "ctl/commands.h"
 #include "ctl/render.h"
 #include "ctl/say.h"
-#include "ctl/screen.h"
 #include "ctl/story.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -26,7 +25,6 @@ static int tell_unknown(const struct story *story)
         _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
         size_t length = (size_t)(strrchr(story->id, '/') - story->id);
         json_t *fleet, *worker;
-        char names[SAY_NAMES_MAX];
         bool known = false;
 
         json_foreach_in(fleet, story->status, "fleets") {
@@ -41,9 +39,9 @@ static int tell_unknown(const struct story *story)
         }
         if (!known)
                 return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
-                                    story->id, say_names(fleets, names));
+                                    story->id, say_names(fleets));
         return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", story->id,
-                            say_names(ids, names));
+                            say_names(ids));
 }
 
 static int tell_worker(const struct ctl *ctl, const struct story *story)
@@ -124,6 +122,6 @@ int ctl_why(struct ctl *ctl)
                 r = say_error(CTL_FAILED, "there is too little memory");
         else
                 r = tell_worker(ctl, &story);
-        story_release(&story);
+        json_decref(story.events);
         return r;
 }

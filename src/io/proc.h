@@ -14,10 +14,7 @@ struct proc;
  * too. Free *ret with proc_close(). */
 int proc_open(pid_t pid, struct proc **ret);
 struct proc *proc_close(struct proc *proc);
-static inline void proc_close_pointer(struct proc **proc)
-{
-        *proc = proc_close(*proc);
-}
+DEFINE_CLEANUP(struct proc *, proc_close)
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)
 
 /* Opens the process that has this pid and start time. Returns 0 with *ret, NULL where it has exited; or

@@ -3,8 +3,8 @@
 #include "model/queues.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "settings/limits.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,16 +59,6 @@ static bool is_over(const struct queue_watch *watch, const char *name)
         return false;
 }
 
-static _printf_(2, 3) void append(char *text, const char *format, ...)
-{
-        size_t length = strlen(text);
-        va_list arguments;
-
-        va_start(arguments, format);
-        vsnprintf(text + length, QUEUE_WATCH_TEXT_MAX - length, format, arguments);
-        va_end(arguments);
-}
-
 /* Adds what holds of a queue, where there is room for it. */
 static void append_queue(char *text, const struct queue *queue, uint64_t size_limit, usec_t latency_limit)
 {
@@ -76,19 +66,21 @@ static void append_queue(char *text, const struct queue *queue, uint64_t size_li
 
         if (strlen(text) > QUEUE_WATCH_TEXT_MAX - 256) {
                 if (text[strlen(text) - 1] != '.')
-                        append(text, ", ...");
+                        text_append(text, QUEUE_WATCH_TEXT_MAX, ", ...");
                 return;
         }
         snprintf(name, sizeof(name), "%s", queue->name);
         printable_replace(name, strlen(name), false);
-        append(text, "%squeue '%s'%s", text[0] != '\0' ? ", " : "", name, queue->paused ? " (paused)" : "");
+        text_append(text, QUEUE_WATCH_TEXT_MAX, "%squeue '%s'%s", text[0] != '\0' ? ", " : "", name,
+                    queue->paused ? " (paused)" : "");
         if (size_limit > 0)
-                append(text, " holds %llu jobs, over queue_warn_size %llu", (unsigned long long)queue->size,
-                       (unsigned long long)size_limit);
+                text_append(text, QUEUE_WATCH_TEXT_MAX, " holds %llu jobs, over queue_warn_size %llu",
+                            (unsigned long long)queue->size, (unsigned long long)size_limit);
         if (latency_limit > 0)
-                append(text, "%s is %s behind, over queue_warn_latency %s", size_limit > 0 ? " and" : "",
-                       format_duration(queue->latency, latency, sizeof(latency)),
-                       format_duration(latency_limit, limit, sizeof(limit)));
+                text_append(text, QUEUE_WATCH_TEXT_MAX, "%s is %s behind, over queue_warn_latency %s",
+                            size_limit > 0 ? " and" : "",
+                            format_duration(queue->latency, latency, sizeof(latency)),
+                            format_duration(latency_limit, limit, sizeof(limit)));
 }
 
 int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,

@@ -2,6 +2,7 @@
 /* The job classes that ran in a worker as its memory ran out. */
 #include "observe/culprits.h"
 #include "base/parse.h"
+#include "base/text.h"
 #include "model/exit_status.h"
 #include "model/freshness.h"
 #include "model/names.h"

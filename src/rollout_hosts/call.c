@@ -29,10 +29,7 @@ static void call_free(struct call *call)
         free(call);
 }
 
-static void call_free_pointer(struct call **call)
-{
-        call_free(*call);
-}
+DEFINE_CLEANUP(struct call *, call_free)
 #define _cleanup_call_ __attribute__((__cleanup__(call_free_pointer)))
 
 /* What can be put right is said. */

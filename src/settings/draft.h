@@ -19,10 +19,7 @@ int settings_draft_new(const struct settings_surroundings *surroundings, struct 
                        struct settings_draft **ret);
 struct settings_draft *settings_draft_free(struct settings_draft *draft);
 
-static inline void settings_draft_free_pointer(struct settings_draft **draft)
-{
-        *draft = settings_draft_free(*draft);
-}
+DEFINE_CLEANUP(struct settings_draft *, settings_draft_free)
 #define _cleanup_settings_draft_ _cleanup_(settings_draft_free_pointer)
 
 /* Another file begins: no section of it has. */

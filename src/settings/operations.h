@@ -19,10 +19,7 @@ struct fleet_settings *settings_add_fleet(struct settings *settings, const char 
 struct settings *settings_free(struct settings *settings);
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
 
-static inline void settings_free_pointer(struct settings **settings)
-{
-        *settings = settings_free(*settings);
-}
+DEFINE_CLEANUP(struct settings *, settings_free)
 #define _cleanup_settings_ _cleanup_(settings_free_pointer)
 
 /* All settings in force as a config file has them, passwords as `***`. To be freed; NULL: out of memory. */

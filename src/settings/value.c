@@ -447,7 +447,7 @@ static const char *number_text(const struct settings_key *key, const void *field
         case SETTINGS_FRAMEWORK:
                 return (*(const struct traits *const *)field)->name;
         case SETTINGS_SIGNAL:
-                return signal_name(*(const int *)field);
+                return sigabbrev_np(*(const int *)field);
         case SETTINGS_INT:
                 snprintf(text, FORMAT_MAX, "%d", *(const int *)field);
                 return text;

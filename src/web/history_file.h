@@ -29,10 +29,7 @@ int history_file_open(const char *path, struct history *history, struct history_
 /* Saves nothing. Returns NULL, as file may be. */
 struct history_file *history_file_close(struct history_file *file);
 
-static inline void history_file_close_pointer(struct history_file **file)
-{
-        *file = history_file_close(*file);
-}
+DEFINE_CLEANUP(struct history_file *, history_file_close)
 #define _cleanup_history_file_ _cleanup_(history_file_close_pointer)
 
 enum history_file_change {

@@ -296,7 +296,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
 {
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
 
-        if (reply_hosts_is_halted(rollout))
+        if (reply_is(rollout, "state", "halted"))
                 tell(search, HOSTS_HALTED, reply_string(rollout, "error"), fleet,
                      "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);

@@ -102,7 +102,7 @@ static void put_rollout(FILE *out, const json_t *rollout, const char *socket)
         page_note(out, "details", reply_hosts_details(rollout, text));
         if (reply_hosts_is_begun(rollout)) {
                 html_print(out, "<p class=\"progress wide\"><b>%s</b>", reply_hosts_progress(rollout, text));
-                page_bar(out, count.share, 1, reply_hosts_is_halted(rollout) ? "over" : "fine");
+                page_bar(out, count.share, 1, reply_is(rollout, "state", "halted") ? "over" : "fine");
                 fputs("</p>", out);
         }
         page_note(out, "error", reply_string(rollout, "error"));

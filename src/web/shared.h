@@ -18,8 +18,5 @@ struct shared *shared_hold(struct shared *text);
 /* Returns NULL, as text may be. */
 struct shared *shared_drop(struct shared *text);
 
-static inline void shared_drop_pointer(struct shared **text)
-{
-        *text = shared_drop(*text);
-}
+DEFINE_CLEANUP(struct shared *, shared_drop)
 #define _cleanup_shared_ _cleanup_(shared_drop_pointer)

@@ -23,10 +23,7 @@ static inline int json_load(const char *text, size_t size, size_t flags, json_t 
         return json ? 0 : -EINVAL;
 }
 
-static inline void json_decref_pointer(json_t **json)
-{
-        json_decref(*json);
-}
+DEFINE_CLEANUP(json_t *, json_decref)
 #define _cleanup_json_ _cleanup_(json_decref_pointer)
 
 /* For each entry of the array: entry is a pointer that the caller has declared, borrowed from the array, and

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes apart what sqmgr answers, and puts it into the phrases that terminal and page show alike. */
 #include "wire/reply.h"
+#include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -70,10 +71,8 @@ const char *reply_worker_state(const json_t *worker)
 /* Appends a phrase to text, which has size bytes. */
 static void add_phrase(char *text, size_t size, const char *phrase)
 {
-        size_t length = strlen(text);
-
         if (phrase[0] != '\0')
-                snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", phrase);
+                text_append(text, size, "%s%s", text[0] != '\0' ? "; " : "", phrase);
 }
 
 #define PHRASE_MAX 64
@@ -114,19 +113,17 @@ const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_
         long long replaced = reply_integer(rollout, "replaced"),
                   outdated = reply_integer(rollout, "outdated"),
                   draining = reply_integer(rollout, "draining");
-        int n;
 
         text[0] = '\0';
         /* What was aborted is told while workers of it are left beside each other. */
         if (state[0] == '\0' || strcmp(state, "none") == 0 ||
             (strcmp(state, "aborted") == 0 && outdated == 0))
                 return text;
-        n = snprintf(text, REPLY_ROLLOUT_MAX, "restart %.32s", state);
+        snprintf(text, REPLY_ROLLOUT_MAX, "restart %.32s", state);
         if (strcmp(state, "done") != 0)
-                snprintf(text + n, REPLY_ROLLOUT_MAX - (size_t)n, " (%lld replaced, %lld outdated)", replaced,
-                         outdated);
+                text_append(text, REPLY_ROLLOUT_MAX, " (%lld replaced, %lld outdated)", replaced, outdated);
         else if (draining > 0)
-                snprintf(text + n, REPLY_ROLLOUT_MAX - (size_t)n, ", %lld draining", draining);
+                text_append(text, REPLY_ROLLOUT_MAX, ", %lld draining", draining);
         return text;
 }
 
@@ -135,7 +132,6 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
         const char *refused = reply_string(template, "refused"), *state = reply_string(template, "state");
         json_t *kept = json_object_get(template, "kept_generation");
         char memory[FORMAT_MAX];
-        int n;
 
         text[0] = '\0';
         if (refused[0] != '\0') {
@@ -144,14 +140,13 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
         }
         if (!json_is_object(template))
                 return text;
-        n = snprintf(text, REPLY_TEMPLATE_MAX, "template: %.32s, generation %lld",
-                     state[0] != '\0' ? state : "none", reply_integer(template, "generation"));
+        snprintf(text, REPLY_TEMPLATE_MAX, "template: %.32s, generation %lld",
+                 state[0] != '\0' ? state : "none", reply_integer(template, "generation"));
         if (reply_integer(template, "memory_bytes") > 0)
-                n += snprintf(text + n, REPLY_TEMPLATE_MAX - (size_t)n, ", %s",
-                              reply_memory(template, memory));
+                text_append(text, REPLY_TEMPLATE_MAX, ", %s", reply_memory(template, memory));
         if (json_is_integer(kept))
-                snprintf(text + n, REPLY_TEMPLATE_MAX - (size_t)n, "; that of generation %lld is kept",
-                         (long long)json_integer_value(kept));
+                text_append(text, REPLY_TEMPLATE_MAX, "; that of generation %lld is kept",
+                            (long long)json_integer_value(kept));
         return text;
 }
 

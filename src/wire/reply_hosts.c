@@ -2,7 +2,7 @@
 /* Takes apart what GetRollouts tells of a rollout over many hosts, and puts it into the phrases that terminal
  * and page show alike. */
 #include "wire/reply_hosts.h"
-#include <stdarg.h>
+#include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char *const names[] = {
         [REPLY_HOST_FAILED] = "failed",   [REPLY_HOST_LOST] = "lost", [REPLY_HOST_ROLLING] = "rolling",
         [REPLY_HOST_WAITING] = "waiting", [REPLY_HOST_DONE] = "done",
 };
-static_assert(ELEMENTSOF(names) == _REPLY_HOST_MAX, "a name for each state");
+DEFINE_ENUM_NAMES(reply_host_state_name, enum reply_host_state, _REPLY_HOST_MAX, names)
 
 enum reply_host_state reply_host_state(const json_t *host)
 {
@@ -25,24 +25,9 @@ enum reply_host_state reply_host_state(const json_t *host)
         return REPLY_HOST_WAITING;
 }
 
-const char *reply_host_state_name(enum reply_host_state state)
-{
-        return names[state];
-}
-
 bool reply_hosts_is_begun(const json_t *rollout)
 {
         return reply_integer(rollout, "epoch") > 0 && !reply_is(rollout, "state", "none");
-}
-
-bool reply_hosts_is_running(const json_t *rollout)
-{
-        return reply_is(rollout, "state", "running");
-}
-
-bool reply_hosts_is_halted(const json_t *rollout)
-{
-        return reply_is(rollout, "state", "halted");
 }
 
 bool reply_host_is_silent(const json_t *host)
@@ -64,14 +49,6 @@ bool reply_host_progress(const json_t *host, unsigned *ret_n, unsigned *ret_of)
         return true;
 }
 
-static const char *rolling_why(const json_t *host, char text[static REPLY_HOST_WHY_MAX])
-{
-        const char *progress = reply_string(host, "progress");
-
-        snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress[0] != '\0' ? progress : "has begun");
-        return text;
-}
-
 static const char *silence(const json_t *host, char text[static REPLY_HOST_WHY_MAX])
 {
         char span[FORMAT_MAX];
@@ -82,6 +59,8 @@ static const char *silence(const json_t *host, char text[static REPLY_HOST_WHY_M
 
 const char *reply_host_why(const json_t *rollout, const json_t *host, char text[static REPLY_HOST_WHY_MAX])
 {
+        const char *progress = reply_string(host, "progress");
+
         text[0] = '\0';
         switch (reply_host_state(host)) {
         case REPLY_HOST_FAILED:
@@ -90,7 +69,8 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
         case REPLY_HOST_LOST:
                 return silence(host, text);
         case REPLY_HOST_ROLLING:
-                return rolling_why(host, text);
+                snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress[0] != '\0' ? progress : "has begun");
+                return text;
         case REPLY_HOST_DONE:
                 if (json_is_false(json_object_get(host, "drained")))
                         snprintf(text, REPLY_HOST_WHY_MAX, "its old workers finish their jobs");
@@ -98,7 +78,7 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
         default:
                 if (reply_host_is_silent(host))
                         return silence(host, text);
-                if (reply_hosts_is_running(rollout))
+                if (reply_is(rollout, "state", "running"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
                 else if (reply_is(rollout, "state", "aborted"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");
@@ -164,16 +144,7 @@ const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n)
 }
 
 /* Appends to a text of REPLY_HOSTS_MAX bytes. */
-static void add(char *text, const char *format, ...) _printf_(2, 3);
-static void add(char *text, const char *format, ...)
-{
-        size_t length = strlen(text);
-        va_list arguments;
-
-        va_start(arguments, format);
-        vsnprintf(text + length, REPLY_HOSTS_MAX - length, format, arguments);
-        va_end(arguments);
-}
+#define add(text, ...) text_append(text, REPLY_HOSTS_MAX, __VA_ARGS__)
 
 /* The host itself would stand there. */
 static bool is_untold(const json_t *rollout)
@@ -213,7 +184,7 @@ const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HO
 {
         const char *release = reply_string(rollout, "release"), *on = reply_string(rollout, "began_by");
         const char *at_once = reply_string(rollout, "hosts_at_once");
-        bool goes_on = reply_hosts_is_running(rollout) || reply_hosts_is_halted(rollout);
+        bool goes_on = reply_is(rollout, "state", "running") || reply_is(rollout, "state", "halted");
         char span[FORMAT_MAX];
 
         text[0] = '\0';
@@ -252,7 +223,7 @@ const char *reply_hosts_progress(const json_t *rollout, char text[static REPLY_H
                 add(text, ", %zu draining", count.draining);
         /* Nobody knows the seconds of what takes minutes. */
         usec_t unit = left < 2 * USEC_PER_MIN ? USEC_PER_SEC : USEC_PER_MIN;
-        if (reply_hosts_is_running(rollout) && left > 0)
+        if (reply_is(rollout, "state", "running") && left > 0)
                 add(text, ", about %s left",
                     format_duration((left + unit - 1) / unit * unit, span, sizeof(span)));
         return text;
@@ -288,5 +259,5 @@ const json_t *reply_hosts_missing(const json_t *rollout)
                 if (!silent && state == REPLY_HOST_WAITING && reply_host_is_silent(host))
                         silent = host;
         }
-        return reply_hosts_is_running(rollout) ? silent : NULL;
+        return reply_is(rollout, "state", "running") ? silent : NULL;
 }

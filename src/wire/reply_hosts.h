@@ -16,7 +16,7 @@ enum reply_host_state {
 };
 
 enum reply_host_state reply_host_state(const json_t *host);
-const char *reply_host_state_name(enum reply_host_state state);
+const char *reply_host_state_name(enum reply_host_state value);
 
 /* Has it said nothing for longer than one that is there does? */
 bool reply_host_is_silent(const json_t *host);
@@ -53,6 +53,3 @@ const json_t *reply_hosts_missing(const json_t *rollout);
 
 /* Is there one at all? */
 bool reply_hosts_is_begun(const json_t *rollout);
-/* Is that rollout in progress, or has it halted? */
-bool reply_hosts_is_running(const json_t *rollout);
-bool reply_hosts_is_halted(const json_t *rollout);

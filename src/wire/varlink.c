@@ -2,7 +2,6 @@
 /* Varlink messages: NUL-terminated JSON out of a byte stream, decoded calls and replies, encoded ones. */
 #include "wire/varlink.h"
 #include "base/printable.h"
-#include "wire/json.h"
 #include <string.h>
 
 void varlink_input_free(struct varlink_input *input)
@@ -11,14 +10,19 @@ void varlink_input_free(struct varlink_input *input)
         *input = (struct varlink_input){0};
 }
 
+/* Moves what was not taken to the beginning. */
+static void move_to_start(struct varlink_input *input)
+{
+        memmove(input->data, input->data + input->start, varlink_input_size(input));
+        input->end -= input->start;
+        input->scanned -= input->start;
+        input->start = 0;
+}
+
 int varlink_input_reserve(struct varlink_input *input, size_t size, char **ret)
 {
-        if (input->start > 0 && input->allocated - input->end < size) {
-                memmove(input->data, input->data + input->start, input->end - input->start);
-                input->end -= input->start;
-                input->scanned -= input->start;
-                input->start = 0;
-        }
+        if (input->start > 0 && input->allocated - input->end < size)
+                move_to_start(input);
         if (input->allocated - input->end < size) {
                 size_t allocated = MAX(input->end + size, input->allocated * 2);
                 char *data = realloc(input->data, allocated);
@@ -38,10 +42,7 @@ void varlink_input_trim(struct varlink_input *input)
 
         if (size == 0 || input->allocated == size)
                 return;
-        memmove(input->data, input->data + input->start, size);
-        input->end -= input->start;
-        input->scanned -= input->start;
-        input->start = 0;
+        move_to_start(input);
         char *data = realloc(input->data, size);
         if (!data)
                 return;
@@ -98,104 +99,75 @@ static json_t *member(json_t *object, const char *key, unsigned types, bool *bad
         return value;
 }
 
-/* Loads one JSON object. Returns 0, -EBADMSG or -ENOMEM. */
-static int load_object(const char *text, size_t size, json_t **ret)
+/* Loads a message. Its parameters are an object, empty where it has none. Returns 0, -EBADMSG or -ENOMEM. */
+static int load_message(const char *text, size_t size, json_t **ret)
 {
-        json_t *message;
-
+        _cleanup_json_ json_t *message = NULL;
         int r = json_load(text, size, JSON_REJECT_DUPLICATES, &message);
+
         if (r < 0)
                 return r == -ENOMEM ? r : -EBADMSG;
-        if (!json_is_object(message)) {
-                json_decref(message);
+        if (!json_is_object(message))
                 return -EBADMSG;
-        }
-        *ret = message;
+        const json_t *parameters = json_object_get(message, "parameters");
+        if ((!parameters || json_is_null(parameters)) &&
+            json_object_set_new(message, "parameters", json_object()) < 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(message);
         return 0;
-}
-
-/* Its own reference to the parameters, or an empty object. */
-static json_t *own_parameters(json_t *parameters)
-{
-        return parameters ? json_incref(parameters) : json_object();
 }
 
 int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret)
 {
         _cleanup_json_ json_t *message = NULL;
         bool bad = false;
-        int r = load_object(text, size, &message);
+        int r = load_message(text, size, &message);
 
         if (r < 0)
                 return r;
-        json_t *method = member(message, "method", TYPE_STRING, &bad);
-        json_t *parameters = member(message, "parameters", TYPE_OBJECT, &bad);
-        json_t *more = member(message, "more", TYPE_BOOLEAN, &bad);
-        json_t *oneway = member(message, "oneway", TYPE_BOOLEAN, &bad);
-        json_t *upgrade = member(message, "upgrade", TYPE_BOOLEAN, &bad);
-        if (bad || !method)
-                return -EBADMSG;
-
         struct varlink_call call = {
-                .method = strdup(json_string_value(method)),
-                .parameters = own_parameters(parameters),
-                .more = json_is_true(more),
-                .oneway = json_is_true(oneway),
-                .upgrade = json_is_true(upgrade),
+                .method = json_string_value(member(message, "method", TYPE_STRING, &bad)),
+                .parameters = member(message, "parameters", TYPE_OBJECT, &bad),
+                .more = json_is_true(member(message, "more", TYPE_BOOLEAN, &bad)),
+                .oneway = json_is_true(member(message, "oneway", TYPE_BOOLEAN, &bad)),
+                .upgrade = json_is_true(member(message, "upgrade", TYPE_BOOLEAN, &bad)),
         };
-        if (!call.method || !call.parameters) {
-                varlink_call_free(&call);
-                return -ENOMEM;
-        }
+        if (bad || !call.method)
+                return -EBADMSG;
+        call.message = TAKE_PTR(message);
         *ret = call;
         return 0;
 }
 
 void varlink_call_free(struct varlink_call *call)
 {
-        varlink_call_forget(call);
-        *call = (struct varlink_call){0};
-}
-
-void varlink_call_forget(struct varlink_call *call)
-{
-        free(call->method);
-        json_decref(call->parameters);
-        call->method = NULL;
-        call->parameters = NULL;
+        json_decref(call->message);
+        *call = (struct varlink_call){.more = call->more, .oneway = call->oneway};
 }
 
 int varlink_decode_reply(const char *text, size_t size, struct varlink_reply *ret)
 {
         _cleanup_json_ json_t *message = NULL;
         bool bad = false;
-        int r = load_object(text, size, &message);
+        int r = load_message(text, size, &message);
 
         if (r < 0)
                 return r;
-        json_t *error = member(message, "error", TYPE_STRING, &bad);
-        json_t *parameters = member(message, "parameters", TYPE_OBJECT, &bad);
-        json_t *continues = member(message, "continues", TYPE_BOOLEAN, &bad);
+        struct varlink_reply reply = {
+                .error = json_string_value(member(message, "error", TYPE_STRING, &bad)),
+                .parameters = member(message, "parameters", TYPE_OBJECT, &bad),
+                .continues = json_is_true(member(message, "continues", TYPE_BOOLEAN, &bad)),
+        };
         if (bad)
                 return -EBADMSG;
-
-        struct varlink_reply reply = {
-                .error = error ? strdup(json_string_value(error)) : NULL,
-                .parameters = own_parameters(parameters),
-                .continues = json_is_true(continues),
-        };
-        if ((error && !reply.error) || !reply.parameters) {
-                varlink_reply_free(&reply);
-                return -ENOMEM;
-        }
+        reply.message = TAKE_PTR(message);
         *ret = reply;
         return 0;
 }
 
 void varlink_reply_free(struct varlink_reply *reply)
 {
-        free(reply->error);
-        json_decref(reply->parameters);
+        json_decref(reply->message);
         *reply = (struct varlink_reply){0};
 }
 
@@ -213,40 +185,23 @@ static int encode(json_t *message, char **ret, size_t *ret_size)
         return 0;
 }
 
-/* Adds value, whose reference it takes over, to object. Returns object, or NULL where either is NULL or
- * memory is short; then object is released. */
-static json_t *with(json_t *object, const char *key, json_t *value)
-{
-        if (json_object_set_new(object, key, value) == 0)
-                return object;
-        json_decref(object);
-        return NULL;
-}
-
 int varlink_encode_call(const char *method, json_t *parameters, bool more, char **ret, size_t *ret_size)
 {
-        json_t *message = with(json_object(), "parameters", parameters);
-
-        message = with(message, "method", json_string(method));
-        if (more)
-                message = with(message, "more", json_true());
-        return encode(message, ret, ret_size);
+        return encode(json_pack("{s:o, s:s, s:o*}", "parameters", parameters, "method", method, "more",
+                                more ? json_true() : NULL),
+                      ret, ret_size);
 }
 
 int varlink_encode_reply(json_t *parameters, bool continues, char **ret, size_t *ret_size)
 {
-        json_t *message = with(json_object(), "parameters", parameters);
-
-        if (continues)
-                message = with(message, "continues", json_true());
-        return encode(message, ret, ret_size);
+        return encode(json_pack("{s:o, s:o*}", "parameters", parameters, "continues",
+                                continues ? json_true() : NULL),
+                      ret, ret_size);
 }
 
 int varlink_encode_error(const char *error, json_t *parameters, char **ret, size_t *ret_size)
 {
-        json_t *message = with(json_object(), "parameters", parameters);
-
-        return encode(with(message, "error", json_string(error)), ret, ret_size);
+        return encode(json_pack("{s:o, s:s}", "parameters", parameters, "error", error), ret, ret_size);
 }
 
 static json_t *printable_string(const char *text, bool keep_newlines)

@@ -47,7 +47,8 @@ int varlink_input_ready(struct varlink_input *input, size_t max);
 int varlink_input_take(struct varlink_input *input, size_t max, const char **ret_text, size_t *ret_size);
 
 struct varlink_call {
-        char *method;       /* qualified: INTERFACE.METHOD */
+        json_t *message;    /* owned; the method and the parameters are part of it */
+        const char *method; /* qualified: INTERFACE.METHOD */
         json_t *parameters; /* an object, never NULL */
         bool more;
         bool oneway;
@@ -56,12 +57,12 @@ struct varlink_call {
 
 /* Returns 0 with *ret to be freed by varlink_call_free(), -EBADMSG for what is no call, or -ENOMEM. */
 int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret);
+/* Frees the message. How it is to be answered is kept. */
 void varlink_call_free(struct varlink_call *call);
-/* The same, but for how it is to be answered. */
-void varlink_call_forget(struct varlink_call *call);
 
 struct varlink_reply {
-        char *error;        /* NULL: none */
+        json_t *message;    /* owned; the error and the parameters are part of it */
+        const char *error;  /* NULL: none */
         json_t *parameters; /* an object, never NULL */
         bool continues;
 };

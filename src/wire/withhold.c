@@ -3,8 +3,8 @@
 #include "wire/withhold.h"
 #include <string.h>
 
-static const struct {
-        const char *phrase;
+static const struct phrase {
+        const char *text;
         const char *instead; /* no longer than that */
 } phrases[] = {
         {WITHHOLD_LAST_LINES, ""},
@@ -17,40 +17,19 @@ static const struct {
 bool withhold_finds(const char *text)
 {
         for (size_t i = 0; i < ELEMENTSOF(phrases); i++)
-                if (strstr(text, phrases[i].phrase))
+                if (strstr(text, phrases[i].text))
                         return true;
         return false;
 }
 
-/* Where each phrase is found next; NULL: nowhere. */
-struct found {
-        char *at[ELEMENTSOF(phrases)];
-};
-
-/* Looks again for those that were found before text. Returns which one comes first, or the number of phrases
- * where none does. */
-static size_t find_first(struct found *found, char *text)
-{
-        size_t first = ELEMENTSOF(phrases);
-
-        for (size_t i = 0; i < ELEMENTSOF(phrases); i++) {
-                if (found->at[i] && found->at[i] < text)
-                        found->at[i] = strstr(text, phrases[i].phrase);
-                if (found->at[i] && (first == ELEMENTSOF(phrases) || found->at[i] < found->at[first]))
-                        first = i;
-        }
-        return first;
-}
-
 void withhold_end(char *sentence)
 {
-        struct found found;
+        FOREACH_ELEMENT(phrase, phrases) {
+                char *at = strstr(sentence, phrase->text);
 
-        for (size_t i = 0; i < ELEMENTSOF(phrases); i++)
-                found.at[i] = strstr(sentence, phrases[i].phrase);
-        size_t first = find_first(&found, sentence);
-        if (first < ELEMENTSOF(phrases))
-                memcpy(found.at[first], phrases[first].instead, strlen(phrases[first].instead) + 1);
+                if (at)
+                        memcpy(at, phrase->instead, strlen(phrase->instead) + 1);
+        }
 }
 
 /* The quote that ends the string in which at stands. */
@@ -61,22 +40,27 @@ static char *string_end(char *at)
         return at;
 }
 
-size_t withhold_cut(char *text, size_t size)
+/* Cuts all strings at one phrase. */
+static size_t cut_at(const struct phrase *phrase, char *text, size_t size)
 {
-        char *from = text, *to = text, *end = text + size;
-        struct found found;
-        size_t i;
+        char *from = text, *to = text, *end = text + size, *at;
 
-        for (i = 0; i < ELEMENTSOF(phrases); i++)
-                found.at[i] = strstr(text, phrases[i].phrase);
-        while ((i = find_first(&found, from)) < ELEMENTSOF(phrases)) {
-                size_t before = (size_t)(found.at[i] - from), length = strlen(phrases[i].instead);
+        while ((at = strstr(from, phrase->text))) {
+                size_t before = (size_t)(at - from), length = strlen(phrase->instead);
 
                 memmove(to, from, before);
-                memcpy(to + before, phrases[i].instead, length);
+                memcpy(to + before, phrase->instead, length);
                 to += before + length;
-                from = string_end(found.at[i] + strlen(phrases[i].phrase));
+                from = string_end(at + strlen(phrase->text));
         }
         memmove(to, from, (size_t)(end - from));
         return (size_t)(to - text) + (size_t)(end - from);
+}
+
+/* In any order: no phrase begins within another one, or within what stands instead. */
+size_t withhold_cut(char *text, size_t size)
+{
+        FOREACH_ELEMENT(phrase, phrases)
+                size = cut_at(phrase, text, size);
+        return size;
 }

@@ -103,7 +103,7 @@ static void shows_not(const char *text)
 static void order_is(const char *wanted)
 {
         char ids[256] = "";
-        _cleanup_top_rows_ struct top_rows rows = {0};
+        _cleanup_top_rows_ struct render_lines rows = {0};
 
         ck_assert_int_eq(top_rows_collect(&rows, &top, replies.status), 0);
         for (size_t i = 0; i < rows.n; i++) {

@@ -337,7 +337,7 @@ static void call_dispatch(struct call *call)
         assert(!call->open || call->kept);
         /* Who keeps the call has taken of it what he needs. As JSON it may be twenty times what was sent. */
         if (call->open)
-                varlink_call_forget(message);
+                varlink_call_free(message);
 }
 
 /* May the next call be taken? */
