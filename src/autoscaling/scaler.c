@@ -276,6 +276,6 @@ void scaler_end(void *self)
 
 int scaler_begin(struct keeper *keeper, void **ret)
 {
-        *ret = &keeper->crew->links;
+        *ret = &keeper->runtime->links;
         return 0;
 }

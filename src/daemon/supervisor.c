@@ -50,7 +50,7 @@ struct supervisor {
         sd_event *event;
         struct world *world;
         struct turn turn;
-        struct crew crew;
+        struct runtime runtime;
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
         struct pressure_watch pressure;
@@ -77,7 +77,7 @@ static void forget_removed(struct supervisor *supervisor)
         struct world *world = supervisor->world;
         size_t n = world->n_fleets;
 
-        if (supervisor->keeper.search || rescues_need_removed(&supervisor->crew))
+        if (supervisor->keeper.search || rescues_need_removed(&supervisor->runtime))
                 return;
         world_forget_removed(world);
         if (world->n_fleets == n)
@@ -85,7 +85,7 @@ static void forget_removed(struct supervisor *supervisor)
         for (size_t i = settings->n_fleets; i-- > 0;)
                 if (settings->fleets[i]->removed && !world_fleet(world, settings->fleets[i]->name))
                         settings_drop_removed(settings, i);
-        links_join(&supervisor->crew.links);
+        links_join(&supervisor->runtime.links);
         turn_changed(&supervisor->turn);
 }
 
@@ -114,7 +114,7 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
         struct supervisor *supervisor = userdata;
 
         supervisor->grown |= action->kind == ACTION_START;
-        return execute_action(&supervisor->crew, action, now);
+        return execute_action(&supervisor->runtime, action, now);
 }
 
 static void look(struct supervisor *supervisor, usec_t now)
@@ -123,13 +123,13 @@ static void look(struct supervisor *supervisor, usec_t now)
         enum pass_look due = pass_look(pass, now);
 
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
-                queue_reading_look(&supervisor->crew.links);
+                queue_reading_look(&supervisor->runtime.links);
         if (due == PASS_LOOK_REGULAR) {
-                subsystems_poll(&supervisor->crew.subsystems, now);
+                subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_look(&supervisor->pressure);
         }
         if (due != PASS_LOOK_NONE)
-                look_run(&supervisor->crew, due == PASS_LOOK_FAST, now);
+                look_run(&supervisor->runtime, due == PASS_LOOK_FAST, now);
 }
 
 static void plan(struct supervisor *supervisor)
@@ -145,21 +145,21 @@ static void plan(struct supervisor *supervisor)
         usec_t now = clocks.monotonic;
 
         pressure_watch_apply(&supervisor->pressure);
-        if (queue_reading_turn(&supervisor->crew.links))
+        if (queue_reading_turn(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
-        subsystems_observe(&supervisor->crew.subsystems, now);
+        subsystems_observe(&supervisor->runtime.subsystems, now);
         work_lists_turn(world);
         if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
-        subsystems_tick(&supervisor->crew.subsystems, now);
+        subsystems_tick(&supervisor->runtime.subsystems, now);
         tell_events(world, control->events, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->keeper.search)
-                status_files_tidy(&supervisor->crew);
+                status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         tell_systemd(&supervisor->tell, world, now);
-        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->crew, now) &&
-            (world->shutdown_now || !after_exits_run(&supervisor->crew)))
+        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->runtime, now) &&
+            (world->shutdown_now || !after_exits_run(&supervisor->runtime)))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
 }
@@ -190,7 +190,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
                 break;
         case SIGCHLD:
                 /* What is left has a signal of its own, which comes after all that waits now. */
-                if (exits_sweep(&supervisor->crew))
+                if (exits_sweep(&supervisor->runtime))
                         (void)kill(getpid(), SIGCHLD);
                 break;
         default:
@@ -222,20 +222,20 @@ static int add_signals(struct supervisor *supervisor)
 }
 
 /* The processes of the workers are let go of, not ended. */
-static void end_crew(struct crew *crew)
+static void end_runtime(struct runtime *runtime)
 {
-        last_words_forget(crew);
-        after_exits_forget(crew);
-        templates_forget(crew);
-        WORLD_FOREACH_FLEET(crew->world, fleet)
+        last_words_forget(runtime);
+        after_exits_forget(runtime);
+        templates_forget(runtime);
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         process_free(worker->handle);
-        rescues_forget(crew);
-        links_end(&crew->links);
-        beats_free(crew->local);
-        free(crew->status_parent);
-        free(crew->preload_script);
-        proc_host_close(crew->host);
+        rescues_forget(runtime);
+        links_end(&runtime->links);
+        beats_free(runtime->local);
+        free(runtime->status_parent);
+        free(runtime->preload_script);
+        proc_host_close(runtime->host);
 }
 
 static void end(struct supervisor *supervisor)
@@ -245,10 +245,10 @@ static void end(struct supervisor *supervisor)
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->keeper.search);
-        subsystems_end(&supervisor->crew.subsystems);
+        subsystems_end(&supervisor->runtime.subsystems);
         pressure_watch_close(&supervisor->pressure);
-        if (supervisor->crew.world)
-                end_crew(&supervisor->crew);
+        if (supervisor->runtime.world)
+                end_runtime(&supervisor->runtime);
         turn_close(&supervisor->turn);
         world_free(supervisor->world);
         settings_free(supervisor->reloader.settings);
@@ -257,11 +257,11 @@ static void end(struct supervisor *supervisor)
 
 /* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
  * is, which no other sqmgr shares. */
-static void name_instance(struct crew *crew)
+static void name_instance(struct runtime *runtime)
 {
-        const char *path = crew->world->settings->state_file;
+        const char *path = runtime->world->settings->state_file;
 
-        snprintf(crew->instance, sizeof(crew->instance), "%016llx",
+        snprintf(runtime->instance, sizeof(runtime->instance), "%016llx",
                  (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
 }
 
@@ -283,17 +283,17 @@ static void check_nofile(const struct world *world)
 /* Says to each part on which others it leans. */
 static void compose(struct supervisor *supervisor, const struct invocation *invocation)
 {
-        struct crew *crew = &supervisor->crew;
-        struct links *links = &crew->links;
+        struct runtime *runtime = &supervisor->runtime;
+        struct links *links = &runtime->links;
         struct keeper *keeper = &supervisor->keeper;
 
-        crew->event = links->event = supervisor->event;
-        crew->turn = links->turn = &supervisor->turn;
-        crew->world = links->world = supervisor->world;
-        crew->pressure = &supervisor->pressure;
+        runtime->event = links->event = supervisor->event;
+        runtime->turn = links->turn = &supervisor->turn;
+        runtime->world = links->world = supervisor->world;
+        runtime->pressure = &supervisor->pressure;
         links->found = hold_beat;
-        supervisor->pressure.crew = keeper->crew = supervisor->ending.crew = supervisor->reexec.crew = crew;
-        supervisor->reloader.crew = crew;
+        supervisor->pressure.runtime = keeper->runtime = supervisor->ending.runtime = supervisor->reexec.runtime = runtime;
+        supervisor->reloader.runtime = runtime;
         supervisor->reloader.config_path = invocation->config_path;
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.keeper = keeper;
@@ -328,39 +328,39 @@ static char *preload_script(void)
         return script;
 }
 
-static int open_crew(struct crew *crew, struct handover *handover)
+static int open_runtime(struct runtime *runtime, struct handover *handover)
 {
-        name_instance(crew);
-        crew->handed = handover->list;
-        crew->n_handed = handover->n;
-        crew->status_parent = socket_path_status(crew->world->settings->socket);
-        if (!crew->status_parent)
+        name_instance(runtime);
+        runtime->handed = handover->list;
+        runtime->n_handed = handover->n;
+        runtime->status_parent = socket_path_status(runtime->world->settings->socket);
+        if (!runtime->status_parent)
                 return -ENOMEM;
-        crew->preload_script = preload_script();
-        if (!crew->preload_script)
+        runtime->preload_script = preload_script();
+        if (!runtime->preload_script)
                 return -ENOMEM;
-        status_files_begin(crew);
-        int r = launch_raise_nofile(&crew->nofile);
-        return r < 0 ? r : proc_host_open(NULL, NULL, &crew->host);
+        status_files_begin(runtime);
+        int r = launch_raise_nofile(&runtime->nofile);
+        return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);
 }
 
 /* Takes over what there is: the workers of an earlier sqmgr, and their Redis. */
-static int begin_crew(struct supervisor *supervisor)
+static int begin_runtime(struct supervisor *supervisor)
 {
-        struct crew *crew = &supervisor->crew;
+        struct runtime *runtime = &supervisor->runtime;
         struct settings *settings = supervisor->reloader.settings;
 
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
-        int r = local_beats_new(&crew->local);
+        int r = local_beats_new(&runtime->local);
         if (r >= 0)
-                r = links_make(&crew->links, settings);
+                r = links_make(&runtime->links, settings);
         if (r < 0)
                 return r;
-        links_join(&crew->links);
-        subsystems_join(&supervisor->crew.subsystems);
-        return adopt_begin(crew, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
+        links_join(&runtime->links);
+        subsystems_join(&supervisor->runtime.subsystems);
+        return adopt_begin(runtime, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
 }
 
 static int begin(struct supervisor *supervisor, const struct invocation *invocation,
@@ -378,16 +378,16 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->crew.subsystems, subsystem_table, &supervisor->keeper)) < 0)
+        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->keeper)) < 0)
                 return r;
-        if ((r = open_crew(&supervisor->crew, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
+        if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
             (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <
                     0 ||
-            (r = alerts_new(&supervisor->crew, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
+            (r = alerts_new(&supervisor->runtime, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
             (r = service_start(&supervisor->service, handover)) < 0)
                 return r;
         supervisor->reexec.server = supervisor->service.server;
-        if ((r = begin_crew(supervisor)) < 0)
+        if ((r = begin_runtime(supervisor)) < 0)
                 return r;
         check_nofile(supervisor->world);
         service_continue(&supervisor->service, handover);

@@ -19,9 +19,9 @@
 /* What nobody has asked for since is forgotten. */
 #define VIEW_USEC USEC_PER_MIN
 
-static struct crew *crew_of(const struct host_group *group)
+static struct runtime *runtime_of(const struct host_group *group)
 {
-        return group->groups->keeper->crew;
+        return group->groups->keeper->runtime;
 }
 
 static usec_t now_is(void)
@@ -44,13 +44,13 @@ struct redis *group_redis(struct host_group *group, usec_t now)
 
 static struct rollout_caller caller_of(const struct host_group *group, struct redis *redis)
 {
-        struct crew *crew = crew_of(group);
+        struct runtime *runtime = runtime_of(group);
 
         return (struct rollout_caller){
                 .redis = redis,
-                .namespace = crew->world->settings->redis.namespace,
+                .namespace = runtime->world->settings->redis.namespace,
                 .group = group->name,
-                .host = links_host_name(&crew->links),
+                .host = links_host_name(&runtime->links),
                 .instance = group->groups->instance,
                 .number = group->rule.number,
                 .id = group->rule.id,
@@ -108,7 +108,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
                 memcpy(text, group->error, GROUP_ERROR_MAX);
         else
                 rollout_group_trouble_text(&group->rule, &group->last,
-                                           links_host_name(&crew_of(group)->links), text, GROUP_ERROR_MAX);
+                                           links_host_name(&runtime_of(group)->links), text, GROUP_ERROR_MAX);
         return text;
 }
 
@@ -189,7 +189,7 @@ static void fail_turn(struct host_group *group, const char *why)
         rollout_group_observe_failure(&group->rule, why);
         command_give_up(fleet, why);
         tell_failure(group);
-        turn_changed(crew_of(group)->turn);
+        turn_changed(runtime_of(group)->turn);
 }
 
 /* Its own workers are restarted, as by an order. */
@@ -204,7 +204,7 @@ static void restart(struct host_group *group, usec_t now)
         /* Of a fleet that is stopped nothing old is left to run. */
         if (outcome == COMMAND_STOPPED)
                 rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
-        turn_changed(crew_of(group)->turn);
+        turn_changed(runtime_of(group)->turn);
 }
 
 static void on_release(const char *error, void *userdata)
@@ -241,7 +241,7 @@ static void begin_turn(struct host_group *group, usec_t now)
                 restart(group, now);
                 return;
         }
-        int r = release_check_begin(crew_of(group), fleet, release, on_release, group, &group->check);
+        int r = release_check_begin(runtime_of(group), fleet, release, on_release, group, &group->check);
         if (r < 0)
                 log_warning("fleet '%s': cannot look for release '%s' now: %s", fleet->settings->name,
                             release, strerror(-r));
@@ -285,11 +285,11 @@ static void followed(struct host_group *group, const struct rollout_group *befor
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (adopted || differs(rule, before))
-                turn_changed(crew_of(group)->turn);
+                turn_changed(runtime_of(group)->turn);
         /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
         group->again |= adopted;
         /* Its events are to be told, and who asks for the hosts to be answered. */
-        turn_arm(crew_of(group)->turn);
+        turn_arm(runtime_of(group)->turn);
         arm_renewal(group, group->rule.asked_at);
 }
 
@@ -329,7 +329,7 @@ static void observe_refusal(struct host_group *group, const char *error)
         snprintf(group->error, sizeof(group->error), "%s", error);
         group->rule.refused = true;
         tell_trouble(group);
-        turn_arm(crew_of(group)->turn);
+        turn_arm(runtime_of(group)->turn);
 }
 
 static void on_said(const struct rollout_answer *answer, void *userdata)
@@ -483,7 +483,7 @@ static void turn(struct host_group *group, usec_t now)
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
                             "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",
                             fleet->settings->name, (unsigned long long)rule->number, group->name);
-        turn_changed(crew_of(group)->turn);
+        turn_changed(runtime_of(group)->turn);
         group_ask(group, now);
         arm_renewal(group, group->rule.asked_at);
 }
@@ -504,7 +504,7 @@ static void on_left(const struct rollout_answer *answer _unused_, void *userdata
 /* Nobody waits for a host that is in the group no longer. */
 static void say_that_it_leaves(struct host_group *group)
 {
-        const char *const words[] = {"forget", links_host_name(&crew_of(group)->links), NULL};
+        const char *const words[] = {"forget", links_host_name(&runtime_of(group)->links), NULL};
 
         if (group->rule.number > 0)
                 (void)group_call(group, NULL, words, on_left, group);
@@ -537,14 +537,14 @@ static bool is_member(const struct fleet *fleet, const char *name)
 
 static int join(struct groups *groups, struct fleet *fleet)
 {
-        const struct crew *crew = groups->keeper->crew;
+        const struct runtime *runtime = groups->keeper->runtime;
         struct host_group *group = calloc(1, sizeof(*group));
 
         if (!group || !(group->name = strdup(fleet->settings->rollout_group))) {
                 free(group);
                 return -ENOMEM;
         }
-        int r = sd_event_add_time(crew->event, &group->renewal, CLOCK_MONOTONIC, 0, 0, on_renewal, group);
+        int r = sd_event_add_time(runtime->event, &group->renewal, CLOCK_MONOTONIC, 0, 0, on_renewal, group);
         if (r < 0) {
                 group_free(group);
                 return r;
@@ -570,7 +570,7 @@ static uint64_t namespace_of_processes(void)
 
 static void name_instance(struct groups *groups)
 {
-        const char *boot = groups->keeper->boot_id, *instance = groups->keeper->crew->instance;
+        const char *boot = groups->keeper->boot_id, *instance = groups->keeper->runtime->instance;
         uint64_t inode = namespace_of_processes();
         uint64_t hash = hash_bytes(HASH_INIT, boot, strlen(boot));
 
@@ -593,7 +593,7 @@ int groups_begin(struct keeper *keeper, void **ret)
 void groups_join(void *self)
 {
         struct groups *groups = self;
-        const struct world *world = groups->keeper->crew->world;
+        const struct world *world = groups->keeper->runtime->world;
 
         for (struct host_group **at = &groups->first; *at;) {
                 struct host_group *group = *at;

@@ -14,7 +14,7 @@
 #define RELEASE_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 struct release_check {
-        struct crew *crew;
+        struct runtime *runtime;
         struct child child;
         sd_event_source *timer;
         int report_fd;
@@ -27,7 +27,7 @@ struct release_check *release_check_cancel(struct release_check *check)
 {
         if (!check)
                 return NULL;
-        children_remove(&check->crew->children, &check->child);
+        children_remove(&check->runtime->children, &check->child);
         sd_event_source_disable_unref(check->timer);
         close_fd(check->report_fd);
         free(check);
@@ -67,7 +67,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         return 0;
 }
 
-int release_check_begin(struct crew *crew, const struct fleet *fleet, const char *release, release_fn fn,
+int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release, release_fn fn,
                         void *userdata, struct release_check **ret)
 {
         const struct launch_request request = {
@@ -75,7 +75,7 @@ int release_check_begin(struct crew *crew, const struct fleet *fleet, const char
                 .index = 1,
                 .generation = fleet->generation,
                 .instance = "",
-                .nofile = crew->nofile,
+                .nofile = runtime->nofile,
                 .base_environment = environ,
                 .release = release,
         };
@@ -84,7 +84,7 @@ int release_check_begin(struct crew *crew, const struct fleet *fleet, const char
 
         if (!check)
                 return -ENOMEM;
-        int r = sd_event_add_time(crew->event, &check->timer, CLOCK_MONOTONIC,
+        int r = sd_event_add_time(runtime->event, &check->timer, CLOCK_MONOTONIC,
                                   usec_add(clock_now(CLOCK_MONOTONIC), RELEASE_TIMEOUT_USEC), 0, on_late,
                                   check);
         if (r >= 0)
@@ -94,12 +94,12 @@ int release_check_begin(struct crew *crew, const struct fleet *fleet, const char
                 free(check);
                 return r;
         }
-        check->crew = crew;
+        check->runtime = runtime;
         check->child = (struct child){.pid = launched.pid, .exited = on_exited};
         check->report_fd = launched.report_fd;
         check->fn = fn;
         check->userdata = userdata;
-        children_add(&crew->children, &check->child);
+        children_add(&runtime->children, &check->child);
         *ret = check;
         return 0;
 }

@@ -2,7 +2,7 @@
 /* Looks whether the code of a release has arrived in a fleet's directory, in a child that is its user. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 struct release_check;
 
@@ -10,7 +10,7 @@ struct release_check;
 typedef void (*release_fn)(const char *error, void *userdata);
 
 /* Returns 0 with *ret, or -errno: fn is not called then. */
-int release_check_begin(struct crew *crew, const struct fleet *fleet, const char *release, release_fn fn,
+int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release, release_fn fn,
                         void *userdata, struct release_check **ret);
 /* May be NULL. Returns NULL. */
 struct release_check *release_check_cancel(struct release_check *check);

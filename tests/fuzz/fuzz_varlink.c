@@ -38,8 +38,8 @@ static struct world *world;
 static struct control *control;
 static struct call *kept;
 static struct turn loop_turn;
-static struct crew crew = {.turn = &loop_turn};
-static struct keeper crew_keeper = {.crew = &crew};
+static struct runtime runtime = {.turn = &loop_turn};
+static struct keeper runtime_keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -119,7 +119,7 @@ static void make_world(void)
         struct control_host host = {
                 .version = "1",
                 .started_at = NOW,
-                .keeper = &crew_keeper,
+                .keeper = &runtime_keeper,
                 .settings = &settings_age,
                 .reload = on_reload,
                 .reexec_request = on_reexec,
@@ -147,7 +147,7 @@ static void make_world(void)
                 observe_exit(worker, &exit, NOW);
         }
         host.world = world;
-        crew.event = event;
+        runtime.event = event;
         fuzz_check(control_new(&host, &control) == 0);
 }
 

@@ -21,7 +21,7 @@ static struct fleet_settings fleet_settings = {.name = name};
 static struct fleet web = {.settings = &fleet_settings};
 static struct settings settings;
 static struct world world = {.settings = &settings};
-static struct crew crew;
+static struct runtime runtime;
 static sd_event *event;
 static struct alerts *alerts;
 static int log_fd;
@@ -35,8 +35,8 @@ static void use_script(const char *lines, usec_t timeout)
         unit_write_file(dir, "script", text);
         snprintf(command, sizeof(command), "/bin/sh '%s/script' 'two words'", dir);
         settings.alert_command = command;
-        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &crew.nofile), 0);
-        ck_assert_int_eq(alerts_new(&crew, timeout, &alerts), 0);
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &runtime.nofile), 0);
+        ck_assert_int_eq(alerts_new(&runtime, timeout, &alerts), 0);
 }
 
 static void setup(void)
@@ -57,7 +57,7 @@ static void setup(void)
         ck_assert_int_eq(sigprocmask(SIG_BLOCK, &blocked, NULL), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
         settings = (struct settings){.alert_level = LOG_WARNING};
-        crew = (struct crew){.event = event, .world = &world};
+        runtime = (struct runtime){.event = event, .world = &world};
         ck_assert_int_eq(setenv("SQMGR_INSTANCE", "an outer one's", 1), 0);
         ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/proc/nowhere", 1), 0);
 }
@@ -86,7 +86,7 @@ static void turn(void)
 
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-                if (!children_reap(&crew.children, info.si_pid))
+                if (!children_reap(&runtime.children, info.si_pid))
                         ck_assert_int_eq(waitpid(info.si_pid, NULL, 0), info.si_pid);
                 info = (siginfo_t){0};
         }
@@ -130,7 +130,7 @@ static void wait_for_end(void)
 {
         time_t limit = time(NULL) + PATIENCE_SECONDS;
 
-        while (crew.children.first) {
+        while (runtime.children.first) {
                 ck_assert(time(NULL) < limit);
                 turn();
         }
@@ -190,7 +190,7 @@ START_TEST(only_events_that_matter_enough_are_told)
         wait_for_end();
         settings.alert_command = NULL;
         tell(EVENT_CRASHED, 2);
-        ck_assert_ptr_null(crew.children.first);
+        ck_assert_ptr_null(runtime.children.first);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
         tell(EVENT_REDIS_UP, 1);
         wait_for("output", "redis-up\n");
         wait_for_end();
-        ck_assert_ptr_null(crew.children.first);
+        ck_assert_ptr_null(runtime.children.first);
         ck_assert(!file_has("output", "active\n"));
         ck_assert_uint_eq(count_in("output", "queue-back\n"), 1);
         ck_assert_uint_eq(count_in("output", "redis-up\n"), 2);
@@ -274,7 +274,7 @@ START_TEST(what_fails_is_logged)
         wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
         ck_assert(file_has("log",
                            "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
-        ck_assert_ptr_null(crew.children.first);
+        ck_assert_ptr_null(runtime.children.first);
 }
 END_TEST
 
@@ -291,7 +291,7 @@ START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost)
         for (unsigned i = 1; i <= 10000; i++)
                 tell(EVENT_CRASHED, 1 + i % 200);
         ck_assert(file_has("log", "events are not told any more: 100 alerts wait for alert_command\n"));
-        ck_assert_ptr_null(crew.children.first->next);
+        ck_assert_ptr_null(runtime.children.first->next);
         unit_write_file(dir, "go", "");
         wait_for("output", "web/100.\n");
         wait_for_end();

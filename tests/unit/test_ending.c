@@ -3,7 +3,7 @@
  * stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
 #include "model/counts.h"
@@ -37,7 +37,7 @@ static void setup(void)
 static void teardown(void)
 {
         ending_forget(&ending);
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         close_fd(notify_fd);
         unit_remove_tree(dir);
@@ -50,8 +50,8 @@ static void start(const char *sqmgr_lines)
         snprintf(text, sizeof(text),
                  "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
-        crew_start(event, text);
-        ending = (struct ending){.crew = &crew};
+        runtime_start(event, text);
+        ending = (struct ending){.runtime = &runtime};
         while (sd_event_run(event, 0) > 0)
                 ;
 }
@@ -83,14 +83,14 @@ static bool loop_has_ended(void)
 START_TEST(told_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
-        unsigned turns = crew_turns;
+        unsigned turns = runtime_turns;
         ending_request(&ending, SIGINT);
-        ck_assert(crew_world->shutting_down);
-        ck_assert(!crew_world->shutdown_now);
-        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 0);
+        ck_assert(runtime_world->shutting_down);
+        ck_assert(!runtime_world->shutdown_now);
+        ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 0);
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(!loop_has_ended()); /* the workers have not */
-        ck_assert_uint_gt(crew_turns, turns);
+        ck_assert_uint_gt(runtime_turns, turns);
 }
 END_TEST
 
@@ -98,9 +98,9 @@ START_TEST(told_twice_it_stops_them_now)
 {
         start("on_stop=drain\n");
         ending_request(&ending, SIGINT);
-        crew_settings->on_stop = ON_STOP_LEAVE; /* a reload changes nothing of that */
+        runtime_settings->on_stop = ON_STOP_LEAVE; /* a reload changes nothing of that */
         ending_request(&ending, SIGTERM);
-        ck_assert(crew_world->shutdown_now);
+        ck_assert(runtime_world->shutdown_now);
         ck_assert(!loop_has_ended());
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(it_leaves_them_where_the_settings_say_so)
 {
         start("on_stop=leave\n");
         ending_request(&ending, SIGINT);
-        ck_assert(!crew_world->shutting_down);
+        ck_assert(!runtime_world->shutting_down);
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(loop_has_ended());
 }
@@ -124,13 +124,13 @@ START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
         ck_assert_int_eq(unsetenv("WATCHDOG_USEC"), 0);
         tell_ready(&told);
         ck_assert_str_eq(hear(), "READY=1\n");
-        tell_systemd(&told, crew_world, 1);
+        tell_systemd(&told, runtime_world, 1);
         ck_assert_str_eq(hear(), "STATUS=0 of 2 workers active, 0 starting, 0 draining\n");
         /* The same is not said again. */
-        tell_systemd(&told, crew_world, USEC_PER_HOUR);
+        tell_systemd(&told, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "");
-        crew_world->fleets[0]->scale = 3;
-        tell_systemd(&told, crew_world, USEC_PER_HOUR);
+        runtime_world->fleets[0]->scale = 3;
+        tell_systemd(&told, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
         ck_assert_uint_eq(tell_wake_at(&told, 1), USEC_INFINITY);
 }
@@ -147,12 +147,12 @@ START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
         ck_assert_int_eq(setenv("WATCHDOG_USEC", "20000000", 1), 0);
         tell_ready(&told);
         usec_t now = USEC_PER_HOUR;
-        tell_systemd(&told, crew_world, now);
+        tell_systemd(&told, runtime_world, now);
         ck_assert_ptr_nonnull(strstr(hear(), "WATCHDOG=1\n"));
         ck_assert_uint_eq(tell_wake_at(&told, now), now + 5 * USEC_PER_SEC);
-        tell_systemd(&told, crew_world, now + 4 * USEC_PER_SEC);
+        tell_systemd(&told, runtime_world, now + 4 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "");
-        tell_systemd(&told, crew_world, now + 5 * USEC_PER_SEC);
+        tell_systemd(&told, runtime_world, now + 5 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "WATCHDOG=1\n");
 }
 END_TEST
@@ -163,15 +163,15 @@ START_TEST(a_drain_has_the_time_that_it_takes)
 
         start("shutdown_timeout=90s\ncheck_interval=5s\n");
         told = (struct tell){0};
-        crew_world->shutting_down = true;
-        crew_world->shutdown_at = now;
-        tell_systemd(&told, crew_world, now + 30 * USEC_PER_SEC);
+        runtime_world->shutting_down = true;
+        runtime_world->shutdown_at = now;
+        tell_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=Stopping: 0 workers left, 0 running "
                                  "jobs, 1min until all are told to exit\n");
-        tell_systemd(&told, crew_world, now + 30 * USEC_PER_SEC);
+        tell_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\n");
-        crew_world->shutdown_now = true;
-        tell_systemd(&told, crew_world, now + 31 * USEC_PER_SEC);
+        runtime_world->shutdown_now = true;
+        tell_systemd(&told, runtime_world, now + 31 * USEC_PER_SEC);
         ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
 }
 END_TEST
@@ -186,17 +186,17 @@ START_TEST(an_event_is_told_to_all_once)
         snprintf(text, sizeof(text), "alert_command=/bin/sh -c 'echo \"$SQMGR_EVENT\" >>%s/alert'\n", dir);
         start(text);
         /* As itself: the user that root's is run as need not be there. */
-        free(crew_settings->alert_user);
-        crew_settings->alert_user = NULL;
+        free(runtime_settings->alert_user);
+        runtime_settings->alert_user = NULL;
         ck_assert_int_eq(events_new(&events), 0);
-        ck_assert_int_eq(alerts_new(&crew, ALERT_TIMEOUT_USEC, &alerts), 0);
-        world_event(crew_world, EVENT_CRASH_LOOP, crew_world->fleets[0], NULL, "it broke");
+        ck_assert_int_eq(alerts_new(&runtime, ALERT_TIMEOUT_USEC, &alerts), 0);
+        world_event(runtime_world, EVENT_CRASH_LOOP, runtime_world->fleets[0], NULL, "it broke");
 
         snprintf(path, sizeof(path), "%s/log", dir);
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
         ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
-        tell_events(crew_world, events, alerts);
-        tell_events(crew_world, events, alerts);
+        tell_events(runtime_world, events, alerts);
+        tell_events(runtime_world, events, alerts);
         ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
         ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
         ck_assert_int_gt(n, 0);
@@ -204,7 +204,7 @@ START_TEST(an_event_is_told_to_all_once)
         const char *line = strstr(log, "it broke");
         ck_assert_ptr_nonnull(line);
         ck_assert_ptr_null(strstr(line + 1, "it broke"));
-        ck_assert_uint_eq(crew_world->n_events, 0);
+        ck_assert_uint_eq(runtime_world->n_events, 0);
 
         snprintf(path, sizeof(path), "%s/alert", dir);
         while (access(path, F_OK) < 0)

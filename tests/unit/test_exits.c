@@ -2,7 +2,7 @@
 /* Tests of how workers are started, signalled and followed to their end (daemon/workers/execute.h, hold.h,
  * exits.h) with real processes. */
 /* promises: P1 P4 */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/runtime/signs.h"
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
@@ -40,7 +40,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -53,8 +53,8 @@ static struct worker *start(const char *script)
         snprintf(text, sizeof(text), "d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
         snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
-        crew_start(event, text);
-        return crew_start_worker();
+        runtime_start(event, text);
+        return runtime_start_worker();
 }
 
 /* The number in a file that the script writes: at the end of its name it is whole. 0: it is not there yet. */
@@ -77,7 +77,7 @@ static bool act(enum action_kind kind, struct worker *worker)
 {
         const struct action action = {.kind = kind, .fleet = worker->fleet, .worker = worker};
 
-        return execute_action(&crew, &action, clock_now(CLOCK_MONOTONIC));
+        return execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC));
 }
 
 static bool has_booted(pid_t pid)
@@ -93,7 +93,7 @@ static bool has_booted(pid_t pid)
 /* An orphan of ours is a zombie first. */
 static bool is_gone(pid_t pid)
 {
-        exits_sweep(&crew);
+        exits_sweep(&runtime);
         return kill(pid, 0) < 0;
 }
 
@@ -102,10 +102,10 @@ START_TEST(the_status_of_a_worker_that_exits_is_told)
         struct worker *worker = start("exit 3");
 
         ck_assert_ptr_nonnull(worker->handle);
-        crew_turn.pass.unsaved = false;
+        runtime_turn.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
-        ck_assert(crew_told("status 3"));
-        ck_assert(crew_turn.pass.unsaved);
+        ck_assert(runtime_told("status 3"));
+        ck_assert(runtime_turn.pass.unsaved);
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
@@ -124,8 +124,8 @@ START_TEST(what_a_start_reports_is_read_once_it_is_complete)
                  CREW_REDIS
                  "[fleet:web]\ncommand=/bin/sleep 1000\nlog=%s/log\nbefore_start=/bin/sh %s/before\n",
                  dir, dir);
-        crew_start(event, text);
-        const struct worker *worker = crew_start_worker();
+        runtime_start(event, text);
+        const struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         const struct process *process = worker->handle;
 
@@ -147,8 +147,8 @@ START_TEST(an_exit_has_a_turn_follow)
         struct worker *worker = start("exit 0");
 
         run_until(worker->state == WORKER_GONE);
-        unsigned turns = crew_turns;
-        run_until(crew_turns > turns);
+        unsigned turns = runtime_turns;
+        run_until(runtime_turns > turns);
 }
 END_TEST
 
@@ -157,27 +157,27 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
         struct worker *worker = start("exit 4");
 
         while (!worker->handle->heirs) {
-                exits_sweep(&crew);
+                exits_sweep(&runtime);
                 (void)usleep(1000);
         }
         run_until(worker->state == WORKER_GONE);
-        ck_assert(crew_told("status 4"));
+        ck_assert(runtime_told("status 4"));
         /* The descriptor says so once more, to nobody. */
-        size_t told = crew_world->n_events;
+        size_t told = runtime_world->n_events;
         ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
-        ck_assert_uint_eq(crew_world->n_events, told);
+        ck_assert_uint_eq(runtime_world->n_events, told);
 }
 END_TEST
 
 START_TEST(a_command_that_cannot_be_run_is_told_with_the_reason)
 {
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
-        struct worker *worker = crew_start_worker();
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
+        struct worker *worker = runtime_start_worker();
 
         if (worker)
                 run_until(worker->state == WORKER_GONE);
-        ck_assert(crew_told("/nonexistent/worker"));
-        ck_assert(crew_told("No such file"));
+        ck_assert(runtime_told("/nonexistent/worker"));
+        ck_assert(runtime_told("No such file"));
 }
 END_TEST
 
@@ -205,7 +205,7 @@ START_TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
                         _exit(write(pair[1], &grandchild, sizeof(grandchild)) > 0 ? 7 : 1);
                 _exit(0);
         }
-        children_add(&crew.children, &ours);
+        children_add(&runtime.children, &ours);
         ck_assert_int_eq(read(pair[0], &orphan, sizeof(orphan)), sizeof(orphan));
         run_until(is_gone(orphan) && n_exited > 0);
         ck_assert_int_eq(n_exited, 1);
@@ -222,7 +222,7 @@ START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         unsigned sweeps = 1, left = 0;
         pid_t pids[N];
 
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
         for (size_t i = 0; i < N; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0)
@@ -230,11 +230,11 @@ START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         }
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(waitid(P_PID, (id_t)pids[i], &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-        ck_assert(exits_sweep(&crew));
+        ck_assert(exits_sweep(&runtime));
         for (size_t i = 0; i < N; i++)
                 left += kill(pids[i], 0) == 0;
         ck_assert_uint_gt(left, N / 2);
-        while (exits_sweep(&crew))
+        while (exits_sweep(&runtime))
                 sweeps++;
         ck_assert_uint_gt(sweeps, 2);
         for (size_t i = 0; i < N; i++)
@@ -398,7 +398,7 @@ START_TEST(what_an_earlier_start_left_does_not_become_the_worker)
 
         fleet_reap(worker->fleet, process_free);
         unit_write_file(dir, "script", "exit 0\n");
-        worker = crew_start_worker();
+        worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         run_until(worker->state == WORKER_GONE);
         end_orphan(child);
@@ -576,7 +576,7 @@ START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         struct proc *proc;
         int pair[2];
 
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
         /* As one of an earlier sqmgr it is the child of another one. */
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
@@ -594,10 +594,10 @@ START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         ck_assert_int_eq(waitpid(between, NULL, 0), between);
         ck_assert_int_eq(proc_open(known.process.pid, &proc), 0);
         known.process.start = proc_start_time(proc);
-        worker = observe_adopted(crew_world->fleets[0], &known, known.process.start, 0,
+        worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
                                  clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(worker);
-        ck_assert_int_eq(hold_adopted(&crew, worker, proc, NULL, NULL), 0);
+        ck_assert_int_eq(hold_adopted(&runtime, worker, proc, NULL, NULL), 0);
         ck_assert_int_eq(kill(known.process.pid, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         close_fd(pair[0]);
@@ -610,17 +610,17 @@ START_TEST(a_worker_that_cannot_be_watched_does_not_stay)
         struct rlimit before;
         struct worker *worker;
 
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
-        struct fleet *fleet = crew_world->fleets[0];
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        struct fleet *fleet = runtime_world->fleets[0];
         for (unsigned n = 0; n < 8; n++) {
                 unit_leave_descriptors(n, &before);
-                worker = crew_start_worker();
+                worker = runtime_start_worker();
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
                 if (worker && worker->state != WORKER_GONE && process_is_watched(worker->handle))
                         break;
                 /* What was forked all the same is ended: no child is left. */
                 while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
-                        exits_sweep(&crew);
+                        exits_sweep(&runtime);
                         (void)usleep(1000);
                 }
                 fleet_reap(fleet, process_free);

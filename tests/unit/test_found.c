@@ -3,7 +3,7 @@
  * processes. These are of a user of their own, as far as one may: other tests have processes, too. */
 /* promises: P4 */
 #include "continuity/adoption.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "model/fleet.h"
@@ -35,10 +35,10 @@ static void setup(void)
         ck_assert_int_eq(chmod(dir, 0777), 0);
         n_sought = 0;
         ck_assert_int_ge(sd_event_new(&event), 0);
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
-        search = (struct search){.crew = &crew};
-        ck_assert_int_eq(adoption_new(crew_world, crew.instance, whose(), &search.adoption), 0);
-        adoption_seek(search.adoption, crew_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
+        search = (struct search){.runtime = &runtime};
+        ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
+        adoption_seek(search.adoption, runtime_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));
 }
 
 static void teardown(void)
@@ -48,7 +48,7 @@ static void teardown(void)
         for (unsigned i = 0; i < n_sought; i++)
                 if (kill(-sought[i], SIGKILL) < 0)
                         (void)kill(sought[i], SIGKILL);
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -95,7 +95,7 @@ static bool is_titled(pid_t pid)
 
 static unsigned n_workers(void)
 {
-        return (unsigned)crew_world->fleets[0]->n_workers;
+        return (unsigned)runtime_world->fleets[0]->n_workers;
 }
 
 START_TEST(a_process_that_bears_the_mark_is_adopted_and_watched)
@@ -105,7 +105,7 @@ START_TEST(a_process_that_bears_the_mark_is_adopted_and_watched)
         run_until(is_titled(pid));
         ck_assert_int_ge(search_run(&search, now()), 0);
         ck_assert_uint_eq(n_workers(), 1);
-        struct worker *worker = crew_world->fleets[0]->workers[0];
+        struct worker *worker = runtime_world->fleets[0]->workers[0];
         ck_assert_int_eq(worker->process.pid, pid);
         ck_assert_uint_eq(worker->index, 2);
         ck_assert_uint_eq(worker->generation, 7);
@@ -144,7 +144,7 @@ START_TEST(a_wrapper_is_the_worker_and_not_its_child)
 
         ck_assert_int_ge(search_run(&search, now()), 0);
         ck_assert_uint_eq(n_workers(), 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pid);
 }
 END_TEST
 
@@ -268,7 +268,7 @@ START_TEST(in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark)
                 (void)adoption_search_end(search.adoption, 0, now());
         }
         ck_assert_uint_eq(n_workers(), 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pid);
 }
 END_TEST
 
@@ -335,10 +335,10 @@ START_TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
         unsigned failed = 0;
 
         run_until(is_titled(pid));
-        for (unsigned n = 0; n_workers() == 0 || crew_world->fleets[0]->workers[0]->state == WORKER_GONE;
+        for (unsigned n = 0; n_workers() == 0 || runtime_world->fleets[0]->workers[0]->state == WORKER_GONE;
              n++) {
                 ck_assert_uint_lt(n, 20);
-                fleet_reap(crew_world->fleets[0], process_free);
+                fleet_reap(runtime_world->fleets[0], process_free);
                 unit_leave_descriptors(n, &before);
                 int r = search_run(&search, now());
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -349,8 +349,8 @@ START_TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
                         ck_assert_uint_eq(n_workers(), 1);
         }
         ck_assert_uint_gt(failed, 0);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, pid);
-        ck_assert(process_is_watched(crew_world->fleets[0]->workers[0]->handle));
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pid);
+        ck_assert(process_is_watched(runtime_world->fleets[0]->workers[0]->handle));
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * redis-server and clients on a real socket. */
 /* promises: P8 */
 #include "client.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/api/jobs.h"
 #include "redis_server.h"
 
@@ -21,9 +21,9 @@ static void on_call(struct call *call, const struct control_method *method _unus
         json_int_t one = json_integer_value(json_object_get(parameters, "fleet"));
 
         if (one > 0)
-                jobs_calls_add(&calls, call, &crew_world->fleets[one - 1], 1, clock_now(CLOCK_MONOTONIC));
+                jobs_calls_add(&calls, call, &runtime_world->fleets[one - 1], 1, clock_now(CLOCK_MONOTONIC));
         else
-                jobs_calls_add(&calls, call, crew_world->fleets, crew_world->n_fleets,
+                jobs_calls_add(&calls, call, runtime_world->fleets, runtime_world->n_fleets,
                                clock_now(CLOCK_MONOTONIC));
 }
 
@@ -46,7 +46,7 @@ static void setup(void)
         for (unsigned i = 1; i <= 10; i++)
                 length += (size_t)snprintf(text + length, sizeof(text) - length,
                                            "[fleet:f%u]\ncommand=/bin/sleep 1000\n", i);
-        crew_start(event, text);
+        runtime_start(event, text);
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
         calls = (struct jobs_calls){0};
         ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
@@ -55,9 +55,9 @@ static void setup(void)
         ck_assert_msg(server_open_view(server, &place, error, sizeof(error)) == 0, "%s", error);
         views = false;
 
-        struct worker *worker = crew_start_worker();
+        struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker->handle);
-        run_until(crew_world->fleets[0]->redis_up);
+        run_until(runtime_world->fleets[0]->redis_up);
         hold_beat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
@@ -68,7 +68,7 @@ static void teardown(void)
         server = server_free(server);
         ck_assert_ptr_null(calls.first);
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
         server_directory_empty();
 }

@@ -3,7 +3,7 @@
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/takeover/keep.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
@@ -29,14 +29,14 @@ static void setup(void)
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s\n" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        crew_start(event, text);
-        keeper = (struct keeper){.crew = &crew};
+        runtime_start(event, text);
+        keeper = (struct keeper){.runtime = &runtime};
         statefile_boot_id(keeper.boot_id);
 }
 
 static void teardown(void)
 {
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -54,7 +54,7 @@ static struct state *read_state(void)
 
 START_TEST(the_state_names_the_worker)
 {
-        const struct worker *worker = crew_start_worker();
+        const struct worker *worker = runtime_start_worker();
         char hosts[MATCH_HOSTS_TEXT_MAX];
 
         ck_assert(keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
@@ -65,7 +65,7 @@ START_TEST(the_state_names_the_worker)
         ck_assert_int_eq(state->fleets[0].workers[0].worker.process.pid, worker->process.pid);
         ck_assert_uint_eq(state->fleets[0].workers[0].worker.process.start, worker->process.start);
         /* It has not beaten: under which name of this host it will. */
-        snprintf(hosts, sizeof(hosts), "%s ", crew.links.host_name);
+        snprintf(hosts, sizeof(hosts), "%s ", runtime.links.host_name);
         ck_assert_str_eq(state->fleets[0].workers[0].identity, hosts);
         state_free(state);
 }
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
-        struct fleet *fleet = crew_world->fleets[0];
+        struct fleet *fleet = runtime_world->fleets[0];
         struct underway underway = {.fleet = fleet, .start = {.index = 3, .generation = 1}};
         struct adoption adoption = {.underway = &underway, .n_underway = 1};
         struct search search = {.adoption = &adoption};
@@ -102,11 +102,11 @@ START_TEST(a_state_that_cannot_be_written_is_tried_again)
         unit_remove_tree(dir);
         keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(keeper.error, -ENOENT);
-        ck_assert(crew_turn.pass.unsaved);
+        ck_assert(runtime_turn.pass.unsaved);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
         keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(keeper.error, 0);
-        ck_assert(!crew_turn.pass.unsaved);
+        ck_assert(!runtime_turn.pass.unsaved);
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         state_free(state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what is read back of workers that died (daemon/workers/last_words.h) where the journal holds
  * nothing of them; tests/e2e/journal.bats has lines. */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/workers/last_words.h"
 #include "io/launch.h"
 #include "model/exit_status.h"
@@ -18,54 +18,54 @@ static sd_event *event;
 static void setup(void)
 {
         ck_assert_int_ge(sd_event_new(&event), 0);
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
                                      "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
                                      "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
 }
 
 static void teardown(void)
 {
-        last_words_forget(&crew);
-        crew_end();
+        last_words_forget(&runtime);
+        runtime_end();
         event = sd_event_unref(event);
 }
 
 /* One that nobody has logged as since it was started. */
 static uint64_t read_of(const char *fleet)
 {
-        const struct last_words_of dead = {.fleet = world_fleet(crew_world, fleet),
+        const struct last_words_of dead = {.fleet = world_fleet(runtime_world, fleet),
                                            .pids = {getpid()},
                                            .since = clock_now(CLOCK_MONOTONIC)};
         const struct launch_report report = LAUNCH_REPORT_INIT;
         struct exit_status exit = {.known = false};
         char lines[LAST_LINES_MAX_BYTES + 1];
 
-        last_words_add(&crew, &dead, &report, false, lines, &exit);
+        last_words_add(&runtime, &dead, &report, false, lines, &exit);
         return exit.lines_token;
 }
 
 START_TEST(the_answer_ends_the_wait_for_the_lines)
 {
-        struct fleet *web = world_fleet(crew_world, "web");
-        unsigned turns = crew_turns;
+        struct fleet *web = world_fleet(runtime_world, "web");
+        unsigned turns = runtime_turns;
 
         web->lines_token = read_of("web");
         ck_assert_uint_ne(web->lines_token, 0);
         run_until(web->lines_token == 0);
-        ck_assert_ptr_null(crew.last_words);
-        run_until(crew_turns > turns);
+        ck_assert_ptr_null(runtime.last_words);
+        run_until(runtime_turns > turns);
 }
 END_TEST
 
 START_TEST(each_death_has_an_answer_of_its_own)
 {
-        struct fleet *web = world_fleet(crew_world, "web");
+        struct fleet *web = world_fleet(runtime_world, "web");
         uint64_t first = read_of("web");
 
         web->lines_token = read_of("web");
         ck_assert_uint_ne(web->lines_token, first);
         web->lines_token = first;
-        run_until(!crew.last_words);
+        run_until(!runtime.last_words);
         ck_assert_uint_eq(web->lines_token, 0);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(a_log_that_is_no_journal_is_not_read)
         ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
         ck_assert_uint_eq(read_of("own"), 0);
         ck_assert_uint_eq(read_of("plain"), 0);
-        ck_assert_ptr_null(crew.last_words);
+        ck_assert_ptr_null(runtime.last_words);
         close(fd);
 }
 END_TEST
@@ -90,7 +90,7 @@ START_TEST(when_many_die_at_once_some_are_enough)
         while (n < 100 && read_of("web") != 0)
                 n++;
         ck_assert_uint_eq(n, 4);
-        run_until(!crew.last_words);
+        run_until(!runtime.last_words);
         ck_assert_uint_ne(read_of("web"), 0);
 }
 END_TEST
@@ -98,21 +98,21 @@ END_TEST
 START_TEST(a_fleet_that_is_gone_by_then_is_not_told)
 {
         ck_assert_uint_ne(read_of("own"), read_of("web"));
-        crew_settings->fleets[0]->removed = true;
-        world_forget_removed(crew_world);
-        ck_assert_ptr_null(world_fleet(crew_world, "web"));
-        links_join(&crew.links);
-        run_until(!crew.last_words);
+        runtime_settings->fleets[0]->removed = true;
+        world_forget_removed(runtime_world);
+        ck_assert_ptr_null(world_fleet(runtime_world, "web"));
+        links_join(&runtime.links);
+        run_until(!runtime.last_words);
 }
 END_TEST
 
 START_TEST(what_is_forgotten_is_not_answered)
 {
-        struct fleet *web = world_fleet(crew_world, "web");
+        struct fleet *web = world_fleet(runtime_world, "web");
 
         web->lines_token = read_of("web");
-        last_words_forget(&crew);
-        ck_assert_ptr_null(crew.last_words);
+        last_words_forget(&runtime);
+        ck_assert_ptr_null(runtime.last_words);
         /* Its child ends by itself, and nobody hears of it. */
         ck_assert_int_gt(wait(NULL), 0);
         while (sd_event_run(event, 0) > 0)

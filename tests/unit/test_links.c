@@ -2,7 +2,7 @@
 /* Tests of the crew's connections and of what follows a death (daemon/runtime/links.h,
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -16,7 +16,7 @@ static void start(const char *fleet_lines)
 
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url,
                  fleet_lines);
-        crew_start(event, text);
+        runtime_start(event, text);
 }
 
 static void setup(void)
@@ -29,23 +29,23 @@ static void setup(void)
 static void teardown(void)
 {
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
 }
 
 static struct fleet *web(void)
 {
-        return world_fleet(crew_world, "web");
+        return world_fleet(runtime_world, "web");
 }
 
 START_TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
         start("");
-        crew_turn.pass.look_at = USEC_INFINITY;
+        runtime_turn.pass.look_at = USEC_INFINITY;
         run_until(web()->redis_up);
-        ck_assert_uint_le(crew_turn.pass.look_at, clock_now(CLOCK_MONOTONIC));
-        unsigned turns = crew_turns;
-        run_until(crew_turns > turns);
+        ck_assert_uint_le(runtime_turn.pass.look_at, clock_now(CLOCK_MONOTONIC));
+        unsigned turns = runtime_turns;
+        run_until(runtime_turns > turns);
 }
 END_TEST
 
@@ -62,24 +62,24 @@ START_TEST(fleets_of_one_server_share_a_connection)
 {
         start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
               "nonexistent/s\n");
-        ck_assert_uint_eq(crew.links.n, 2);
-        ck_assert_ptr_eq(web()->link, world_fleet(crew_world, "mail")->link);
-        ck_assert_ptr_ne(web()->link, world_fleet(crew_world, "far")->link);
+        ck_assert_uint_eq(runtime.links.n, 2);
+        ck_assert_ptr_eq(web()->link, world_fleet(runtime_world, "mail")->link);
+        ck_assert_ptr_ne(web()->link, world_fleet(runtime_world, "far")->link);
         run_until(web()->redis_up);
-        ck_assert(world_fleet(crew_world, "mail")->redis_up);
-        ck_assert(!world_fleet(crew_world, "far")->redis_up);
+        ck_assert(world_fleet(runtime_world, "mail")->redis_up);
+        ck_assert(!world_fleet(runtime_world, "far")->redis_up);
 }
 END_TEST
 
 START_TEST(the_connection_that_no_fleet_needs_is_closed)
 {
         start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
-        ck_assert_uint_eq(crew.links.n, 2);
-        crew_settings->fleets[1]->removed = true;
-        world_forget_removed(crew_world);
-        links_join(&crew.links);
-        ck_assert_uint_eq(crew.links.n, 1);
-        ck_assert_ptr_eq(crew.links.list[0], web()->link);
+        ck_assert_uint_eq(runtime.links.n, 2);
+        runtime_settings->fleets[1]->removed = true;
+        world_forget_removed(runtime_world);
+        links_join(&runtime.links);
+        ck_assert_uint_eq(runtime.links.n, 1);
+        ck_assert_ptr_eq(runtime.links.list[0], web()->link);
 }
 END_TEST
 
@@ -94,13 +94,13 @@ START_TEST(a_fleet_that_comes_later_is_told_that_its_server_is_there)
                  "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n[fleet:mail]\ncommand=/bin/true\n",
                  server_url);
         settings = read_good(text);
-        ck_assert_int_eq(links_make(&crew.links, settings), 0);
-        ck_assert_uint_eq(crew.links.n, 1);
-        ck_assert_int_eq(world_reload(crew_world, settings, NULL, clock_now(CLOCK_MONOTONIC)), 0);
-        settings_free(crew_settings);
-        crew_settings = settings;
-        links_join(&crew.links);
-        ck_assert(world_fleet(crew_world, "mail")->redis_up);
+        ck_assert_int_eq(links_make(&runtime.links, settings), 0);
+        ck_assert_uint_eq(runtime.links.n, 1);
+        ck_assert_int_eq(world_reload(runtime_world, settings, NULL, clock_now(CLOCK_MONOTONIC)), 0);
+        settings_free(runtime_settings);
+        runtime_settings = settings;
+        links_join(&runtime.links);
+        ck_assert(world_fleet(runtime_world, "mail")->redis_up);
 }
 END_TEST
 
@@ -125,12 +125,12 @@ START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
-        ck_assert(rescues_hold_the_end(&crew, clock_now(CLOCK_MONOTONIC)));
-        crew_turn.pass.unsaved = false;
-        run_until(!crew.rescues);
-        ck_assert(crew_told("it is put back"));
-        ck_assert(crew_turn.pass.unsaved);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        ck_assert(rescues_hold_the_end(&runtime, clock_now(CLOCK_MONOTONIC)));
+        runtime_turn.pass.unsaved = false;
+        run_until(!runtime.rescues);
+        ck_assert(runtime_told("it is put back"));
+        ck_assert(runtime_turn.pass.unsaved);
         redisReply *reply = server_ask("LLEN queue:low");
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);
@@ -144,9 +144,9 @@ START_TEST(one_that_only_the_state_tells_of_is_followed_up)
         struct worker dead = dead_worker();
 
         dead.fleet = NULL;
-        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
-        run_until(!crew.rescues);
-        ck_assert(crew_told("it is put back"));
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
+        run_until(!runtime.rescues);
+        ck_assert(runtime_told("it is put back"));
 }
 END_TEST
 
@@ -157,10 +157,10 @@ START_TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followe
         start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&crew, web(), &dead, IDENTITY, &well);
-        ck_assert_ptr_null(crew.rescues);
-        rescue_begin(&crew, web(), &dead, NULL, &killed);
-        ck_assert_ptr_null(crew.rescues);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &well);
+        ck_assert_ptr_null(runtime.rescues);
+        rescue_begin(&runtime, web(), &dead, NULL, &killed);
+        ck_assert_ptr_null(runtime.rescues);
 }
 END_TEST
 
@@ -169,14 +169,14 @@ START_TEST(what_cannot_be_read_now_is_tried_again)
         start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         server_kill();
         run_until(!web()->redis_up);
         server_start(0, NULL, NULL);
         server_wait();
         dead = dead_worker();
-        run_until(!crew.rescues);
-        ck_assert(crew_told("it is put back"));
+        run_until(!runtime.rescues);
+        ck_assert(runtime_told("it is put back"));
 }
 END_TEST
 
@@ -195,17 +195,17 @@ static long long calls(const char *command)
 }
 
 /* What the server was asked is not taken from the socket any more. */
-START_TEST(a_rescue_ends_with_the_crew_whatever_is_under_way)
+START_TEST(a_rescue_ends_with_the_runtime_whatever_is_under_way)
 {
         static const char *const under_way[] = {"hgetall", "eval"};
 
         start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
-        rescue_begin(&crew, web(), &dead, IDENTITY, &killed);
+        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         while (_i > 0 && calls(under_way[_i - 1]) == 0)
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
-        ck_assert_ptr_nonnull(crew.rescues);
+        ck_assert_ptr_nonnull(runtime.rescues);
 }
 END_TEST
 
@@ -228,7 +228,7 @@ int main(void)
         tcase_add_test(cases, one_that_only_the_state_tells_of_is_followed_up);
         tcase_add_test(cases, a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up);
         tcase_add_test(cases, what_cannot_be_read_now_is_tried_again);
-        tcase_add_loop_test(cases, a_rescue_ends_with_the_crew_whatever_is_under_way, 0, 3);
+        tcase_add_loop_test(cases, a_rescue_ends_with_the_runtime_whatever_is_under_way, 0, 3);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_beats.h), with real
  * processes. */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/poll/look.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -23,21 +23,21 @@ static void setup(void)
                  CREW_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
                             "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
                  directory);
-        crew_start(event, text);
-        worker = crew_start_worker();
+        runtime_start(event, text);
+        worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
 }
 
 static void teardown(void)
 {
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(directory);
 }
 
 static void look(void)
 {
-        look_run(&crew, false, clock_now(CLOCK_MONOTONIC));
+        look_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -57,7 +57,7 @@ START_TEST(one_that_runs_its_command_beats_and_not_before)
         go();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
-        ck_assert(crew_told(" runs"));
+        ck_assert(runtime_told(" runs"));
 }
 END_TEST
 
@@ -71,17 +71,17 @@ START_TEST(each_look_hears_it_until_it_has_ended)
         ck_assert_int_eq(kill(worker->process.pid, SIGKILL), 0);
         while (worker->state != WORKER_GONE)
                 look();
-        ck_assert(crew_told("was killed by signal 9 (SIGKILL) after "));
+        ck_assert(runtime_told("was killed by signal 9 (SIGKILL) after "));
 }
 END_TEST
 
 START_TEST(no_redis_is_asked_and_there_are_no_identities)
 {
-        const struct fleet *fleet = crew_world->fleets[0];
+        const struct fleet *fleet = runtime_world->fleets[0];
         struct beats_slot *slot = worker->handle->slot;
         pid_t pid;
 
-        ck_assert_uint_eq(crew.links.n, 0);
+        ck_assert_uint_eq(runtime.links.n, 0);
         ck_assert_ptr_null(fleet->link);
         ck_assert(fleet->redis_up);
         ck_assert_int_eq(beats_know(slot, "host:1:x"), 0);
@@ -91,7 +91,7 @@ START_TEST(no_redis_is_asked_and_there_are_no_identities)
         ck_assert_ptr_null(slot->info);
         ck_assert_ptr_null(beats_take_another(slot, &pid));
         beats_want(slot, LOOK_BEAT);
-        ck_assert_int_eq(beats_look(crew.local), BEATS_NOTHING);
+        ck_assert_int_eq(beats_look(runtime.local), BEATS_NOTHING);
 }
 END_TEST
 

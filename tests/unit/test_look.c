@@ -2,7 +2,7 @@
 /* Tests of what is read of workers and of the machine (daemon/poll/look.h, daemon/runtime/signs.h), with real
  * processes and a real redis-server. */
 /* promises: P5 */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/poll/look.h"
 #include "daemon/runtime/signs.h"
 #include "model/fleet.h"
@@ -22,14 +22,14 @@ static void setup(void)
 static void teardown(void)
 {
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
         server_directory_empty();
 }
 
 static struct fleet *web(void)
 {
-        return world_fleet(crew_world, "web");
+        return world_fleet(runtime_world, "web");
 }
 
 /* Starts a worker that is this script, and waits until it has come to its end: it says `up` then. */
@@ -43,8 +43,8 @@ static struct worker *start(const char *fleet_lines, const char *script)
         ck_assert(unlink(up) == 0 || errno == ENOENT); /* of a test that failed */
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/bash %s/script\n%s",
                  server_url, server_directory, fleet_lines);
-        crew_start(event, text);
-        struct worker *worker = crew_start_worker();
+        runtime_start(event, text);
+        struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker->handle);
         run_until(access(up, F_OK) == 0);
         run_until(web()->redis_up);
@@ -60,7 +60,7 @@ static usec_t now(void)
 #define look_until(condition, at)                                                                            \
         do {                                                                                                 \
                 while (!(condition)) {                                                                       \
-                        look_run(&crew, false, at);                                                          \
+                        look_run(&runtime, false, at);                                                          \
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
                 }                                                                                            \
         } while (0)
@@ -77,7 +77,7 @@ static void beat(const struct worker *worker)
         static unsigned n;
         char identity[300];
 
-        snprintf(identity, sizeof(identity), "%s:%d:0123456789ab", crew.links.host_name,
+        snprintf(identity, sizeof(identity), "%s:%d:0123456789ab", runtime.links.host_name,
                  (int)worker->process.pid);
         server_do("HSET %s busy 3 beat %lld.%06u quiet false concurrency 5", identity, (long long)time(NULL),
                   ++n);
@@ -89,7 +89,7 @@ static void beat_until_heard(const struct worker *worker)
 {
         while (!worker->heartbeat.seen) {
                 beat(worker);
-                look_run(&crew, false, now());
+                look_run(&runtime, false, now());
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
 }
@@ -118,13 +118,13 @@ START_TEST(memory_is_read_at_regular_looks_alone)
         /* One that executes holds next to nothing for a moment. */
         const struct worker *worker = start("", "sleep 1000 & up; wait");
 
-        look_run(&crew, true, now());
+        look_run(&runtime, true, now());
         ck_assert_uint_eq(worker->memory.bytes, 0);
-        ck_assert_uint_eq(crew_world->available_bytes, 0);
-        look_run(&crew, false, now());
+        ck_assert_uint_eq(runtime_world->available_bytes, 0);
+        look_run(&runtime, false, now());
         ck_assert_uint_gt(worker->memory.bytes, 100 * 1024);
         ck_assert_uint_lt(worker->memory.bytes, 1024 * 1024 * 1024);
-        ck_assert_uint_gt(crew_world->available_bytes, 0);
+        ck_assert_uint_gt(runtime_world->available_bytes, 0);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(the_proportional_share_is_asked_where_it_can_decide)
         uint64_t rss, pss;
 
         ck_assert_int_eq(proc_open(worker->process.pid, &proc), 0);
-        look_run(&crew, false, now());
+        look_run(&runtime, false, now());
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
         ck_assert_int_eq(proc_pss_bytes(proc, &pss), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
@@ -159,18 +159,18 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         struct worker *worker = start("", "printf processor >/proc/$$/comm; up; sleep 1000 & wait");
 
         /* Nothing is known of a process that has not beaten. */
-        look_run(&crew, false, now());
+        look_run(&runtime, false, now());
         ck_assert(!worker->evidence.threads_known);
         beat_until_heard(worker);
-        crew_turn.pass.unsaved = false;
-        look_run(&crew, false, now());
+        runtime_turn.pass.unsaved = false;
+        look_run(&runtime, false, now());
         ck_assert(worker->evidence.threads_known);
         ck_assert(worker->evidence.threads_witness);
         /* The next sqmgr is to know. */
-        ck_assert(crew_turn.pass.unsaved);
-        crew_turn.pass.unsaved = false;
-        look_run(&crew, false, now());
-        ck_assert(!crew_turn.pass.unsaved);
+        ck_assert(runtime_turn.pass.unsaved);
+        runtime_turn.pass.unsaved = false;
+        look_run(&runtime, false, now());
+        ck_assert(!runtime_turn.pass.unsaved);
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not)
 {
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
-        look_run(&crew, false, now());
+        look_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known); /* it beats */
         server_kill();
         run_until(!web()->redis_up);
@@ -194,7 +194,7 @@ START_TEST(what_no_worker_is_called_tells_nothing)
 
         server_kill();
         run_until(!web()->redis_up);
-        look_run(&crew, false, now());
+        look_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known);
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
 }
@@ -216,15 +216,15 @@ START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
         struct worker *worker = start("boot_timeout=60s\n", boots[_i].script);
         usec_t late = usec_add(now(), 61 * USEC_PER_SEC);
 
-        look_run(&crew, false, now());
+        look_run(&runtime, false, now());
         ck_assert_uint_eq(worker->process.boot_looked_at, 0);
         if (boots[_i].booted)
                 look_until(worker->process.booted, late);
         else
-                look_run(&crew, false, late);
+                look_run(&runtime, false, late);
         ck_assert_uint_eq(worker->process.boot_looked_at, late);
         ck_assert(worker->process.booted == boots[_i].booted);
-        ck_assert(crew_told("its beat is not to be found") == boots[_i].booted);
+        ck_assert(runtime_told("its beat is not to be found") == boots[_i].booted);
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_boote
         struct rlimit before;
 
         unit_leave_descriptors(0, &before);
-        look_run(&crew, false, usec_add(now(), 61 * USEC_PER_SEC));
+        look_run(&runtime, false, usec_add(now(), 61 * USEC_PER_SEC));
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         ck_assert_uint_eq(worker->process.boot_looked_at, 0);
 }
@@ -250,16 +250,16 @@ START_TEST(the_oom_killer_is_noticed_when_it_strikes_again)
         snprintf(proc, sizeof(proc), "%s/proc", server_directory);
         unit_write_file(server_directory, "proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 800 kB\n");
         unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 7\n");
-        proc_host_close(crew.host);
-        ck_assert_int_eq(proc_host_open(proc, server_directory, &crew.host), 0);
-        look_run(&crew, false, 1000);
-        ck_assert_uint_eq(crew_world->available_bytes, 800 * 1024);
-        ck_assert_uint_eq(crew_world->oom_at, 0); /* it may have struck at any time */
+        proc_host_close(runtime.host);
+        ck_assert_int_eq(proc_host_open(proc, server_directory, &runtime.host), 0);
+        look_run(&runtime, false, 1000);
+        ck_assert_uint_eq(runtime_world->available_bytes, 800 * 1024);
+        ck_assert_uint_eq(runtime_world->oom_at, 0); /* it may have struck at any time */
         unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 8\n");
-        look_run(&crew, true, 2000);
-        ck_assert_uint_eq(crew_world->oom_at, 0);
-        look_run(&crew, false, 3000);
-        ck_assert_uint_eq(crew_world->oom_at, 3000);
+        look_run(&runtime, true, 2000);
+        ck_assert_uint_eq(runtime_world->oom_at, 0);
+        look_run(&runtime, false, 3000);
+        ck_assert_uint_eq(runtime_world->oom_at, 3000);
 }
 END_TEST
 

@@ -37,8 +37,8 @@ static usec_t clock_usec;
 static unsigned n_changed, n_rendered;
 static int reload_result;
 static struct turn turn;
-static struct crew crew = {.turn = &turn};
-static struct keeper keeper = {.crew = &crew};
+static struct runtime runtime = {.turn = &turn};
+static struct keeper keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -127,7 +127,7 @@ static void setup(void)
         web = world->fleets[0];
         mail = world->fleets[1];
         host.world = world;
-        crew.event = event;
+        runtime.event = event;
         ck_assert_int_eq(control_new(&host, &control), 0);
         struct server_options options = {
                 .place.path = path,

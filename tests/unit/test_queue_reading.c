@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/poll/queue_reading.h"
 #include "redis_server.h"
 
@@ -10,7 +10,7 @@ static void start(const char *redis_lines, const char *more)
 
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n%s[fleet:web]\ncommand=/bin/true\n%s", server_url,
                  redis_lines, more);
-        crew_start(event, text);
+        runtime_start(event, text);
 }
 
 static void setup(void)
@@ -23,18 +23,18 @@ static void setup(void)
 static void teardown(void)
 {
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
 }
 
 static struct link *web(void)
 {
-        return world_fleet(crew_world, "web")->link;
+        return world_fleet(runtime_world, "web")->link;
 }
 
 static bool is_up(void)
 {
-        return world_fleet(crew_world, "web")->redis_up;
+        return world_fleet(runtime_world, "web")->redis_up;
 }
 
 static void put(const char *queue, unsigned jobs)
@@ -49,11 +49,11 @@ static unsigned read_all(void)
 {
         unsigned done = 0;
 
-        while (crew.links.reads_queues) {
-                done += queue_reading_turn(&crew.links);
+        while (runtime.links.reads_queues) {
+                done += queue_reading_turn(&runtime.links);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
-        return done + queue_reading_turn(&crew.links);
+        return done + queue_reading_turn(&runtime.links);
 }
 
 static long long calls(const char *command)
@@ -74,7 +74,7 @@ START_TEST(what_was_read_stands_in_the_link)
         start("", "");
         put("mail", 2);
         run_until(is_up());
-        queue_reading_begin(&crew.links);
+        queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->queues);
         ck_assert_uint_eq(web()->queues->n, 1);
@@ -89,12 +89,12 @@ START_TEST(one_reading_serves_whoever_asks_while_it_lasts)
         start("", "");
         put("mail", 1);
         run_until(is_up());
-        queue_reading_begin(&crew.links);
+        queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         long long once = calls("smembers");
         ck_assert_int_gt(once, 0);
-        queue_reading_begin(&crew.links);
-        queue_reading_begin(&crew.links);
+        queue_reading_begin(&runtime.links);
+        queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_int_eq(calls("smembers"), 2 * once);
 }
@@ -104,8 +104,8 @@ START_TEST(without_a_limit_nobody_looks)
 {
         start("", "");
         run_until(is_up());
-        queue_reading_look(&crew.links);
-        ck_assert(!crew.links.reads_queues);
+        queue_reading_look(&runtime.links);
+        ck_assert(!runtime.links.reads_queues);
 }
 END_TEST
 
@@ -115,17 +115,17 @@ START_TEST(a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back)
         put("mail", 3);
         run_until(is_up());
         for (unsigned i = 0; i < 2; i++) {
-                queue_reading_look(&crew.links);
+                queue_reading_look(&runtime.links);
                 ck_assert_uint_eq(read_all(), 1);
-                ck_assert_uint_eq(crew_world->n_events, 1);
+                ck_assert_uint_eq(runtime_world->n_events, 1);
         }
-        ck_assert(crew_told("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
-        ck_assert_int_eq(crew_world->events[0].kind, EVENT_QUEUE_OVER);
+        ck_assert(runtime_told("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
+        ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
         server_do("DEL queue:mail");
-        queue_reading_look(&crew.links);
+        queue_reading_look(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
-        ck_assert_uint_eq(crew_world->n_events, 2);
-        ck_assert_int_eq(crew_world->events[1].kind, EVENT_QUEUE_BACK);
+        ck_assert_uint_eq(runtime_world->n_events, 2);
+        ck_assert_int_eq(runtime_world->events[1].kind, EVENT_QUEUE_BACK);
 }
 END_TEST
 
@@ -133,9 +133,9 @@ START_TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
 {
         start("", "[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
         put("mail", 1);
-        const struct link *far = world_fleet(crew_world, "far")->link;
+        const struct link *far = world_fleet(runtime_world, "far")->link;
         run_until(is_up() && redis_error(far->redis));
-        queue_reading_begin(&crew.links);
+        queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->queues);
         ck_assert_ptr_null(far->queues);
@@ -148,16 +148,16 @@ START_TEST(what_was_over_stays_so_while_nothing_can_be_read)
         start("queue_warn_size=2\n", "");
         put("mail", 3);
         run_until(is_up());
-        queue_reading_look(&crew.links);
+        queue_reading_look(&runtime.links);
         (void)read_all();
-        ck_assert_uint_eq(crew_world->n_events, 1);
+        ck_assert_uint_eq(runtime_world->n_events, 1);
         server_kill();
         run_until(!is_up());
-        queue_reading_look(&crew.links);
+        queue_reading_look(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_str_ne(queue_reading_error(web()), "");
-        for (size_t i = 0; i < crew_world->n_events; i++)
-                ck_assert_int_ne(crew_world->events[i].kind, EVENT_QUEUE_BACK);
+        for (size_t i = 0; i < runtime_world->n_events; i++)
+                ck_assert_int_ne(runtime_world->events[i].kind, EVENT_QUEUE_BACK);
 }
 END_TEST
 
@@ -166,7 +166,7 @@ START_TEST(a_server_that_refuses_is_quoted)
         start("", "");
         server_do("SET queues x");
         run_until(is_up());
-        queue_reading_begin(&crew.links);
+        queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->queues);
         ck_assert_ptr_nonnull(strstr(queue_reading_error(web()), "WRONGTYPE"));
@@ -178,8 +178,8 @@ START_TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         start("", "");
         run_until(is_up());
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        queue_reading_begin(&crew.links);
-        ck_assert(!queue_reading_turn(&crew.links));
+        queue_reading_begin(&runtime.links);
+        ck_assert(!queue_reading_turn(&runtime.links));
         server_kill();
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->queues);

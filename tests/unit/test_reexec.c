@@ -3,7 +3,7 @@
  * the program, and clients on a real socket. */
 /* promises: P4 P10 */
 #include "client.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/life/reexec.h"
 #include "daemon/workers/exits.h"
 #include <unistd.h>
@@ -53,13 +53,13 @@ static void start(void)
         ck_assert_int_ge(sd_event_new(&event), 0);
         snprintf(text, sizeof(text), "[sqmgr]\nstate_file=%s/state\n" CREW_REDIS "[fleet:web]\ncommand=x\n",
                  dir);
-        crew_start(event, text);
-        keeper = (struct keeper){.crew = &crew};
+        runtime_start(event, text);
+        keeper = (struct keeper){.runtime = &runtime};
         statefile_boot_id(keeper.boot_id);
-        ending = (struct ending){.crew = &crew};
+        ending = (struct ending){.runtime = &runtime};
         reexec = (struct reexec){
                 .invocation = &invocation,
-                .crew = &crew,
+                .runtime = &runtime,
                 .keeper = &keeper,
                 .ending = &ending,
         };
@@ -78,7 +78,7 @@ static void end(void)
 {
         reexec.server = server_free(reexec.server);
         reexec_end(&reexec);
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
 }
 
@@ -121,7 +121,7 @@ static unsigned runs(void)
 /* One turn of the loop, as the daemon's with the exits of its children. */
 static void turn(void)
 {
-        exits_sweep(&crew);
+        exits_sweep(&runtime);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -241,7 +241,7 @@ END_TEST
 
 static void shuts_down(void)
 {
-        crew_world->shutting_down = true;
+        runtime_world->shutting_down = true;
 }
 
 static void ends(void)
@@ -256,7 +256,7 @@ static void searches(void)
 
 static void has_no_place(void)
 {
-        crew_settings->state_file[strlen("/tmp/")] = '!'; /* in no folder that there is */
+        runtime_settings->state_file[strlen("/tmp/")] = '!'; /* in no folder that there is */
 }
 
 static const struct {
@@ -292,7 +292,7 @@ START_TEST(what_became_a_bad_time_meanwhile_stops_it)
         client_send(&client, REEXEC);
         while (runs() == 0)
                 turn();
-        crew_world->shutting_down = true;
+        runtime_world->shutting_down = true;
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
         char *told = refusal(&client);

@@ -2,7 +2,7 @@
 /* Tests of how the settings of a running sqmgr are read again (daemon/life/reload.h), with real files. */
 /* promises: P10 */
 #include "base/words.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/life/reload.h"
 #include "model/counts.h"
 #include "model/fleet.h"
@@ -28,10 +28,10 @@ static void setup(void)
         snprintf(path, sizeof(path), "%s/ini", dir);
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        crew_start(event, BEFORE);
-        keeper = (struct keeper){.crew = &crew};
-        ck_assert_int_eq(subsystems_begin(&crew.subsystems, table, &keeper), 0);
-        reloader = (struct reloader){.config_path = path, .settings = crew_settings, .crew = &crew};
+        runtime_start(event, BEFORE);
+        keeper = (struct keeper){.runtime = &runtime};
+        ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &keeper), 0);
+        reloader = (struct reloader){.config_path = path, .settings = runtime_settings, .runtime = &runtime};
         lines_text = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -40,9 +40,9 @@ static void setup(void)
 static void teardown(void)
 {
         free(lines_text);
-        subsystems_end(&crew.subsystems);
-        crew_settings = reloader.settings;
-        crew_end();
+        subsystems_end(&runtime.subsystems);
+        runtime_settings = reloader.settings;
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -53,8 +53,8 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
 {
         char text[512];
 
-        const struct fleet *web = world_fleet(crew_world, "web");
-        const struct groups *groups = crew.subsystems.self[0];
+        const struct fleet *web = world_fleet(runtime_world, "web");
+        const struct groups *groups = runtime.subsystems.self[0];
         ck_assert_ptr_nonnull(web);
         ck_assert_ptr_nonnull(groups);
         ck_assert_ptr_null(web->group);
@@ -93,7 +93,7 @@ static int reload_file(void)
 static int reload(const char *text)
 {
         unit_write_file(dir, "ini", text);
-        crew_turn.pass.unsaved = false;
+        runtime_turn.pass.unsaved = false;
         return reload_file();
 }
 
@@ -102,19 +102,19 @@ START_TEST(what_changed_is_told_and_in_force)
         ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
         ck_assert_str_eq(lines[0], "[fleet:web] active_process_count: 1 -> 3");
         ck_assert_ptr_null(lines[1]);
-        ck_assert_uint_eq(fleet_target(world_fleet(crew_world, "web")), 3);
-        ck_assert_ptr_eq(crew_world->settings, reloader.settings);
-        ck_assert(crew_turn.pass.unsaved);
+        ck_assert_uint_eq(fleet_target(world_fleet(runtime_world, "web")), 3);
+        ck_assert_ptr_eq(runtime_world->settings, reloader.settings);
+        ck_assert(runtime_turn.pass.unsaved);
 }
 END_TEST
 
 START_TEST(a_file_that_says_the_same_changes_nothing)
 {
-        uint64_t generation = crew_world->fleets[0]->generation;
+        uint64_t generation = runtime_world->fleets[0]->generation;
 
         ck_assert_int_eq(reload(BEFORE), 0);
         ck_assert_ptr_null(lines[0]);
-        ck_assert_uint_eq(crew_world->fleets[0]->generation, generation);
+        ck_assert_uint_eq(runtime_world->fleets[0]->generation, generation);
 }
 END_TEST
 
@@ -141,10 +141,10 @@ START_TEST(fleets_come_and_go)
         ck_assert_ptr_null(lines[2]);
         ck_assert_str_eq(lines[0], "[fleet:web]: removed, its workers are drained");
         ck_assert_str_eq(lines[1], "[fleet:mail]: added, its workers are started");
-        const struct fleet *mail = world_fleet(crew_world, "mail"), *web = world_fleet(crew_world, "web");
+        const struct fleet *mail = world_fleet(runtime_world, "mail"), *web = world_fleet(runtime_world, "web");
         ck_assert_ptr_nonnull(mail->link);
         ck_assert_ptr_ne(mail->link, web->link);
-        ck_assert_uint_eq(crew.links.n, 2);
+        ck_assert_uint_eq(runtime.links.n, 2);
         ck_assert_uint_eq(fleet_target(web), 0);
 }
 END_TEST
@@ -165,10 +165,10 @@ START_TEST(a_file_with_anything_wrong_is_refused_whole)
         for (char **line = lines; *line; line++)
                 ck_assert_msg(strncmp(*line, path, strlen(path)) == 0, "%s", *line);
         ck_assert_ptr_eq(reloader.settings, before);
-        ck_assert_ptr_eq(crew_world->settings, before);
-        ck_assert_uint_eq(crew_world->n_fleets, 1);
-        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 1);
-        ck_assert(!crew_turn.pass.unsaved);
+        ck_assert_ptr_eq(runtime_world->settings, before);
+        ck_assert_uint_eq(runtime_world->n_fleets, 1);
+        ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
+        ck_assert(!runtime_turn.pass.unsaved);
 }
 END_TEST
 
@@ -204,9 +204,9 @@ START_TEST(the_log_tells_what_a_signal_has_changed)
         reload_told_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
                               sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
-        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 2);
-        unsigned turns = crew_turns;
-        while (crew_turns == turns)
+        ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 2);
+        unsigned turns = runtime_turns;
+        while (runtime_turns == turns)
                 ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
 }
 END_TEST
@@ -218,7 +218,7 @@ START_TEST(the_log_tells_why_a_signal_has_changed_nothing)
         reload_told_by_signal(bad[0], log, sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "is refused, the old settings stay in force"));
         ck_assert_ptr_nonnull(strstr(log, "active_process_count"));
-        ck_assert_uint_eq(fleet_target(crew_world->fleets[0]), 1);
+        ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
  * (daemon/workers/rest.h)?
  */
 /* promises: P1 */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/workers/rest.h"
 #include "observe/observe.h"
 
@@ -23,7 +23,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -44,8 +44,8 @@ static void start(const char *script)
         snprintf(text, sizeof(text), "export d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
         snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
-        crew_start(event, text);
-        struct worker *worker = crew_start_worker();
+        runtime_start(event, text);
+        struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         process = worker->handle;
         observe_beat_process(worker, worker->process.pid, worker->process.start, now);

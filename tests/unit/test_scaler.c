@@ -4,7 +4,7 @@
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
-#include "crew.h"
+#include "runtime.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
@@ -16,7 +16,7 @@ static void start(const char *more)
         char text[1024];
 
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url, more);
-        crew_start(event, text);
+        runtime_start(event, text);
 }
 
 static void setup(void)
@@ -29,13 +29,13 @@ static void setup(void)
 static void teardown(void)
 {
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
 }
 
 static struct fleet *web(void)
 {
-        return world_fleet(crew_world, "web");
+        return world_fleet(runtime_world, "web");
 }
 
 static void serve(const char *names, size_t size)
@@ -59,9 +59,9 @@ static bool is_answered(void)
 
 static void look(void)
 {
-        scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
         run_until(is_answered());
-        scaler_observe(&crew.links, clock_now(CLOCK_MONOTONIC));
+        scaler_observe(&runtime.links, clock_now(CLOCK_MONOTONIC));
 }
 
 static long long calls(void)
@@ -82,8 +82,8 @@ START_TEST(a_fleet_that_does_not_scale_costs_no_command)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
-                scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
-                scaler_observe(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
+                scaler_observe(&runtime.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* The question before is one itself. */
@@ -179,7 +179,7 @@ START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
         run_until(is_up());
         long long before = calls();
         for (unsigned i = 0; i < 3; i++) {
-                scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+                scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_int_eq(calls(), before + 1);
@@ -215,7 +215,7 @@ START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
         put_process("there", 7, 12, "default");
         put_process("there", 8, 5, "low");
         put_process("mute", 9, 7, "default");
-        put_process(crew.links.host_name, 4, 8, "default");
+        put_process(runtime.links.host_name, 4, 8, "default");
         run_until(is_up());
         serve("default\0low\0", 13);
         look_until(autoscale_of(web())->others == 4);
@@ -231,7 +231,7 @@ START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
         ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 5 + 6, 0.001);
         ck_assert_double_eq_tol(autoscale_of(web())->busy, 4, 0.001);
         /* There is no worker of ours; what is of nobody here this host tells the others. */
-        redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", crew.links.host_name);
+        redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", runtime.links.host_name);
         ck_assert_ptr_nonnull(reply);
         ck_assert_uint_eq(reply->len, sizeof(own) - 1);
         ck_assert_int_eq(memcmp(reply->str, own, reply->len), 0);
@@ -247,7 +247,7 @@ START_TEST(where_another_machine_has_its_name_nothing_is_told_in_that)
         web()->name_taken = true;
         PUT_SHARE("there", "1 8 4 17 0\0default\0");
         look_until(autoscale_of(web())->hosts == 2);
-        redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", crew.links.host_name);
+        redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", runtime.links.host_name);
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 0);
         freeReplyObject(reply);
@@ -282,7 +282,7 @@ START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         snprintf(text, sizeof(text),
                  "[redis]\nurl=%s\n[fleet:fixed]\ncommand=/bin/true\n[fleet:web]\ncommand=/bin/true\n" SCALES,
                  server_url);
-        crew_start(event, text);
+        runtime_start(event, text);
         for (unsigned i = 0; i < 64; i++)
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
         names[used++] = '\0';
@@ -290,7 +290,7 @@ START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, names, used);
         run_until(is_up());
-        autoscale_serves(world_fleet(crew_world, "fixed"), copy);
+        autoscale_serves(world_fleet(runtime_world, "fixed"), copy);
         serve("default\0", sizeof("default\0"));
         look();
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
@@ -306,10 +306,10 @@ START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
         serve("default\0", sizeof("default\0"));
         look();
         ck_assert_ptr_nonnull(web()->autoscale);
-        crew_settings->fleets[0]->removed = true;
-        scaler_join(&crew.links);
+        runtime_settings->fleets[0]->removed = true;
+        scaler_join(&runtime.links);
         ck_assert_ptr_null(web()->autoscale);
-        scaler_poll(&crew.links, clock_now(CLOCK_MONOTONIC));
+        scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(web()->autoscale);
 }
 END_TEST

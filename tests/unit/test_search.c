@@ -2,7 +2,7 @@
 /* Tests of the search for workers that no state tells of (daemon/takeover/search.h) with real processes. */
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 
@@ -44,17 +44,17 @@ static void setup(void)
         ck_assert_int_eq(chmod(dir, 0755), 0);
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        crew_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
-        search = (struct search){.crew = &crew};
-        ck_assert_int_eq(adoption_new(crew_world, crew.instance, geteuid(), &search.adoption), 0);
-        adoption_seek(search.adoption, crew_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
+        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        search = (struct search){.runtime = &runtime};
+        ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
+        adoption_seek(search.adoption, runtime_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
 }
 
 static void teardown(void)
 {
         search.adoption = adoption_free(search.adoption);
         free(search.pids);
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(dir);
 }
@@ -125,9 +125,9 @@ START_TEST(of_other_users_nothing_is_read)
         bool found = false;
 
         run();
-        ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, ours);
-        ck_assert_uint_eq(crew_world->fleets[0]->workers[0]->index, 2);
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, ours);
+        ck_assert_uint_eq(runtime_world->fleets[0]->workers[0]->index, 2);
         for (size_t i = 0; i < n_read; i++) {
                 found |= read_of[i] == ours;
                 snprintf(path, sizeof(path), "/proc/%d", (int)read_of[i]);
@@ -159,8 +159,8 @@ START_TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         pid_t ours = spawn(user(), "/bin/sleep", soon);
         run();
         ck_assert_uint_gt(slices, 1);
-        ck_assert_uint_eq(crew_world->fleets[0]->n_workers, 1);
-        ck_assert_int_eq(crew_world->fleets[0]->workers[0]->process.pid, ours);
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, ours);
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
         end();

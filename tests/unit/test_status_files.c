@@ -2,7 +2,7 @@
 /* Whose heartbeat a file is, with real processes: the test writes in their place. */
 /* promises: P1 P4 P5 */
 #include "base/fd.h"
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/poll/look.h"
 #include "daemon/poll/status_files.h"
 #include "io/launch_request.h"
@@ -33,9 +33,9 @@ static void start_fleet(const char *lines)
                  "[sqmgr]\nsocket=%s/control.sock\n" CREW_REDIS
                  "[fleet:web]\nframework=native\nheartbeat=file\n%s\n",
                  directory, lines);
-        crew_start(event, text);
+        runtime_start(event, text);
         beats = 1000;
-        worker = crew_start_worker();
+        worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
 }
 
@@ -47,14 +47,14 @@ static void setup(void)
 
 static void teardown(void)
 {
-        crew_end();
+        runtime_end();
         event = sd_event_unref(event);
         unit_remove_tree(directory);
 }
 
 static void look(void)
 {
-        look_run(&crew, false, clock_now(CLOCK_MONOTONIC));
+        look_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -150,7 +150,7 @@ START_TEST(its_beats_are_heard)
         look();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_null(worker->fleet->link);
-        ck_assert_uint_eq(crew.links.n, 0);
+        ck_assert_uint_eq(runtime.links.n, 0);
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(a_link_in_its_place_is_told_of)
         look_in_vain(BEAT_FAULT_KIND);
         ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
         observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
-        ck_assert(crew_told(
+        ck_assert(runtime_told(
                 "did not beat within boot_timeout: its status file is no regular file, it is ended"));
 }
 END_TEST
@@ -268,19 +268,19 @@ static void reap(void)
 {
         while (worker->state != WORKER_GONE)
                 look();
-        fleet_reap(crew_world->fleets[0], process_free);
+        fleet_reap(runtime_world->fleets[0], process_free);
 }
 
 /* Its parent may be a folder of somebody else's. */
 START_TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
 {
-        ck_assert(!crew.status_untidy);
-        crew_settings->fleets[0]->heartbeat = HEARTBEAT_REDIS;
-        status_files_begin(&crew);
-        ck_assert(!crew.status_untidy);
-        crew_settings->fleets[0]->heartbeat = HEARTBEAT_FILE;
-        status_files_begin(&crew);
-        ck_assert(crew.status_untidy);
+        ck_assert(!runtime.status_untidy);
+        runtime_settings->fleets[0]->heartbeat = HEARTBEAT_REDIS;
+        status_files_begin(&runtime);
+        ck_assert(!runtime.status_untidy);
+        runtime_settings->fleets[0]->heartbeat = HEARTBEAT_FILE;
+        status_files_begin(&runtime);
+        ck_assert(runtime.status_untidy);
 }
 END_TEST
 
@@ -291,14 +291,14 @@ START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
         beat(pid, 0, false);
         look();
         ck_assert_int_eq(worker->process.beat_pid, pid);
-        crew.status_untidy = true;
-        status_files_tidy(&crew);
-        ck_assert(!crew.status_untidy && is_made());
+        runtime.status_untidy = true;
+        status_files_tidy(&runtime);
+        ck_assert(!runtime.status_untidy && is_made());
         end_of(pid);
         reap();
         ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
-        ck_assert(crew.status_untidy && is_made());
-        status_files_tidy(&crew);
+        ck_assert(runtime.status_untidy && is_made());
+        status_files_tidy(&runtime);
         ck_assert(!is_made());
 }
 END_TEST
@@ -311,7 +311,7 @@ START_TEST(the_file_of_one_that_lives_on_stays)
         look();
         process_free(TAKE_PTR(worker->handle));
         ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
-        ck_assert(!crew.status_untidy);
+        ck_assert(!runtime.status_untidy);
 }
 END_TEST
 
@@ -425,7 +425,7 @@ START_TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
         unit_write_file(directory, path_of(pid), "its last words");
         end_of(pid);
         reap();
-        worker = crew_start_worker();
+        worker = runtime_start_worker();
         while (access(full_path_of(pid), F_OK) == 0)
                 look();
 }
@@ -435,13 +435,13 @@ static const char *rehearse(void)
 {
         static struct launch_report report;
         const struct launch_request request = {
-                .fleet = crew_world->fleets[0]->settings,
+                .fleet = runtime_world->fleets[0]->settings,
                 .index = 1,
                 .generation = 1,
                 .instance = "",
-                .nofile = crew.nofile,
+                .nofile = runtime.nofile,
                 .base_environment = environ,
-                .status_parent = crew.status_parent,
+                .status_parent = runtime.status_parent,
         };
 
         free(report.error);
@@ -453,7 +453,7 @@ static const char *rehearse(void)
 static void expect_end(const char *error)
 {
         reap();
-        ck_assert_msg(crew_told(error), "not told: %s", error);
+        ck_assert_msg(runtime_told(error), "not told: %s", error);
 }
 
 START_TEST(where_others_may_write_none_starts)

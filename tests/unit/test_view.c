@@ -3,7 +3,7 @@
  * what it does not tell, and that nothing done there is felt here. With real sockets. */
 /* promises: P8 */
 #include "client.h"
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "settings_text.h"
 #include "wire/withhold.h"
 #include <grp.h>

@@ -2,7 +2,7 @@
 /* Tests of the reading of what workers run (daemon/poll/work_list.h), with real processes and a real
  * redis-server. */
 /* promises: P1 */
-#include "crew.h"
+#include "runtime.h"
 #include "daemon/poll/work_list.h"
 #include "redis_server.h"
 
@@ -18,7 +18,7 @@ static void setup(void)
 static void teardown(void)
 {
         server_kill(); /* which the crew would wait for, as for any child */
-        crew_end();
+        runtime_end();
         loop_end();
         server_directory_empty();
 }
@@ -45,10 +45,10 @@ static struct worker *start(const char *fleet_lines, const char *script)
         unit_write_file(server_directory, "script", text);
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/sh %s/script\n%s",
                  server_url, server_directory, fleet_lines);
-        crew_start(event, text);
-        struct worker *worker = crew_start_worker();
+        runtime_start(event, text);
+        struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker->handle);
-        run_until(exists("up") && crew_world->fleets[0]->redis_up);
+        run_until(exists("up") && runtime_world->fleets[0]->redis_up);
         hold_beat(worker, worker->process.pid, now());
         ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
@@ -78,8 +78,8 @@ static unsigned told(enum event_kind kind)
 {
         unsigned n = 0;
 
-        for (size_t i = 0; i < crew_world->n_events; i++)
-                n += crew_world->events[i].kind == kind;
+        for (size_t i = 0; i < runtime_world->n_events; i++)
+                n += runtime_world->events[i].kind == kind;
         return n;
 }
 
@@ -139,20 +139,20 @@ START_TEST(a_long_job_is_told_of_once)
         while (sd_event_run(event, 0) > 0)
                 ;
         for (unsigned i = 0; i < 3; i++) {
-                unsigned turns = crew_turns;
+                unsigned turns = runtime_turns;
 
                 work_list_look(worker);
                 run_until(!reads(worker));
                 ck_assert_uint_eq(told(EVENT_JOB_LONG), 1);
                 if (i == 0)
-                        run_until(crew_turns > turns); /* it is told before the loop sleeps again */
+                        run_until(runtime_turns > turns); /* it is told before the loop sleeps again */
         }
-        ck_assert(crew_told("Hard j1 (queue low)"));
+        ck_assert(runtime_told("Hard j1 (queue low)"));
         put_job("j3", 61);
         work_list_look(worker);
         run_until(!reads(worker));
         ck_assert_uint_eq(told(EVENT_JOB_LONG), 2);
-        ck_assert(crew_told("Hard j3 (queue low)"));
+        ck_assert(runtime_told("Hard j3 (queue low)"));
 }
 END_TEST
 
@@ -164,7 +164,7 @@ START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
         put_job("j1", 100);
         work_list_look(worker);
         run_until(exists("dump"));
-        ck_assert(crew_told("is in the worker's log"));
+        ck_assert(runtime_told("is in the worker's log"));
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
         put_job("j1", 100);
         work_list_look(worker);
         run_until(told(EVENT_JOB_LONG) > 0);
-        ck_assert(!crew_told("is in the worker's log"));
+        ck_assert(!runtime_told("is in the worker's log"));
         ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
         run_until(exists("stopped"));
 }
@@ -190,15 +190,15 @@ START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_told)
         put_job("j1", 5);
         worker->memory.breach = BREACH_LIMIT;
         worker->memory.breach_at = now();
-        work_lists_turn(crew_world);
+        work_lists_turn(runtime_world);
         ck_assert(!reads(worker)); /* it may have stood in the list of before */
         worker->heartbeat.changed_at = worker->heartbeat.after = now();
-        work_lists_turn(crew_world);
+        work_lists_turn(runtime_world);
         ck_assert(reads(worker));
         run_until(!reads(worker));
         ck_assert_uint_eq(worker->fleet->culprits[0].classes.n, 1);
         ck_assert_str_eq(worker->fleet->culprits[0].classes.list[0].name, "Hard");
-        work_lists_turn(crew_world);
+        work_lists_turn(runtime_world);
         ck_assert(!reads(worker));
 }
 END_TEST

@@ -100,21 +100,21 @@ static const struct traits *renamed(const struct settings *settings)
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
         const struct keeper *keeper = diagnosis->keeper;
-        const struct crew *crew = keeper->crew;
+        const struct runtime *runtime = keeper->runtime;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
-                .renamed = renamed(crew->world->settings),
+                .renamed = renamed(runtime->world->settings),
                 .overcommit = overcommit(),
                 .save_error = -keeper->error,
-                .pressure = pressure_watch_path(crew->pressure),
+                .pressure = pressure_watch_path(runtime->pressure),
                 .has_readers = diagnosis->readers.may_connect,
                 .trouble = subsystems_trouble,
-                .userdata = &crew->subsystems,
+                .userdata = &runtime->subsystems,
                 .readers = diagnosis->readers.group,
         };
 
-        (void)proc_total_memory_bytes(crew->host, &machine.memory_bytes);
-        FOREACH_POINTER(link, crew->links.list, crew->links.n)
+        (void)proc_total_memory_bytes(runtime->host, &machine.memory_bytes);
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 machine.has_redis |= is_here(redis_url_text(link->redis));
         return machine;
 }
@@ -183,7 +183,7 @@ static json_t *render(const struct findings *findings)
 static void finish(void *userdata)
 {
         struct diagnosis *diagnosis = userdata;
-        const struct world *world = diagnosis->keeper->crew->world;
+        const struct world *world = diagnosis->keeper->runtime->world;
         struct doctor_machine machine = machine_of(diagnosis);
         struct findings *findings = &diagnosis->findings;
 
@@ -204,7 +204,7 @@ static void finish(void *userdata)
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         WORLD_FOREACH_FLEET(world, fleet) {
                 findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
-                subsystems_diagnose(&diagnosis->keeper->crew->subsystems, fleet, findings);
+                subsystems_diagnose(&diagnosis->keeper->runtime->subsystems, fleet, findings);
         }
         server_reply(diagnosis->call, render(findings), false);
         diagnosis_free(diagnosis);
@@ -272,7 +272,7 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = finish};
-        const struct links *links = &keeper->crew->links;
+        const struct links *links = &keeper->runtime->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (diagnosis)
@@ -290,7 +290,7 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&keeper->crew->subsystems, link, &diagnosis->findings,
+                subsystems_diagnose_link(&keeper->runtime->subsystems, link, &diagnosis->findings,
                                          clock_now(CLOCK_MONOTONIC));
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->answers[i].has_group |= fleet->group && fleet->link == link;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 /* The two that listen, each connection once, and the sockets of templates: those beyond are loaded anew. */
 #define HANDOVER_MAX (2 + SERVER_CONNECTIONS_MAX + 256)

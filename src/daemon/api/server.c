@@ -3,7 +3,7 @@
  * What the calls do is the handler's. */
 #include "daemon/api/server.h"
 #include "daemon/api/introspect.h"
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/log.h"
 #include "wire/withhold.h"
 #include <stdio.h>

@@ -13,7 +13,7 @@
 /* So many calls are in progress at most: one for each connection. */
 #define SERVER_CONNECTIONS_MAX (ROOM_CONNECTIONS_MAX + ROOM_VIEW_CONNECTIONS_MAX)
 
-struct handed; /* daemon/runtime/crew.h */
+struct handed; /* daemon/runtime/runtime.h */
 struct server;
 /* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
 struct call;

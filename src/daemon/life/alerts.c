@@ -19,7 +19,7 @@
 #define RETRY_USEC (5 * USEC_PER_SEC)
 
 struct alerts {
-        struct crew *crew;
+        struct runtime *runtime;
         usec_t timeout;
         struct alert_queue queue;
         int start_error; /* of the last try to run the command; 0: it was started */
@@ -73,12 +73,12 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
         char worker[WORKER_ID_MAX] = "";
         struct alert_request request = {
                 .argv = argv,
-                .user = alerts->crew->world->settings->alert_user,
+                .user = alerts->runtime->world->settings->alert_user,
                 .input = input,
                 .event = event_kinds[alert->kind].name,
                 .fleet = alert->fleet,
                 .worker = worker,
-                .nofile = alerts->crew->nofile,
+                .nofile = alerts->runtime->nofile,
                 .seconds = (unsigned)(alerts->timeout / USEC_PER_SEC) + 2,
         };
         pid_t pid;
@@ -89,7 +89,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
         if (r < 0)
                 return r;
         alerts->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&alerts->crew->children, &alerts->child);
+        children_add(&alerts->runtime->children, &alerts->child);
         alerts->running = request.event;
         alerts->timed_out = alerts->losing = false;
         (void)sd_event_source_set_time_relative(alerts->deadline, alerts->timeout);
@@ -100,7 +100,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
 /* Tells of one, or tries it again later. */
 static void run(struct alerts *alerts, struct alert *alert)
 {
-        const char *command = alerts->crew->world->settings->alert_command, *error;
+        const char *command = alerts->runtime->world->settings->alert_command, *error;
         _cleanup_json_ json_t *event = NULL;
         _cleanup_words_ char **argv = NULL;
         _cleanup_free_ char *input = NULL;
@@ -143,7 +143,7 @@ static void run_due(struct alerts *alerts)
 
 void alerts_event(struct alerts *alerts, const struct event *event, usec_t realtime)
 {
-        const struct settings *settings = alerts->crew->world->settings;
+        const struct settings *settings = alerts->runtime->world->settings;
 
         if (!settings->alert_command || event_kind_alert_level(event->kind) > settings->alert_level)
                 return;
@@ -158,17 +158,17 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
         run_due(alerts);
 }
 
-int alerts_new(struct crew *crew, usec_t timeout, struct alerts **ret)
+int alerts_new(struct runtime *runtime, usec_t timeout, struct alerts **ret)
 {
         struct alerts *alerts = calloc(1, sizeof(*alerts));
 
         if (!alerts)
                 return -ENOMEM;
-        alerts->crew = crew;
+        alerts->runtime = runtime;
         alerts->timeout = timeout;
-        int r = sd_event_add_time(crew->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline, alerts);
+        int r = sd_event_add_time(runtime->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline, alerts);
         if (r >= 0)
-                r = sd_event_add_time(crew->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, alerts);
+                r = sd_event_add_time(runtime->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, alerts);
         if (r >= 0)
                 r = sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
         if (r >= 0)
@@ -185,7 +185,7 @@ struct alerts *alerts_free(struct alerts *alerts)
 {
         if (!alerts)
                 return NULL;
-        children_remove(&alerts->crew->children, &alerts->child);
+        children_remove(&alerts->runtime->children, &alerts->child);
         sd_event_source_disable_unref(alerts->deadline);
         sd_event_source_disable_unref(alerts->timer);
         alert_queue_clear(&alerts->queue);

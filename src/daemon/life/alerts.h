@@ -2,7 +2,7 @@
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 struct event;
 
@@ -13,7 +13,7 @@ struct alerts;
 
 /* crew must outlive the alerts; a run is killed after timeout. Returns 0 with *ret to be freed by
  * alerts_free(), or -errno. */
-int alerts_new(struct crew *crew, usec_t timeout, struct alerts **ret);
+int alerts_new(struct runtime *runtime, usec_t timeout, struct alerts **ret);
 /* One that is running goes on; those that wait are forgotten. Returns NULL. */
 struct alerts *alerts_free(struct alerts *alerts);
 

@@ -11,17 +11,17 @@
 
 static void drain(struct ending *ending)
 {
-        struct world *world = ending->crew->world;
+        struct world *world = ending->runtime->world;
 
         log_info("the workers are %s", world->shutting_down ? "stopped now" : "drained");
         systemd_tell("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
-        turn_arm(ending->crew->turn);
+        turn_arm(ending->runtime->turn);
 }
 
 static void end(struct ending *ending, enum systemd_intent intent)
 {
-        const struct settings *settings = ending->crew->world->settings;
+        const struct settings *settings = ending->runtime->world->settings;
         /* Once the machine ends, nothing outlives us for long. */
         bool leave = intent == SYSTEMD_RESTARTS ||
                      (intent != SYSTEMD_SHUTS_DOWN && settings->on_stop == ON_STOP_LEAVE);
@@ -33,7 +33,7 @@ static void end(struct ending *ending, enum systemd_intent intent)
         log_info("the workers are left running%s",
                  intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
         systemd_tell("STOPPING=1");
-        (void)sd_event_exit(ending->crew->event, 0);
+        (void)sd_event_exit(ending->runtime->event, 0);
 }
 
 static void on_intent(enum systemd_intent intent, void *userdata)
@@ -52,7 +52,7 @@ void ending_request(struct ending *ending, int signo)
         int r = -ENXIO;
 
         log_info("told to end by SIG%s", sigabbrev_np(signo));
-        if (ending->crew->world->shutting_down) {
+        if (ending->runtime->world->shutting_down) {
                 drain(ending);
                 return;
         }
@@ -63,7 +63,7 @@ void ending_request(struct ending *ending, int signo)
                 return;
         }
         if (signo == SIGTERM)
-                r = systemd_ask(ending->crew->event, on_intent, ending, &ending->query);
+                r = systemd_ask(ending->runtime->event, on_intent, ending, &ending->query);
         if (r == -ENXIO)
                 end(ending, SYSTEMD_UNKNOWN);
         else if (r < 0)

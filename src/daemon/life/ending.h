@@ -2,12 +2,12 @@
 /* How sqmgr ends: it drains its workers, or leaves them to the next one. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 struct systemd_query; /* io/systemd.h */
 
 struct ending {
-        struct crew *crew;           /* not owned */
+        struct runtime *runtime;           /* not owned */
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
 };
 

@@ -24,7 +24,7 @@ void reexec_end(struct reexec *reexec)
 {
         assert(reexec->n_calls == 0);
         if (reexec->child.pid > 0) {
-                children_remove(&reexec->crew->children, &reexec->child);
+                children_remove(&reexec->runtime->children, &reexec->child);
                 (void)kill(reexec->child.pid, SIGKILL);
                 (void)waitpid(reexec->child.pid, NULL, 0);
                 reexec->child.pid = 0;
@@ -52,7 +52,7 @@ static void refuse(struct reexec *reexec, const char *why, json_t *details)
 /* Why not now, or NULL. */
 static const char *why_not(struct reexec *reexec)
 {
-        if (reexec->crew->world->shutting_down)
+        if (reexec->runtime->world->shutting_down)
                 return "sqmgr is shutting down";
         if (reexec->ending->query)
                 return "sqmgr is told to end";
@@ -75,10 +75,10 @@ static int replace_image(const struct reexec *reexec)
         for (size_t i = 0; i < reexec->n_calls; i++)
                 handover.list[handover.n++] =
                         (struct handed){.kind = HANDED_CALLER, .fd = call_fd(reexec->calls[i])};
-        handover.n += templates_hand(reexec->crew, handover.list + handover.n, HANDOVER_MAX - handover.n);
+        handover.n += templates_hand(reexec->runtime, handover.list + handover.n, HANDOVER_MAX - handover.n);
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
-            setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile) == 0) {
+            setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile) == 0) {
                 log_info("re-exec: '%s' takes over", invocation->program);
                 execve(invocation->program, invocation->argv, environ);
                 r = -errno;
@@ -185,11 +185,11 @@ static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
         sigset_t none;
 
         sigemptyset(&none);
-        if (asprintf(&check, "--check-state=%s", reexec->crew->world->settings->state_file) >= 0) {
+        if (asprintf(&check, "--check-state=%s", reexec->runtime->world->settings->state_file) >= 0) {
                 arguments[3] = check;
                 (void)sigprocmask(SIG_SETMASK, &none, NULL);
                 (void)signal(SIGPIPE, SIG_DFL);
-                (void)setrlimit(RLIMIT_NOFILE, &reexec->crew->nofile);
+                (void)setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile);
                 if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
                     fd_close_range(STDERR_FILENO + 1, UINT_MAX, true) == 0)
                         execve(invocation->program, arguments, environ);
@@ -207,13 +207,13 @@ static int start_preflight(struct reexec *reexec)
         _cleanup_close_ int read_fd = pair[0], write_fd = pair[1];
         if (fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
                 return -errno;
-        int r = sd_event_add_io(reexec->crew->event, &reexec->output, read_fd, EPOLLIN, on_output, reexec);
+        int r = sd_event_add_io(reexec->runtime->event, &reexec->output, read_fd, EPOLLIN, on_output, reexec);
         if (r < 0)
                 return r;
         r = sd_event_source_set_io_fd_own(reexec->output, true);
         TAKE_FD(read_fd);
         if (r >= 0)
-                r = sd_event_add_time_relative(reexec->crew->event, &reexec->deadline, CLOCK_MONOTONIC,
+                r = sd_event_add_time_relative(reexec->runtime->event, &reexec->deadline, CLOCK_MONOTONIC,
                                                PREFLIGHT_USEC, 0, on_deadline, reexec);
         if (r < 0)
                 return r;
@@ -223,7 +223,7 @@ static int start_preflight(struct reexec *reexec)
         if (pid < 0)
                 return -errno;
         reexec->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&reexec->crew->children, &reexec->child);
+        children_add(&reexec->runtime->children, &reexec->child);
         return 0;
 }
 

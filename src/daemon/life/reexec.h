@@ -15,7 +15,7 @@ struct invocation {
 
 struct reexec {
         const struct invocation *invocation; /* not owned; nor are those below, down to server */
-        struct crew *crew;
+        struct runtime *runtime;
         struct keeper *keeper;
         const struct ending *ending;
         struct server *server;

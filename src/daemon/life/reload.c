@@ -66,7 +66,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *read = NULL, *merged = NULL;
-        struct crew *crew = reloader->crew;
+        struct runtime *runtime = reloader->runtime;
         char who[ORDERER_TEXT_MAX];
 
         if (ini_load(reloader->config_path, framework_traits, &read, &errors, &warnings) < 0) {
@@ -80,22 +80,22 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         if (r >= 0)
                 r = settings_merge(reloader->settings, read, &merged);
         if (r >= 0)
-                r = links_make(&crew->links, merged);
+                r = links_make(&runtime->links, merged);
         if (r >= 0)
-                r = world_reload(crew->world, merged, by, clock_now(CLOCK_MONOTONIC));
+                r = world_reload(runtime->world, merged, by, clock_now(CLOCK_MONOTONIC));
         if (r < 0)
                 return r;
 
         /* From here on nothing can fail. */
-        event_by(by, world_event(crew->world, EVENT_ORDER, NULL, NULL,
+        event_by(by, world_event(runtime->world, EVENT_ORDER, NULL, NULL,
                                  "configuration read again by %s, %d change%s", orderer_text(by, who), n,
                                  n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
-        tell_scales(crew->world, lines);
-        links_join(&crew->links);
-        subsystems_join(&crew->subsystems);
-        turn_changed(crew->turn);
+        tell_scales(runtime->world, lines);
+        links_join(&runtime->links);
+        subsystems_join(&runtime->subsystems);
+        turn_changed(runtime->turn);
         log_set_level(reloader->settings->log_level);
         return 0;
 }

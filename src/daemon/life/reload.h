@@ -3,14 +3,14 @@
 #pragma once
 
 #include "daemon/api/status.h"
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 struct settings_errors;
 
 struct reloader {
         const char *config_path;   /* not owned; nor is crew */
         struct settings *settings; /* those in force, of crew's world; the reloader's owner frees them */
-        struct crew *crew;
+        struct runtime *runtime;
         struct status_settings age;
 };
 

@@ -2,7 +2,7 @@
 /* Heartbeats of workers that need no Redis: what this machine itself shows of them. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 /* For crew->local, of which it is freed by beats_free(). Returns 0 or -ENOMEM. */
 int local_beats_new(struct beats **ret);

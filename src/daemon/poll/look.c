@@ -104,7 +104,7 @@ static void look_threads(struct worker *worker)
         if (proc && proc_count_threads(proc, is_job_thread, process, &threads) == 0)
                 observe_threads(worker, threads);
         if (worker->evidence.threads_witness != witness)
-                turn_changed(process->crew->turn);
+                turn_changed(process->runtime->turn);
 }
 
 static void look_title(struct worker *worker)
@@ -185,33 +185,33 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
                 if (worker->process.unproven != unproven)
-                        turn_changed(process->crew->turn);
+                        turn_changed(process->runtime->turn);
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
                 beats_want(process->slot, looks);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
-            (process->crew->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
+            (process->runtime->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
                 look_own_memory(worker);
-        if (!fast && ((process->crew->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
+        if (!fast && ((process->runtime->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
                       is_last_look(worker, now)))
                 work_list_look(worker);
 }
 
-void look_run(struct crew *crew, bool fast, usec_t now)
+void look_run(struct runtime *runtime, bool fast, usec_t now)
 {
-        struct world *world = crew->world;
+        struct world *world = runtime->world;
         uint64_t available;
 
-        if (!fast && proc_available_memory_bytes(crew->host, &available) == 0)
+        if (!fast && proc_available_memory_bytes(runtime->host, &available) == 0)
                 observe_available_memory(world, available);
         if (!fast)
-                signs_observe_oom_kills(crew->host, world, now);
+                signs_observe_oom_kills(runtime->host, world, now);
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         look_worker(worker, fast, now);
-        templates_look(crew, fast, now);
+        templates_look(runtime, fast, now);
         /* What fails is asked again at the next look. */
-        FOREACH_POINTER(link, crew->links.list, crew->links.n)
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 (void)beats_look(link->beats);
-        (void)beats_look(crew->local);
+        (void)beats_look(runtime->local);
 }

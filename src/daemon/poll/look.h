@@ -2,7 +2,7 @@
 /* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 /* fast: of those in transition alone. */
-void look_run(struct crew *crew, bool fast, usec_t now);
+void look_run(struct runtime *runtime, bool fast, usec_t now);

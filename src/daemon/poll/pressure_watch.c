@@ -20,7 +20,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 /* Returns false where anything of it is not known. */
 static bool take_reading(const struct pressure_watch *watch, struct pressure_reading *ret)
 {
-        const struct proc_host *host = watch->crew->host;
+        const struct proc_host *host = watch->runtime->host;
         char text[256];
 
         return psi_read(watch->psi, text, sizeof(text)) > 0 && pressure_parse(text, ret) &&
@@ -33,7 +33,7 @@ static void read_again(struct pressure_watch *watch)
         int r = 0;
 
         if (!watch->timer)
-                r = sd_event_add_time_relative(watch->crew->event, &watch->timer, CLOCK_MONOTONIC, READ_USEC,
+                r = sd_event_add_time_relative(watch->runtime->event, &watch->timer, CLOCK_MONOTONIC, READ_USEC,
                                                0, on_timer, watch);
         else if ((r = sd_event_source_set_time_relative(watch->timer, READ_USEC)) >= 0)
                 r = sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
@@ -44,7 +44,7 @@ static void read_again(struct pressure_watch *watch)
 
 static void observe(struct pressure_watch *watch)
 {
-        struct world *world = watch->crew->world;
+        struct world *world = watch->runtime->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         struct pressure_reading reading = {0};
         bool known = take_reading(watch, &reading);
@@ -57,7 +57,7 @@ static void observe(struct pressure_watch *watch)
                 watch->calm_at = now;
         if (watch->calm_at == 0 || now < usec_add(watch->calm_at, CALM_USEC))
                 read_again(watch);
-        turn_arm(watch->crew->turn);
+        turn_arm(watch->runtime->turn);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -104,12 +104,12 @@ static void begin(struct pressure_watch *watch, unsigned limit)
                                     ? "this kernel does not count it (CONFIG_PSI, and psi=1 at its start)"
                                     : strerrordesc_np(-r));
                 /* What an earlier sqmgr, or limit, found to be short would be so for good. */
-                observe_pressure(watch->crew->world, NULL, clock_now(CLOCK_MONOTONIC));
+                observe_pressure(watch->runtime->world, NULL, clock_now(CLOCK_MONOTONIC));
                 return;
         }
         /* A plain file has nothing to tell by itself. */
         if (psi_trigger_fd(watch->psi) >= 0 &&
-            sd_event_add_io(watch->crew->event, &watch->trigger, psi_trigger_fd(watch->psi), EPOLLPRI,
+            sd_event_add_io(watch->runtime->event, &watch->trigger, psi_trigger_fd(watch->psi), EPOLLPRI,
                             on_trigger, watch) < 0)
                 watch->trigger = NULL;
         log_info("memory pressure is watched: %s, %s", psi_path(watch->psi),
@@ -120,7 +120,7 @@ static void begin(struct pressure_watch *watch, unsigned limit)
 
 void pressure_watch_apply(struct pressure_watch *watch)
 {
-        struct world *world = watch->crew->world;
+        struct world *world = watch->runtime->world;
         unsigned limit = world->settings->pressure_limit;
 
         if (limit == watch->limit)

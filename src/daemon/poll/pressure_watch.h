@@ -3,12 +3,12 @@
  * two seconds until it is over. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 struct psi;
 
 struct pressure_watch {
-        struct crew *crew; /* not owned */
+        struct runtime *runtime; /* not owned */
         struct psi *psi;   /* NULL: it is not watched, or cannot be */
         unsigned limit;    /* that psi was opened for */
         sd_event_source *trigger;

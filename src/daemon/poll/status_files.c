@@ -34,7 +34,7 @@ static int look_open(struct status_look *look, const struct worker *worker)
         status_look_end(look);
         look->fleet = worker->fleet;
         look->uid = uid;
-        look->error = status_dir_open(worker->handle->crew->status_parent, worker->fleet->settings->name, uid,
+        look->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name, uid,
                                       &look->dir);
         return look->error;
 }
@@ -158,16 +158,16 @@ void status_files_drop(const struct worker *worker)
         if (!is_read(worker->fleet->settings))
                 return;
         if (worker->state == WORKER_GONE)
-                worker->handle->crew->status_untidy = true;
+                worker->handle->runtime->status_untidy = true;
         if (worker->process.beat_pid != 0 && look_open(&look, worker) == 0)
                 status_file_remove(&look.dir, worker->process.beat_pid);
         status_look_end(&look);
 }
 
-void status_files_begin(struct crew *crew)
+void status_files_begin(struct runtime *runtime)
 {
-        WORLD_FOREACH_FLEET(crew->world, fleet)
-                crew->status_untidy |= is_read(fleet->settings);
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                runtime->status_untidy |= is_read(fleet->settings);
 }
 
 static bool has_workers(const char *fleet, void *userdata)
@@ -177,10 +177,10 @@ static bool has_workers(const char *fleet, void *userdata)
         return found && found->n_workers > 0;
 }
 
-void status_files_tidy(struct crew *crew)
+void status_files_tidy(struct runtime *runtime)
 {
-        if (!crew->status_untidy)
+        if (!runtime->status_untidy)
                 return;
-        crew->status_untidy = false;
-        (void)status_dirs_tidy(crew->status_parent, has_workers, crew->world);
+        runtime->status_untidy = false;
+        (void)status_dirs_tidy(runtime->status_parent, has_workers, runtime->world);
 }

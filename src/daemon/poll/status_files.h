@@ -2,7 +2,7 @@
 /* Heartbeats in files: finds which file in the directory of its fleet is a worker's, and reads it. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/status_dir.h"
 
 /* What is remembered of a worker's file from look to look. */
@@ -34,8 +34,8 @@ void status_files_drop(const struct worker *worker);
 
 /* What an earlier sqmgr has left is to be tidied, unless no fleet has such directories: then what stands in
  * their place is another's. */
-void status_files_begin(struct crew *crew);
+void status_files_begin(struct runtime *runtime);
 
 /* Removes the directories of fleets without workers, where any may have come to that. Not while workers are
  * still looked for. */
-void status_files_tidy(struct crew *crew);
+void status_files_tidy(struct runtime *runtime);

@@ -4,7 +4,7 @@
  * went over a limit. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 
 /* Has the jobs of this worker read, where it drains or any of them may be told of for running too long. */
 void work_list_look(struct worker *worker);

@@ -74,10 +74,10 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         if (!worker)
                 return -ENOMEM;
         if (!beat && known->process.beat_pid != 0 && saved->identity[0] != '\0')
-                rescue_begin(search->crew, fleet, known, saved->identity,
+                rescue_begin(search->runtime, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
-                after_exit_begin(search->crew, worker, &(struct exit_status){.known = false});
+                after_exit_begin(search->runtime, worker, &(struct exit_status){.known = false});
                 return 0;
         }
         const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
@@ -86,14 +86,14 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         else if (known->process.beat_pid == known->process.pid)
                 beat = proc_close(beat);
         check_user(search, worker, main);
-        r = hold_adopted(search->crew, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        r = hold_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
         return r < 0 || known->process.beat_pid != 0
                        ? r
                        : beats_know_hosts(worker->handle->slot, saved->identity);
 }
 
 /* One that is no longer configured: its workers drain. */
-static int add_removed(struct crew *crew, struct settings *settings, const struct state_fleet *saved,
+static int add_removed(struct runtime *runtime, struct settings *settings, const struct state_fleet *saved,
                        usec_t now, struct fleet **ret)
 {
         const struct traits *traits = framework_traits_find(saved->framework);
@@ -114,13 +114,13 @@ static int add_removed(struct crew *crew, struct settings *settings, const struc
                 removed->heartbeat = (int)saved->heartbeat;
         if (saved->redis_url[0] != '\0' && !(removed->redis_url = strdup(saved->redis_url)))
                 return -ENOMEM;
-        int r = links_make(&crew->links, settings);
+        int r = links_make(&runtime->links, settings);
         if (r >= 0)
-                r = world_reload(crew->world, settings, NULL, now);
+                r = world_reload(runtime->world, settings, NULL, now);
         if (r < 0)
                 return r;
-        links_join(&crew->links);
-        *ret = world_fleet(crew->world, saved->name);
+        links_join(&runtime->links);
+        *ret = world_fleet(runtime->world, saved->name);
         log_warning("fleet '%s' is no longer configured: its workers, %zu at the last count, are drained",
                     saved->name, saved->n_workers);
         return 0;
@@ -131,9 +131,9 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
 {
         int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
 
-        subsystems_unpack(&search->crew->subsystems, fleet, &saved->features);
+        subsystems_unpack(&search->runtime->subsystems, fleet, &saved->features);
         if (r >= 0)
-                r = templates_adopt(search->crew, fleet, saved);
+                r = templates_adopt(search->runtime, fleet, saved);
         for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
                 if (saved->workers[i].worker.process.pid != 0)
                         r = adopt_known(search, fleet, &saved->workers[i], now);
@@ -143,27 +143,27 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
 static int continue_state(struct search *search, struct settings *settings, const struct state *state,
                           usec_t now)
 {
-        struct crew *crew = search->crew;
+        struct runtime *runtime = search->runtime;
 
         for (size_t i = 0; i < state->n_fleets; i++) {
                 const struct state_fleet *saved = &state->fleets[i];
-                struct fleet *fleet = world_fleet(crew->world, saved->name);
+                struct fleet *fleet = world_fleet(runtime->world, saved->name);
                 int r = 0;
 
                 if (!fleet && saved->n_workers == 0)
                         continue;
                 if (!fleet)
-                        r = add_removed(crew, settings, saved, now, &fleet);
+                        r = add_removed(runtime, settings, saved, now, &fleet);
                 if (r >= 0 && fleet)
                         r = continue_fleet(search, fleet, saved, now);
                 if (r < 0)
                         return r;
         }
         for (const struct state_dead *dead = state->dead; dead; dead = dead->next) {
-                struct fleet *fleet = world_fleet(crew->world, dead->fleet);
+                struct fleet *fleet = world_fleet(runtime->world, dead->fleet);
 
                 if (fleet && dead->worker.identity[0] != '\0')
-                        rescue_begin(crew, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);
+                        rescue_begin(runtime, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);
         }
         return 0;
 }
@@ -179,7 +179,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
 {
         struct search *search = userdata;
         struct keeper *keeper = search->keeper;
-        struct turn *turn = search->crew->turn;
+        struct turn *turn = search->runtime->turn;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         unsigned found = search->adoption->found;
 
@@ -214,20 +214,20 @@ static int find_user(const struct fleet_settings *settings, uid_t *ret)
         return 0;
 }
 
-static int search_new(struct crew *crew, struct keeper *keeper, usec_t now, struct search **ret)
+static int search_new(struct runtime *runtime, struct keeper *keeper, usec_t now, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
         uid_t uid;
 
         if (!search)
                 return -ENOMEM;
-        search->crew = crew;
+        search->runtime = runtime;
         search->keeper = keeper;
-        int r = adoption_new(crew->world, crew->instance, geteuid(), &search->adoption);
+        int r = adoption_new(runtime->world, runtime->instance, geteuid(), &search->adoption);
         if (r >= 0)
                 r = search_service(search);
-        for (size_t i = 0; r >= 0 && i < crew->world->n_fleets; i++) {
-                struct fleet *fleet = crew->world->fleets[i];
+        for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++) {
+                struct fleet *fleet = runtime->world->fleets[i];
 
                 r = find_user(fleet->settings, &uid);
                 if (r >= 0)
@@ -261,14 +261,14 @@ static void tell(const struct adoption *adoption, bool more, int outcome, const 
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }
 
-int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *settings, usec_t now)
+int adopt_begin(struct runtime *runtime, struct keeper *keeper, struct settings *settings, usec_t now)
 {
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct state *state = NULL;
         char why[512] = "";
         bool clear = true, more = false;
 
-        int r = search_new(crew, keeper, now, &search);
+        int r = search_new(runtime, keeper, now, &search);
         if (r < 0)
                 return r;
         int outcome = statefile_read(settings->state_file, keeper->boot_id, now, &state, why, sizeof(why));
@@ -293,7 +293,7 @@ int adopt_begin(struct crew *crew, struct keeper *keeper, struct settings *setti
         }
         tell(search->adoption, more, outcome, why);
         if (!clear) {
-                r = sd_event_add_time(crew->event, &search->timer, CLOCK_MONOTONIC,
+                r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC,
                                       usec_add(now, SEARCH_USEC), 0, on_search, search);
                 keeper->search = TAKE_PTR(search);
                 return r;

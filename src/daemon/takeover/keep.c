@@ -19,16 +19,16 @@ static const char *identity_of(const struct worker *worker, void *userdata)
 
 bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
 {
-        const struct crew *crew = keeper->crew;
-        const char *path = crew->world->settings->state_file;
+        const struct runtime *runtime = keeper->runtime;
+        const char *path = runtime->world->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
         char hosts[MATCH_HOSTS_TEXT_MAX];
         size_t size;
 
         const struct adoption *adoption = keeper->search ? keeper->search->adoption : NULL;
         const struct state_source source = {
-                .world = crew->world,
-                .dead = crew->rescues,
+                .world = runtime->world,
+                .dead = runtime->rescues,
                 .starting = starting,
                 .underway = adoption ? adoption->underway : NULL,
                 .n_underway = adoption ? adoption->n_underway : 0,
@@ -36,13 +36,13 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,
-                .features_userdata = &keeper->crew->subsystems,
+                .features_userdata = &keeper->runtime->subsystems,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
-        templates_begin(crew);
+        templates_begin(runtime);
         if (r == keeper->error)
                 return r == 0;
         keeper->error = r;
@@ -56,5 +56,5 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
 
 void keeper_save_now(struct keeper *keeper, usec_t now)
 {
-        keeper->crew->turn->pass.unsaved = !keeper_save(keeper, NULL, now);
+        keeper->runtime->turn->pass.unsaved = !keeper_save(keeper, NULL, now);
 }

@@ -2,13 +2,13 @@
 /* Writes what the next sqmgr has to know. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/statefile.h"
 
 struct search; /* search.h */
 
 struct keeper {
-        struct crew *crew; /* not owned */
+        struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
         int error; /* of the last try to write; 0: it is written */
         /* What an earlier sqmgr left is still looked for, which the state then says. NULL: all that lives is

@@ -83,7 +83,7 @@ static int see_service(const struct search *search, const struct proc *proc, str
 /* Which framework it shows to work for. Returns 0 or -errno. */
 static int see_boot(const struct search *search, const struct proc *proc, struct sighting *sighting)
 {
-        const struct world *world = search->crew->world;
+        const struct world *world = search->runtime->world;
 
         for (size_t i = 0; i < world->n_fleets; i++) {
                 const struct traits *traits = world->fleets[i]->settings->traits;
@@ -172,7 +172,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);
         if (!worker)
                 return -ENOMEM;
-        r = hold_adopted(search->crew, worker, TAKE_PTR(proc), NULL, NULL);
+        r = hold_adopted(search->runtime, worker, TAKE_PTR(proc), NULL, NULL);
         if (r < 0) {
                 observe_unadopted(worker);
                 return r;

@@ -3,7 +3,7 @@
  * continuity/adoption's to judge. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "daemon/runtime/marks.h"
 #include "io/proc.h"
 
@@ -11,7 +11,7 @@ struct adoption;
 struct keeper; /* keep.h */
 
 struct search {
-        struct crew *crew;
+        struct runtime *runtime;
         struct keeper *keeper;
         struct adoption *adoption;
         char service[512]; /* our control group where nothing but workers shares it; "": none */

@@ -21,7 +21,7 @@
 #define AFTER_EXIT_LATE_USEC (AFTER_EXIT_TIMEOUT_USEC + 5 * USEC_PER_SEC)
 
 struct after_exit {
-        struct crew *crew;
+        struct runtime *runtime;
         struct child child;
         sd_event_source *timer;
         int report_fd;
@@ -33,8 +33,8 @@ static struct after_exit *after_exit_free(struct after_exit *after)
 {
         if (!after)
                 return NULL;
-        LIST_UNLINK(after->crew->after_exits, after);
-        children_remove(&after->crew->children, &after->child);
+        LIST_UNLINK(after->runtime->after_exits, after);
+        children_remove(&after->runtime->children, &after->child);
         sd_event_source_disable_unref(after->timer);
         close_fd(after->report_fd);
         free(after);
@@ -51,7 +51,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         if (report.outcome == LAUNCH_FAILED)
                 log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
         launch_report_clear(&report);
-        turn_arm(after->crew->turn);
+        turn_arm(after->runtime->turn);
         after_exit_free(after);
 }
 
@@ -90,7 +90,7 @@ static void tell_not_started(const struct worker *worker, int error)
         log_warning("%s: after_exit could not be started: %s", WORKER_ID(worker), strerrordesc_np(error));
 }
 
-void after_exit_begin(struct crew *crew, const struct worker *worker, const struct exit_status *exit)
+void after_exit_begin(struct runtime *runtime, const struct worker *worker, const struct exit_status *exit)
 {
         const struct fleet *fleet = worker->fleet;
         const struct launch_end end = end_of(worker, exit);
@@ -99,7 +99,7 @@ void after_exit_begin(struct crew *crew, const struct worker *worker, const stru
                 .index = worker->index,
                 .generation = worker->generation,
                 .instance = "",
-                .nofile = crew->nofile,
+                .nofile = runtime->nofile,
                 .base_environment = environ,
                 .end = &end,
         };
@@ -113,7 +113,7 @@ void after_exit_begin(struct crew *crew, const struct worker *worker, const stru
                 tell_not_started(worker, ENOMEM);
                 return;
         }
-        int r = sd_event_add_time(crew->event, &after->timer, CLOCK_MONOTONIC,
+        int r = sd_event_add_time(runtime->event, &after->timer, CLOCK_MONOTONIC,
                                   usec_add(clock_now(CLOCK_MONOTONIC), AFTER_EXIT_LATE_USEC), 0, on_late,
                                   after);
         if (r >= 0)
@@ -124,22 +124,22 @@ void after_exit_begin(struct crew *crew, const struct worker *worker, const stru
                 free(after);
                 return;
         }
-        after->crew = crew;
+        after->runtime = runtime;
         after->child = (struct child){.pid = launched.pid, .exited = on_exited};
         after->report_fd = launched.report_fd;
-        after->next = crew->after_exits;
+        after->next = runtime->after_exits;
         snprintf(after->name, sizeof(after->name), "%s (pid %d)", WORKER_ID(worker), (int)end.pid);
-        crew->after_exits = after;
-        children_add(&crew->children, &after->child);
+        runtime->after_exits = after;
+        children_add(&runtime->children, &after->child);
 }
 
-bool after_exits_run(const struct crew *crew)
+bool after_exits_run(const struct runtime *runtime)
 {
-        return crew->after_exits;
+        return runtime->after_exits;
 }
 
-void after_exits_forget(struct crew *crew)
+void after_exits_forget(struct runtime *runtime)
 {
-        while (crew->after_exits)
-                after_exit_free(crew->after_exits);
+        while (runtime->after_exits)
+                after_exit_free(runtime->after_exits);
 }

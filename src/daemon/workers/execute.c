@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <string.h>
 
-static void start(struct crew *crew, const struct action *action, usec_t now)
+static void start(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct fleet *fleet = action->fleet;
         struct launch_request request = {
@@ -26,11 +26,11 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
                 .index = action->index,
                 .generation = fleet->generation,
                 .started_at = now,
-                .instance = crew->instance,
-                .nofile = crew->nofile,
+                .instance = runtime->instance,
+                .nofile = runtime->nofile,
                 .base_environment = environ,
                 .status_parent = fleet_settings_heartbeat(fleet->settings) == HEARTBEAT_FILE
-                                         ? crew->status_parent
+                                         ? runtime->status_parent
                                          : NULL,
         };
         struct launched launched;
@@ -50,7 +50,7 @@ static void start(struct crew *crew, const struct action *action, usec_t now)
                 r = !worker ? -ENOMEM : 0;
         }
         if (r >= 0)
-                r = hold_started(crew, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+                r = hold_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
@@ -168,7 +168,7 @@ static int await_rest(const struct worker *worker, usec_t now)
         return r == 0 || is_shortage(r) ? EAGAIN : 0;
 }
 
-bool execute_action(struct crew *crew, const struct action *action, usec_t now)
+bool execute_action(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
         bool forced = now >= fleet_forced_at(action->fleet);
@@ -182,10 +182,10 @@ bool execute_action(struct crew *crew, const struct action *action, usec_t now)
                 if (action->template)
                         templates_fork(action, now);
                 else
-                        start(crew, action, now);
+                        start(runtime, action, now);
                 return !action->template;
         case ACTION_LOAD:
-                templates_load(crew, action->fleet, now);
+                templates_load(runtime, action->fleet, now);
                 return true;
         case ACTION_TEMPLATE_END:
                 templates_end(action->template, now);

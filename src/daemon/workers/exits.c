@@ -41,7 +41,7 @@ static bool succeed(struct process *process, const struct exit_status *exit, use
         sd_event_source *main_exit = NULL;
 
         if (!process_is_watched(process) || others_find(process, &other) <= 0 ||
-            sd_event_add_io(process->crew->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
+            sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
                             process) < 0)
                 return false;
         sd_event_source_disable_unref(process->main_exit);
@@ -71,7 +71,7 @@ static void begin_rescue_of_others(const struct process *process)
 
                 other.process.beat_start =
                         proc_open(other.process.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
-                rescue_begin(process->crew, other.fleet, &other, identity, &unknown);
+                rescue_begin(process->runtime, other.fleet, &other, identity, &unknown);
                 free(identity);
         }
 }
@@ -84,7 +84,7 @@ static void begin_rescue(const struct process *process, const struct exit_status
 
         if (process_is_watched(process))
                 begin_rescue_of_others(process);
-        rescue_begin(process->crew, worker->fleet, worker, process_identity(process),
+        rescue_begin(process->runtime, worker->fleet, worker, process_identity(process),
                      worker->process.beat_pid == worker->process.pid ? exit : &unknown);
 }
 
@@ -115,14 +115,14 @@ static void ended(struct process *process, struct exit_status exit)
         };
         char lines[LAST_LINES_MAX_BYTES + 1] = "";
 
-        last_words_add(process->crew, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
+        last_words_add(process->runtime, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         process_forget_beat(process);
         observe_exit(process->worker, &exit, clock_now(CLOCK_MONOTONIC));
-        after_exit_begin(process->crew, process->worker, &exit);
+        after_exit_begin(process->runtime, process->worker, &exit);
 }
 
 /* It went to the background before it beat. Left out of the model, each new start would leave one more
@@ -133,9 +133,9 @@ static void inherit(struct worker *worker, struct proc *heir)
         struct process *process = worker->handle;
 
         process->heirs = NULL;
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
         if (!held || worker->state != WORKER_STARTING ||
-            sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
+            sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
                             on_main_exit, process) < 0) {
                 ended(process, process->main_status);
                 return;
@@ -160,13 +160,13 @@ static void exited(struct process *process)
         /* Told until it has been waited for. */
         int r = proc_uid(process->main, &process->uid);
         process->main_status = reap(process);
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
         if (promote(process))
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
         if (r < 0 || !may_leave_an_heir(process) ||
-            heirs_seek(process->crew, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
+            heirs_seek(process->runtime, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
                 ended(process, process->main_status);
                 return;
         }
@@ -195,13 +195,13 @@ static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         beats_forget(process->slot);
         process->ended_beat_pid = process->worker->process.beat_pid;
         observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
         return 0;
 }
 
 int exits_watch(struct process *process)
 {
-        return sd_event_add_io(process->crew->event, &process->main_exit, proc_pidfd(process->main), EPOLLIN,
+        return sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(process->main), EPOLLIN,
                                on_main_exit, process);
 }
 
@@ -210,7 +210,7 @@ int exits_watch_beat(struct process *process, struct proc *beat)
         _cleanup_proc_ struct proc *held = beat;
         sd_event_source *beat_exit = NULL;
 
-        int r = sd_event_add_io(process->crew->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
+        int r = sd_event_add_io(process->runtime->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
                                 process);
         if (r < 0)
                 return r;
@@ -236,7 +236,7 @@ static struct process *find_main(const struct world *world, pid_t pid)
         return NULL;
 }
 
-bool exits_sweep(struct crew *crew)
+bool exits_sweep(struct runtime *runtime)
 {
         siginfo_t info = {0};
         unsigned n = 0;
@@ -244,11 +244,11 @@ bool exits_sweep(struct crew *crew)
         while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
                 if (n++ == SWEEP_MAX)
                         return true;
-                struct process *process = find_main(crew->world, info.si_pid);
+                struct process *process = find_main(runtime->world, info.si_pid);
 
                 if (process)
                         exited(process);
-                else if (!children_reap(&crew->children, info.si_pid))
+                else if (!children_reap(&runtime->children, info.si_pid))
                         (void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
                 info = (siginfo_t){0};
         }

@@ -13,4 +13,4 @@ int exits_watch_beat(struct process *process, struct proc *beat);
 
 /* Waits for children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
  * Returns whether there may be more of them, for another call that lets others have their turn first. */
-bool exits_sweep(struct crew *crew);
+bool exits_sweep(struct runtime *runtime);

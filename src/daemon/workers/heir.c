@@ -17,7 +17,7 @@
 #define VEILED_TRIES  5
 
 struct heirs {
-        const struct crew *crew;
+        const struct runtime *runtime;
         struct worker *worker;
         uid_t uid;
         bool failed;
@@ -46,7 +46,7 @@ static bool is_of_this_start(const struct heirs *heirs, const struct marks *mark
 {
         const struct worker *worker = heirs->worker;
 
-        return marks->instance && strcmp(marks->instance, heirs->crew->instance) == 0 && marks->worker &&
+        return marks->instance && strcmp(marks->instance, heirs->runtime->instance) == 0 && marks->worker &&
                strcmp(marks->worker, WORKER_ID(worker)) == 0 && marks->started_at == worker->spawned_at;
 }
 
@@ -124,14 +124,14 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
         return 0;
 }
 
-int heirs_seek(struct crew *crew, struct worker *worker, uid_t uid, bool failed, heir_fn done,
+int heirs_seek(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed, heir_fn done,
                struct heirs **ret)
 {
         struct heirs *heirs = calloc(1, sizeof(*heirs));
 
         if (!heirs)
                 return -ENOMEM;
-        heirs->crew = crew;
+        heirs->runtime = runtime;
         heirs->worker = worker;
         heirs->uid = uid;
         heirs->failed = failed;
@@ -139,7 +139,7 @@ int heirs_seek(struct crew *crew, struct worker *worker, uid_t uid, bool failed,
         heirs->began_at = clock_now(CLOCK_MONOTONIC);
         int r = proc_children(getpid(), &heirs->orphans, &heirs->n_orphans);
         if (r >= 0)
-                r = sd_event_add_time(crew->event, &heirs->timer, CLOCK_MONOTONIC, 0, 0, on_timer, heirs);
+                r = sd_event_add_time(runtime->event, &heirs->timer, CLOCK_MONOTONIC, 0, 0, on_timer, heirs);
         *ret = r < 0 ? heirs_free(heirs) : heirs;
         return MIN(r, 0);
 }

@@ -2,7 +2,7 @@
 /* What a command leaves behind that goes to the background. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/proc.h"
 
 struct heirs; /* a search for one */
@@ -15,6 +15,6 @@ typedef void (*heir_fn)(struct worker *worker, struct proc *heir);
  * orphan that has come to us as the subreaper, of the same user and of that very start. Where failed, as its
  * exit status says, what it left behind is the worker only if it shows that it has booted. done is called
  * once, later, unless heirs_free(*ret) comes first. Returns 0 or -errno. */
-int heirs_seek(struct crew *crew, struct worker *worker, uid_t uid, bool failed, heir_fn done,
+int heirs_seek(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed, heir_fn done,
                struct heirs **ret);
 struct heirs *heirs_free(struct heirs *heirs);

@@ -11,13 +11,13 @@
 
 /* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most, and is
  * told once. */
-static int open_output(struct crew *crew, const struct worker *worker, const struct proc *main)
+static int open_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
 {
         int fd = proc_open_output(main);
 
-        if (fd >= 0 || fd == -ESRCH || crew->lines_missed)
+        if (fd >= 0 || fd == -ESRCH || runtime->lines_missed)
                 return MAX(fd, -1);
-        crew->lines_missed = true;
+        runtime->lines_missed = true;
         log_info("%s (pid %d): what it wrote last will not be told: %s", WORKER_ID(worker),
                  (int)worker->process.pid,
                  fd == -EACCES   ? "its log is open for writing only"
@@ -26,35 +26,35 @@ static int open_output(struct crew *crew, const struct worker *worker, const str
         return -1;
 }
 
-int hold_started(struct crew *crew, struct worker *worker, struct proc *main, int report_fd)
+int hold_started(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)
 {
-        int r = process_new(crew, worker, main, report_fd);
+        int r = process_new(runtime, worker, main, report_fd);
 
         /* A command begins in a session of its own. */
         if (r >= 0) {
                 worker->handle->group = worker->process.pid;
                 r = exits_watch(worker->handle);
         }
-        struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : crew->local;
+        struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : runtime->local;
 
         return r < 0 ? r : beats_add(beats, worker, &worker->handle->slot);
 }
 
 /* What it writes to a log of its own is read back from what it has open. */
-static void hold_output(struct crew *crew, const struct worker *worker, const struct proc *main)
+static void hold_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
 {
         const char *log = worker->fleet->settings->log;
 
         if (log && log[0] == '/')
-                worker->handle->report.log_fd = open_output(crew, worker, main);
+                worker->handle->report.log_fd = open_output(runtime, worker, main);
 }
 
-int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int go_fd)
+int hold_forked(struct runtime *runtime, struct worker *worker, struct proc *main, int go_fd)
 {
         _cleanup_close_ int held = go_fd;
         struct proc_place place;
         struct stat st;
-        int r = hold_started(crew, worker, main, -1);
+        int r = hold_started(runtime, worker, main, -1);
 
         if (r < 0)
                 return r;
@@ -62,18 +62,18 @@ int hold_forked(struct crew *crew, struct worker *worker, struct proc *main, int
         if (proc_place(main, &place) < 0 || place.group != worker->process.pid)
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
-        hold_output(crew, worker, main);
+        hold_output(runtime, worker, main);
         /* What stands in it already is of others. */
         if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
                 process->report.log_start_bytes = (uint64_t)st.st_size;
         return 0;
 }
 
-int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, struct proc *beat,
+int hold_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *beat,
                  const char *identity)
 {
         _cleanup_proc_ struct proc *held = beat;
-        int r = hold_started(crew, worker, main, -1);
+        int r = hold_started(runtime, worker, main, -1);
 
         if (r < 0)
                 return r;
@@ -83,7 +83,7 @@ int hold_adopted(struct crew *crew, struct worker *worker, struct proc *main, st
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
         /* It is no child of ours: when it has exited nobody can be asked. */
         (void)proc_uid(main, &process->uid);
-        hold_output(crew, worker, main);
+        hold_output(runtime, worker, main);
         if (held)
                 r = exits_watch_beat(process, TAKE_PTR(held));
         if (r < 0)
@@ -96,7 +96,7 @@ void hold_beat(struct worker *worker, pid_t pid, usec_t now)
         struct process *process = worker->handle;
         _cleanup_proc_ struct proc *beat = NULL;
 
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
         if (pid == worker->process.pid) {
                 process_forget_beat(process);
                 observe_beat_process(worker, worker->process.pid, worker->process.start, now);

@@ -16,7 +16,7 @@
 
 struct last_words {
         struct last_words *next;
-        struct crew *crew;
+        struct runtime *runtime;
         struct journal_read *read;
         uint64_t token;
         char fleet[]; /* its name */
@@ -31,24 +31,24 @@ static struct last_words *last_words_free(struct last_words *lines)
         return next;
 }
 
-void last_words_forget(struct crew *crew)
+void last_words_forget(struct runtime *runtime)
 {
-        while (crew->last_words)
-                crew->last_words = last_words_free(crew->last_words);
+        while (runtime->last_words)
+                runtime->last_words = last_words_free(runtime->last_words);
 }
 
 static void on_lines(const char *text, void *userdata)
 {
         struct last_words *lines = userdata;
-        struct crew *crew = lines->crew;
-        struct fleet *fleet = world_fleet(crew->world, lines->fleet);
+        struct runtime *runtime = lines->runtime;
+        struct fleet *fleet = world_fleet(runtime->world, lines->fleet);
 
         if (fleet) {
-                template_observe_last_lines(fleet, lines->token, text, crew->preload_script);
+                template_observe_last_lines(fleet, lines->token, text, runtime->preload_script);
                 observe_last_lines(fleet, lines->token, text);
         }
-        turn_arm(crew->turn);
-        LIST_UNLINK(crew->last_words, lines);
+        turn_arm(runtime->turn);
+        LIST_UNLINK(runtime->last_words, lines);
         last_words_free(lines);
 }
 
@@ -60,7 +60,7 @@ static bool writes_to_journal(const struct fleet_settings *settings)
 }
 
 /* Begins to read what went to the journal. Returns the token of the answer, or 0 where none will come. */
-static uint64_t read_journal(struct crew *crew, const struct last_words_of *of)
+static uint64_t read_journal(struct runtime *runtime, const struct last_words_of *of)
 {
         const char *name = of->fleet->settings->name;
         struct journal_query query = {
@@ -69,7 +69,7 @@ static uint64_t read_journal(struct crew *crew, const struct last_words_of *of)
         };
         unsigned n = 0;
 
-        for (const struct last_words *i = crew->last_words; i; i = i->next)
+        for (const struct last_words *i = runtime->last_words; i; i = i->next)
                 n++;
         if (n >= READS_MAX || !writes_to_journal(of->fleet->settings))
                 return 0;
@@ -77,19 +77,19 @@ static uint64_t read_journal(struct crew *crew, const struct last_words_of *of)
         struct last_words *lines = calloc(1, sizeof(*lines) + size);
         if (!lines)
                 return 0;
-        lines->crew = crew;
+        lines->runtime = runtime;
         memcpy(lines->fleet, name, size);
-        if (journal_read_start(crew->event, &query, on_lines, lines, &lines->read) < 0) {
+        if (journal_read_start(runtime->event, &query, on_lines, lines, &lines->read) < 0) {
                 free(lines);
                 return 0;
         }
-        lines->token = ++crew->lines_token;
-        lines->next = crew->last_words;
-        crew->last_words = lines;
+        lines->token = ++runtime->lines_token;
+        lines->next = runtime->last_words;
+        runtime->last_words = lines;
         return lines->token;
 }
 
-void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
                     bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit)
 {
         if (report->outcome == LAUNCH_FAILED)
@@ -98,5 +98,5 @@ void last_words_add(struct crew *crew, const struct last_words_of *of, const str
             last_lines_of_log(report->log_fd, report->log_start_bytes, lines, LAST_LINES_MAX_BYTES + 1) == 0)
                 exit->last_lines = lines;
         if (!exit->launch_error && !exit->last_lines && !expected)
-                exit->lines_token = read_journal(crew, of);
+                exit->lines_token = read_journal(runtime, of);
 }

@@ -2,7 +2,7 @@
 /* Has the last lines of workers that died read back from the journal, and observes them when they come. */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/last_lines.h"
 
 struct exit_status;
@@ -18,6 +18,6 @@ struct last_words_of {
 /* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
  * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
  * and lines then. */
-void last_words_add(struct crew *crew, const struct last_words_of *of, const struct launch_report *report,
+void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
                     bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit);
-void last_words_forget(struct crew *crew);
+void last_words_forget(struct runtime *runtime);

@@ -58,7 +58,7 @@ static int on_report(sd_event_source *source _unused_, int fd _unused_, uint32_t
         return 0;
 }
 
-int process_new(struct crew *crew, struct worker *worker, struct proc *main, int report_fd)
+int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)
 {
         struct process *process = calloc(1, sizeof(*process));
 
@@ -68,7 +68,7 @@ int process_new(struct crew *crew, struct worker *worker, struct proc *main, int
                 return -ENOMEM;
         }
         *process = (struct process){
-                .crew = crew,
+                .runtime = runtime,
                 .worker = worker,
                 .main = main,
                 .report_fd = report_fd,
@@ -80,7 +80,7 @@ int process_new(struct crew *crew, struct worker *worker, struct proc *main, int
                 return 0;
         /* All of it is read at once when the child has no more to say: woken for each message, we would keep
          * it from the processor on its way to the command. */
-        return sd_event_add_io(crew->event, &process->report_source, report_fd, EPOLLHUP, on_report, process);
+        return sd_event_add_io(runtime->event, &process->report_source, report_fd, EPOLLHUP, on_report, process);
 }
 
 void process_free(struct process *process)

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/runtime/crew.h"
+#include "daemon/runtime/runtime.h"
 #include "io/launch.h"
 #include "io/proc.h"
 #include "model/exit_status.h"
@@ -12,7 +12,7 @@ struct heirs; /* heir.h */
 struct works;
 
 struct process {
-        struct crew *crew;
+        struct runtime *runtime;
         struct worker *worker;
         struct proc *main;
         pid_t group;         /* of all that its command started; 0: not its own, or not known */
@@ -38,7 +38,7 @@ struct process {
 /* Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process stays NULL only where
  * memory was short. The report of its launch is read once it is complete; report_fd: -1 where there is none.
  */
-int process_new(struct crew *crew, struct worker *worker, struct proc *main, int report_fd);
+int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd);
 /* For fleet_reap(); takes NULL. */
 void process_free(struct process *process);
 

@@ -20,7 +20,7 @@
 struct rescue {
         struct state_dead
                 dead; /* comes first: the crew's list is of these, which are written into the state */
-        struct crew *crew;
+        struct runtime *runtime;
         char how[128];
         bool judged;   /* whether it fell to the OOM killer */
         bool culprits; /* it did, and they are yet to be told of */
@@ -38,8 +38,8 @@ static void rescue_free(struct rescue *rescue)
 {
         struct state_dead *dead = &rescue->dead;
 
-        LIST_UNLINK(rescue->crew->rescues, dead);
-        turn_changed(rescue->crew->turn);
+        LIST_UNLINK(rescue->runtime->rescues, dead);
+        turn_changed(rescue->runtime->turn);
         sd_event_source_disable_unref(rescue->timer);
         redis_works_free(rescue->works);
         if (rescue->requeue)
@@ -50,24 +50,24 @@ static void rescue_free(struct rescue *rescue)
         free(rescue);
 }
 
-void rescues_forget(struct crew *crew)
+void rescues_forget(struct runtime *runtime)
 {
-        while (crew->rescues)
-                rescue_free((struct rescue *)crew->rescues);
+        while (runtime->rescues)
+                rescue_free((struct rescue *)runtime->rescues);
 }
 
-bool rescues_hold_the_end(const struct crew *crew, usec_t now)
+bool rescues_hold_the_end(const struct runtime *runtime, usec_t now)
 {
-        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next)
+        for (const struct state_dead *dead = runtime->rescues; dead; dead = dead->next)
                 if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
                         return true;
         return false;
 }
 
-bool rescues_need_removed(const struct crew *crew)
+bool rescues_need_removed(const struct runtime *runtime)
 {
-        for (const struct state_dead *dead = crew->rescues; dead; dead = dead->next) {
-                const struct fleet *fleet = world_fleet(crew->world, dead->fleet);
+        for (const struct state_dead *dead = runtime->rescues; dead; dead = dead->next) {
+                const struct fleet *fleet = world_fleet(runtime->world, dead->fleet);
 
                 if (fleet && fleet->settings->removed)
                         return true;
@@ -83,7 +83,7 @@ static bool is_off(const struct fleet *fleet)
 /* The fleet it was of, with its Redis; NULL: it is gone or wants no more, and the rescue is gone with it. */
 static struct fleet *find_fleet(struct rescue *rescue)
 {
-        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
+        struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
 
         if (fleet && fleet->link && fleet->settings->traits->can_rescue &&
             (rescue->culprits || !is_off(fleet)))
@@ -128,7 +128,7 @@ static void ask_next(struct rescue *rescue)
         const struct link *link = fleet->link;
         const struct requeue_request request = {
                 .redis = link->redis,
-                .namespace = rescue->crew->world->settings->redis.namespace,
+                .namespace = rescue->runtime->world->settings->redis.namespace,
                 .identity = rescue->dead.worker.identity,
                 .job = &rescue->jobs.jobs[rescue->next_job],
                 .settings = fleet->settings,
@@ -144,7 +144,7 @@ static void ask_next(struct rescue *rescue)
 static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
 {
         struct rescue *rescue = userdata;
-        struct fleet *fleet = world_fleet(rescue->crew->world, rescue->dead.fleet);
+        struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
 
         rescue->requeue = NULL;
         if (error) {
@@ -196,8 +196,8 @@ static void judge(struct rescue *rescue)
 
         if (rescue->judged)
                 return;
-        signs_observe_oom_kills(rescue->crew->host, rescue->crew->world, now);
-        rescue->culprits = culprits_oom_killed(rescue->crew->world, &rescue->dead.worker.worker,
+        signs_observe_oom_kills(rescue->runtime->host, rescue->runtime->world, now);
+        rescue->culprits = culprits_oom_killed(rescue->runtime->world, &rescue->dead.worker.worker,
                                                &rescue->dead.exit, now);
         rescue->judged = true;
 }
@@ -236,7 +236,7 @@ static void tell_shortage(const struct worker *worker)
                   WORKER_ID(worker), (int)worker->process.pid);
 }
 
-void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *worker, const char *identity,
+void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker, const char *identity,
                   const struct exit_status *exit)
 {
         struct worker dead = *worker;
@@ -249,9 +249,9 @@ void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *w
                 tell_shortage(&dead);
                 return;
         }
-        rescue->crew = crew;
-        rescue->dead.next = crew->rescues;
-        crew->rescues = &rescue->dead;
+        rescue->runtime = runtime;
+        rescue->dead.next = runtime->rescues;
+        runtime->rescues = &rescue->dead;
         rescue->dead.worker.worker = dead;
         rescue->dead.exit = (struct exit_status){
                 .known = exit->known, .by_signal = exit->by_signal, .status = exit->status};
@@ -260,7 +260,7 @@ void rescue_begin(struct crew *crew, struct fleet *fleet, const struct worker *w
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
-            sd_event_add_time_relative(crew->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
+            sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
                                        rescue) < 0) {
                 tell_shortage(&dead);
                 rescue_free(rescue);

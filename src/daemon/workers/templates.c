@@ -27,7 +27,7 @@
 #define WALK_USEC USEC_PER_SEC
 
 struct template_process {
-        struct crew *crew;
+        struct runtime *runtime;
         struct template *template;
         struct child child; /* its command, where that is ours to be waited for; pid 0 else */
         struct proc *main;  /* the command */
@@ -71,7 +71,7 @@ static struct template_process *template_process_free(struct template_process *p
         if (!process)
                 return NULL;
         hang_up(process);
-        children_remove(&process->crew->children, &process->child);
+        children_remove(&process->runtime->children, &process->child);
         sd_event_source_disable_unref(process->main_exit);
         sd_event_source_disable_unref(process->serving_exit);
         proc_close(process->main);
@@ -94,7 +94,7 @@ static struct proc *serving(const struct template_process *process)
 /* Nothing of it lives. */
 static void over(struct template_process *process, struct exit_status exit)
 {
-        struct crew *crew = process->crew;
+        struct runtime *runtime = process->runtime;
         struct template *template = process->template;
         const struct last_words_of whose = {
                 .fleet = template->fleet,
@@ -105,11 +105,11 @@ static void over(struct template_process *process, struct exit_status exit)
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);
-        last_words_add(crew, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
+        last_words_add(runtime, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
         template->process = NULL;
-        template_observe_exit(template, &exit, crew->preload_script, clock_now(CLOCK_MONOTONIC));
+        template_observe_exit(template, &exit, runtime->preload_script, clock_now(CLOCK_MONOTONIC));
         template_process_free(process);
-        turn_changed(crew->turn);
+        turn_changed(runtime->turn);
 }
 
 static int on_serving_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
@@ -124,7 +124,7 @@ static bool promote(struct template_process *process)
         sd_event_source_disable_unref(process->main_exit);
         process->main_exit = TAKE_PTR(process->serving_exit);
         template_observe_promoted(process->template);
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
         return true;
 }
 
@@ -152,7 +152,7 @@ static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint3
 {
         struct template_process *process = userdata;
 
-        if (process->child.pid == 0 || !children_reap(&process->crew->children, process->child.pid))
+        if (process->child.pid == 0 || !children_reap(&process->runtime->children, process->child.pid))
                 main_exited(process, &(struct exit_status){.known = false});
         return 0;
 }
@@ -219,7 +219,7 @@ static int hold_serving(struct template_process *process, const struct template_
                 r = proc_has_ancestor(message->pid, template->pid, template->pid_start);
         if (r <= 0)
                 return r < 0 ? r : -EPERM;
-        r = sd_event_add_io(process->crew->event, &process->serving_exit, proc_pidfd(proc), EPOLLIN,
+        r = sd_event_add_io(process->runtime->event, &process->serving_exit, proc_pidfd(proc), EPOLLIN,
                             on_serving_exit, process);
         if (r >= 0)
                 process->serving = TAKE_PTR(proc);
@@ -250,7 +250,7 @@ static void heard(struct template_process *process, const struct template_messag
         template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
                                ready.unsafe[0] != '\0' ? unsafe : NULL, clock_now(CLOCK_MONOTONIC));
         look_memory(process);
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
 }
 
 static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
@@ -286,13 +286,13 @@ static void fork_failed(struct template_process *process, int error, const char 
 {
         forget_fork(process);
         template_observe_fork_failed(process->template, error, why, clock_now(CLOCK_MONOTONIC));
-        turn_changed(process->crew->turn);
+        turn_changed(process->runtime->turn);
 }
 
 /* Takes hold of what said hello, once its parent has gone and it is ours. */
 static void meet(struct template_process *process, usec_t now)
 {
-        struct crew *crew = process->crew;
+        struct runtime *runtime = process->runtime;
         struct template *template = process->template;
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
@@ -309,7 +309,7 @@ static void meet(struct template_process *process, usec_t now)
         }
         /* Whatever has that pid by now began later than the template was asked for it. */
         if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
-            is_known(crew->world, process->hello_pid)) {
+            is_known(runtime->world, process->hello_pid)) {
                 misbehaves(process, "what says that it was forked is none of its forks");
                 return;
         }
@@ -319,13 +319,13 @@ static void meet(struct template_process *process, usec_t now)
         struct worker *worker =
                 template_observe_hello(template, process->hello_pid, proc_start_time(proc), now);
         forget_fork(process);
-        turn_changed(crew->turn);
+        turn_changed(runtime->turn);
         if (!worker) {
                 close_fd(socket);
                 template_observe_fork_failed(template, ENOMEM, "memory is short", now);
                 return;
         }
-        r = hold_forked(crew, worker, TAKE_PTR(proc), socket);
+        r = hold_forked(runtime, worker, TAKE_PTR(proc), socket);
         if (r >= 0)
                 return;
         log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
@@ -359,7 +359,7 @@ static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t ev
 }
 
 /* Takes main over, whatever it returns: 0 with *ret, which is the template's; or -errno. */
-static int template_process_new(struct crew *crew, struct proc *main, struct template_process **ret)
+static int template_process_new(struct runtime *runtime, struct proc *main, struct template_process **ret)
 {
         struct template_process *process = calloc(1, sizeof(*process));
 
@@ -368,14 +368,14 @@ static int template_process_new(struct crew *crew, struct proc *main, struct tem
                 return -ENOMEM;
         }
         *process = (struct template_process){
-                .crew = crew,
+                .runtime = runtime,
                 .main = main,
                 .socket = -1,
                 .report_fd = -1,
                 .report = LAUNCH_REPORT_INIT,
                 .worker_socket = -1,
         };
-        int r = sd_event_add_io(crew->event, &process->main_exit, proc_pidfd(main), EPOLLIN, on_main_exit,
+        int r = sd_event_add_io(runtime->event, &process->main_exit, proc_pidfd(main), EPOLLIN, on_main_exit,
                                 process);
         if (r < 0)
                 template_process_free(process);
@@ -388,10 +388,10 @@ static int template_process_new(struct crew *crew, struct proc *main, struct tem
 static int listen_to(struct template_process *process, int socket)
 {
         process->socket = socket;
-        return sd_event_add_io(process->crew->event, &process->words, socket, EPOLLIN, on_words, process);
+        return sd_event_add_io(process->runtime->event, &process->words, socket, EPOLLIN, on_words, process);
 }
 
-static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct template_process **ret)
+static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, struct template_process **ret)
 {
         _cleanup_template_process_ struct template_process *process = NULL;
         _cleanup_close_ int ours = -1, theirs = -1, report_fd = -1;
@@ -401,13 +401,13 @@ static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct tem
         int r = template_socket_pair(&ours, &theirs);
         if (r < 0)
                 return r;
-        const struct launch_template template = {.fd = theirs, .script = crew->preload_script};
+        const struct launch_template template = {.fd = theirs, .script = runtime->preload_script};
         const struct launch_request request = {
                 .fleet = fleet->settings,
                 .generation = fleet->generation,
                 .started_at = now,
-                .instance = crew->instance,
-                .nofile = crew->nofile,
+                .instance = runtime->instance,
+                .nofile = runtime->nofile,
                 .base_environment = environ,
                 .template = &template,
         };
@@ -417,7 +417,7 @@ static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct tem
         report_fd = launched.report_fd;
         r = proc_open(launched.pid, &proc);
         if (r >= 0)
-                r = template_process_new(crew, proc, &process);
+                r = template_process_new(runtime, proc, &process);
         if (r >= 0)
                 r = listen_to(process, TAKE_FD(ours));
         if (r < 0) {
@@ -427,16 +427,16 @@ static int launch(struct crew *crew, struct fleet *fleet, usec_t now, struct tem
         process->awaits_word = true;
         process->report_fd = TAKE_FD(report_fd);
         process->child = (struct child){.pid = launched.pid, .exited = on_child_exited};
-        children_add(&crew->children, &process->child);
+        children_add(&runtime->children, &process->child);
         *ret = TAKE_PTR(process);
         return 0;
 }
 
-void templates_load(struct crew *crew, struct fleet *fleet, usec_t now)
+void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now)
 {
         struct template_process *process = NULL;
 
-        int r = launch(crew, fleet, now, &process);
+        int r = launch(runtime, fleet, now, &process);
         if (r < 0) {
                 template_observe_start_failed(fleet, strerrordesc_np(-r), now);
                 return;
@@ -464,7 +464,7 @@ void templates_fork(const struct action *action, usec_t now)
         process->asked_ticks = clock_now(CLOCK_BOOTTIME) / tick_usec;
         int r = process->socket < 0 ? -EPIPE : template_socket_pair(&ours, &theirs);
         if (r >= 0)
-                r = sd_event_add_io(process->crew->event, &process->worker_words, ours, EPOLLIN,
+                r = sd_event_add_io(process->runtime->event, &process->worker_words, ours, EPOLLIN,
                                     on_worker_words, process);
         if (r >= 0)
                 r = template_socket_fork(process->socket, &request, theirs);
@@ -497,7 +497,7 @@ static int look_each(pid_t pid, void *userdata)
 static bool look_at_loading(struct template_process *process, usec_t now)
 {
         struct template *template = process->template;
-        struct crew *crew = process->crew;
+        struct runtime *runtime = process->runtime;
         struct boot_look boot = {.framework = framework_of(template->fleet->settings->traits)};
 
         /* Where the tree cannot be read, nothing is known. */
@@ -507,10 +507,10 @@ static bool look_at_loading(struct template_process *process, usec_t now)
         if (!worker)
                 return !boot.found;
         template->process = NULL;
-        turn_changed(crew->turn);
+        turn_changed(runtime->turn);
         /* The loop takes each pidfd once. */
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
-        int r = hold_started(crew, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
+        int r = hold_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
                 log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
         template_process_free(process);
@@ -588,17 +588,17 @@ static void look(struct template_process *process, bool fast, usec_t now)
                 (void)look_at_loading(process, now);
 }
 
-void templates_look(struct crew *crew, bool fast, usec_t now)
+void templates_look(struct runtime *runtime, bool fast, usec_t now)
 {
-        WORLD_FOREACH_FLEET(crew->world, fleet)
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
                         if (template_lives(template) && template->process)
                                 look(of(template), fast, now);
 }
 
-void templates_begin(const struct crew *crew)
+void templates_begin(const struct runtime *runtime)
 {
-        WORLD_FOREACH_FLEET(crew->world, fleet)
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template) {
                         struct template_process *process = of(template);
 
@@ -609,19 +609,19 @@ void templates_begin(const struct crew *crew)
                 }
 }
 
-static int take_handed(struct crew *crew, pid_t pid)
+static int take_handed(struct runtime *runtime, pid_t pid)
 {
-        for (size_t i = 0; i < crew->n_handed; i++)
-                if (crew->handed[i].kind == HANDED_TEMPLATE && crew->handed[i].pid == pid)
-                        return TAKE_FD(crew->handed[i].fd);
+        for (size_t i = 0; i < runtime->n_handed; i++)
+                if (runtime->handed[i].kind == HANDED_TEMPLATE && runtime->handed[i].pid == pid)
+                        return TAKE_FD(runtime->handed[i].fd);
         return -1;
 }
 
-static int adopt(struct crew *crew, struct fleet *fleet, const struct template *known)
+static int adopt(struct runtime *runtime, struct fleet *fleet, const struct template *known)
 {
         _cleanup_template_process_ struct template_process *process = NULL;
         _cleanup_proc_ struct proc *main = NULL, *served = NULL;
-        _cleanup_close_ int socket = take_handed(crew, known->pid);
+        _cleanup_close_ int socket = take_handed(runtime, known->pid);
 
         int r = proc_find(known->pid, known->pid_start, &main);
         if (r >= 0)
@@ -634,9 +634,9 @@ static int adopt(struct crew *crew, struct fleet *fleet, const struct template *
         if (main && !served && known->serving_pid != 0)
                 (void)proc_signal(main, SIGKILL);
         bool promoted = !main;
-        r = template_process_new(crew, promoted ? TAKE_PTR(served) : TAKE_PTR(main), &process);
+        r = template_process_new(runtime, promoted ? TAKE_PTR(served) : TAKE_PTR(main), &process);
         if (r >= 0 && served && known->serving_pid != known->pid)
-                r = sd_event_add_io(crew->event, &process->serving_exit, proc_pidfd(served), EPOLLIN,
+                r = sd_event_add_io(runtime->event, &process->serving_exit, proc_pidfd(served), EPOLLIN,
                                     on_serving_exit, process);
         if (r >= 0 && process->serving_exit)
                 process->serving = TAKE_PTR(served);
@@ -652,26 +652,26 @@ static int adopt(struct crew *crew, struct fleet *fleet, const struct template *
         process->template->process = process;
         /* After a re-exec it is our child still. */
         process->child = (struct child){.pid = proc_pid(process->main), .exited = on_child_exited};
-        children_add(&crew->children, &process->child);
+        children_add(&runtime->children, &process->child);
         TAKE_PTR(process);
         return 0;
 }
 
-int templates_adopt(struct crew *crew, struct fleet *fleet, const struct state_fleet *saved)
+int templates_adopt(struct runtime *runtime, struct fleet *fleet, const struct state_fleet *saved)
 {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < TEMPLATES_MAX; i++)
                 if (template_lives(&saved->templates[i]))
-                        r = adopt(crew, fleet, &saved->templates[i]);
+                        r = adopt(runtime, fleet, &saved->templates[i]);
         return r;
 }
 
-size_t templates_hand(const struct crew *crew, struct handed *ret, size_t max)
+size_t templates_hand(const struct runtime *runtime, struct handed *ret, size_t max)
 {
         size_t n = 0;
 
-        WORLD_FOREACH_FLEET(crew->world, fleet)
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
                         if (n < max && template->process && of(template)->socket >= 0)
                                 ret[n++] = (struct handed){.kind = HANDED_TEMPLATE,
@@ -680,12 +680,12 @@ size_t templates_hand(const struct crew *crew, struct handed *ret, size_t max)
         return n;
 }
 
-void templates_forget(struct crew *crew)
+void templates_forget(struct runtime *runtime)
 {
-        WORLD_FOREACH_FLEET(crew->world, fleet)
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
                         template->process = template_process_free(template->process);
-        for (size_t i = 0; i < crew->n_handed; i++)
-                if (crew->handed[i].kind == HANDED_TEMPLATE)
-                        close_fd(crew->handed[i].fd);
+        for (size_t i = 0; i < runtime->n_handed; i++)
+                if (runtime->handed[i].kind == HANDED_TEMPLATE)
+                        close_fd(runtime->handed[i].fd);
 }

@@ -29,7 +29,7 @@ struct handed {
         pid_t pid; /* of the command of the template */
 };
 
-struct crew {
+struct runtime {
         sd_event *event; /* not owned; nor are turn and world */
         struct turn *turn;
         struct world *world;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* A crew with real processes and no daemon around it: a loop to wait in, a world of settings from a text, and
+ * turns that are counted. */
+#pragma once
+
+#include "base/socket_path.h"
+#include "daemon/poll/local_beats.h"
+#include "daemon/workers/execute.h"
+#include "daemon/workers/hold.h"
+#include "daemon/workers/process.h"
+#include "daemon/workers/rescue.h"
+#include "io/clock.h"
+#include "io/host.h"
+#include "model/fleet.h"
+#include "model/fleets.h"
+#include "model/world.h"
+#include "settings_text.h"
+#include "unit.h"
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+struct fleet;
+struct world;
+
+/* No Redis is there. */
+#define CREW_REDIS "[redis]\nurl=unix:///nonexistent/sqmgr-test\n"
+
+static struct settings *runtime_settings;
+static struct world *runtime_world;
+static struct turn runtime_turn;
+static struct runtime runtime;
+static unsigned runtime_turns; /* so far */
+
+static inline void runtime_count_turn(bool timer _unused_, void *userdata _unused_)
+{
+        runtime_turns++;
+}
+
+static inline void runtime_start(sd_event *event, const char *text)
+{
+        runtime_settings = read_good(text);
+        runtime_turns = 0;
+        ck_assert_int_eq(world_new(runtime_settings, 1, &runtime_world), 0);
+        ck_assert_int_eq(turn_open(&runtime_turn, event, runtime_world, runtime_count_turn, NULL), 0);
+        runtime = (struct runtime){
+                .event = event,
+                .turn = &runtime_turn,
+                .world = runtime_world,
+                .links = {.event = event, .turn = &runtime_turn, .world = runtime_world, .found = hold_beat},
+                .instance = "0123456789abcdef",
+        };
+        ck_assert_int_eq(gethostname(runtime.links.host_name, sizeof(runtime.links.host_name) - 1), 0);
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &runtime.nofile), 0);
+        ck_assert_int_eq(proc_host_open(NULL, NULL, &runtime.host), 0);
+        if (runtime_settings->socket)
+                runtime.status_parent = socket_path_status(runtime_settings->socket);
+        ck_assert_int_eq(local_beats_new(&runtime.local), 0);
+        ck_assert_int_eq(links_make(&runtime.links, runtime_settings), 0);
+        links_join(&runtime.links);
+}
+
+/* Ends what lives on, too. */
+static inline void runtime_end(void)
+{
+        for (size_t i = 0; i < runtime_world->n_fleets; i++)
+                for (size_t j = 0; j < runtime_world->fleets[i]->n_workers; j++) {
+                        struct worker *worker = runtime_world->fleets[i]->workers[j];
+
+                        /* It need not have a group of its own yet. */
+                        if (worker->state != WORKER_GONE && kill(-worker->process.pid, SIGKILL) < 0)
+                                (void)kill(worker->process.pid, SIGKILL);
+                        process_free(worker->handle);
+                }
+        rescues_forget(&runtime);
+        links_end(&runtime.links);
+        beats_free(runtime.local);
+        free(runtime.status_parent);
+        proc_host_close(runtime.host);
+        turn_close(&runtime_turn);
+        world_free(runtime_world);
+        settings_free(runtime_settings);
+        while (waitpid(-1, NULL, 0) > 0)
+                ;
+}
+
+/* Has worker 1 of the first fleet started. NULL: it could not be. */
+static inline struct worker *runtime_start_worker(void)
+{
+        struct fleet *fleet = runtime_world->fleets[0];
+        const struct action action = {.kind = ACTION_START, .fleet = fleet, .index = 1};
+
+        ck_assert(execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC)));
+        return fleet->n_workers > 0 ? fleet->workers[0] : NULL;
+}
+
+/* Is this told of? */
+static inline bool runtime_told(const char *text)
+{
+        for (size_t i = 0; i < runtime_world->n_events; i++)
+                if (strstr(runtime_world->events[i].text, text))
+                        return true;
+        return false;
+}
