@@ -121,7 +121,7 @@ static void on_demand(struct queues_reading *reading, void *userdata)
                 log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
                             redis_url_text(link->redis), reading->error);
         scaled->error_told = reading->error;
-        turn_arm(link->links->turn);
+        wakeup_arm(link->links->wakeup);
 }
 
 /* NULL: memory is short. */
@@ -179,7 +179,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         if (r < 0 && r != -EBUSY) {
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
                 scaled->answered = true;
-                turn_arm(link->links->turn);
+                wakeup_arm(link->links->wakeup);
         }
 }
 
@@ -252,7 +252,7 @@ void scaler_observe(void *self, usec_t now)
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
         }
         if (changed)
-                turn_changed(links->turn);
+                wakeup_changed(links->wakeup);
 }
 
 /* Nothing is kept of a fleet whose count is fixed, nor of one that is removed: the fleet is freed without

@@ -49,7 +49,7 @@
 struct supervisor {
         sd_event *event;
         struct world *world;
-        struct turn turn;
+        struct wakeup wakeup;
         struct runtime runtime;
         struct reloader reloader; /* with the settings in force */
         struct keeper keeper;
@@ -86,12 +86,12 @@ static void forget_removed(struct supervisor *supervisor)
                 if (settings->fleets[i]->removed && !world_fleet(world, settings->fleets[i]->name))
                         settings_drop_removed(settings, i);
         links_join(&supervisor->runtime.links);
-        turn_changed(&supervisor->turn);
+        wakeup_changed(&supervisor->wakeup);
 }
 
 static void set_timer(struct supervisor *supervisor, usec_t now)
 {
-        struct pass *pass = &supervisor->turn.pass;
+        struct pass *pass = &supervisor->wakeup.pass;
         usec_t at = pass_wake_at(pass, now);
 
         /* What many workers took while they started lies scattered among what stays. */
@@ -99,7 +99,7 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
                 (void)malloc_trim(0);
                 supervisor->grown = false;
         }
-        turn_wake_at(&supervisor->turn, MIN(at, tell_wake_at(&supervisor->tell, now)));
+        wakeup_at(&supervisor->wakeup, MIN(at, tell_wake_at(&supervisor->tell, now)));
 }
 
 static bool on_save(const struct plan *starting, usec_t now, void *userdata)
@@ -119,7 +119,7 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
 
 static void look(struct supervisor *supervisor, usec_t now)
 {
-        struct pass *pass = &supervisor->turn.pass;
+        struct pass *pass = &supervisor->wakeup.pass;
         enum pass_look due = pass_look(pass, now);
 
         if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
@@ -145,11 +145,11 @@ static void plan(struct supervisor *supervisor)
         usec_t now = clocks.monotonic;
 
         pressure_watch_apply(&supervisor->pressure);
-        if (queue_reading_turn(&supervisor->runtime.links))
+        if (queue_reading_tick(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->runtime.subsystems, now);
         work_lists_turn(world);
-        if (pass_run(&supervisor->turn.pass, &ops, &clocks, supervisor) < 0)
+        if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
         subsystems_tick(&supervisor->runtime.subsystems, now);
         tell_events(world, control->events, supervisor->alerts);
@@ -164,10 +164,10 @@ static void plan(struct supervisor *supervisor)
         set_timer(supervisor, now);
 }
 
-static void on_turn(bool timer, void *userdata)
+static void on_wakeup(bool timer, void *userdata)
 {
         struct supervisor *supervisor = userdata;
-        struct tick_totals *ticks = &supervisor->turn.pass.ticks;
+        struct tick_totals *ticks = &supervisor->wakeup.pass.ticks;
         usec_t begun = clock_now(CLOCK_MONOTONIC);
 
         if (timer)
@@ -249,7 +249,7 @@ static void end(struct supervisor *supervisor)
         pressure_watch_close(&supervisor->pressure);
         if (supervisor->runtime.world)
                 end_runtime(&supervisor->runtime);
-        turn_close(&supervisor->turn);
+        wakeup_close(&supervisor->wakeup);
         world_free(supervisor->world);
         settings_free(supervisor->reloader.settings);
         sd_event_unref(supervisor->event);
@@ -288,7 +288,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         struct keeper *keeper = &supervisor->keeper;
 
         runtime->event = links->event = supervisor->event;
-        runtime->turn = links->turn = &supervisor->turn;
+        runtime->wakeup = links->wakeup = &supervisor->wakeup;
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = hold_beat;
@@ -381,7 +381,7 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->keeper)) < 0)
                 return r;
         if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
-            (r = turn_open(&supervisor->turn, supervisor->event, supervisor->world, on_turn, supervisor)) <
+            (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup, supervisor)) <
                     0 ||
             (r = alerts_new(&supervisor->runtime, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
             (r = service_start(&supervisor->service, handover)) < 0)

@@ -189,7 +189,7 @@ static void fail_turn(struct host_group *group, const char *why)
         rollout_group_observe_failure(&group->rule, why);
         command_give_up(fleet, why);
         tell_failure(group);
-        turn_changed(runtime_of(group)->turn);
+        wakeup_changed(runtime_of(group)->wakeup);
 }
 
 /* Its own workers are restarted, as by an order. */
@@ -204,7 +204,7 @@ static void restart(struct host_group *group, usec_t now)
         /* Of a fleet that is stopped nothing old is left to run. */
         if (outcome == COMMAND_STOPPED)
                 rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
-        turn_changed(runtime_of(group)->turn);
+        wakeup_changed(runtime_of(group)->wakeup);
 }
 
 static void on_release(const char *error, void *userdata)
@@ -285,11 +285,11 @@ static void followed(struct host_group *group, const struct rollout_group *befor
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (adopted || differs(rule, before))
-                turn_changed(runtime_of(group)->turn);
+                wakeup_changed(runtime_of(group)->wakeup);
         /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
         group->again |= adopted;
         /* Its events are to be told, and who asks for the hosts to be answered. */
-        turn_arm(runtime_of(group)->turn);
+        wakeup_arm(runtime_of(group)->wakeup);
         arm_renewal(group, group->rule.asked_at);
 }
 
@@ -329,7 +329,7 @@ static void observe_refusal(struct host_group *group, const char *error)
         snprintf(group->error, sizeof(group->error), "%s", error);
         group->rule.refused = true;
         tell_trouble(group);
-        turn_arm(runtime_of(group)->turn);
+        wakeup_arm(runtime_of(group)->wakeup);
 }
 
 static void on_said(const struct rollout_answer *answer, void *userdata)
@@ -483,7 +483,7 @@ static void turn(struct host_group *group, usec_t now)
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
                             "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",
                             fleet->settings->name, (unsigned long long)rule->number, group->name);
-        turn_changed(runtime_of(group)->turn);
+        wakeup_changed(runtime_of(group)->wakeup);
         group_ask(group, now);
         arm_renewal(group, group->rule.asked_at);
 }

@@ -152,7 +152,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
                 return;
         group->shows = false;
         group->view.at = view.at;
-        turn_arm(group->groups->keeper->runtime->turn);
+        wakeup_arm(group->groups->keeper->runtime->wakeup);
         snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
         if (!answer->reply)
                 return;

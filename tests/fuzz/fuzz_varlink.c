@@ -37,8 +37,8 @@ static sd_event *event;
 static struct world *world;
 static struct control *control;
 static struct call *kept;
-static struct turn loop_turn;
-static struct runtime runtime = {.turn = &loop_turn};
+static struct wakeup loop_turn;
+static struct runtime runtime = {.wakeup = &loop_turn};
 static struct keeper runtime_keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
@@ -204,7 +204,7 @@ static unsigned client_turn(struct client *client)
 {
         unsigned n = 0;
 
-        for (unsigned turn = 0; turn < 1000 && sd_event_run(event, 0) > 0; turn++)
+        for (unsigned wakeup = 0; wakeup < 1000 && sd_event_run(event, 0) > 0; wakeup++)
                 n += take_replies(client);
         world_events_clear(world);
         control_tick(control, NOW);

@@ -28,7 +28,7 @@ struct world;
 
 static struct settings *runtime_settings;
 static struct world *runtime_world;
-static struct turn runtime_turn;
+static struct wakeup runtime_turn;
 static struct runtime runtime;
 static unsigned runtime_turns; /* so far */
 
@@ -42,12 +42,12 @@ static inline void runtime_start(sd_event *event, const char *text)
         runtime_settings = read_good(text);
         runtime_turns = 0;
         ck_assert_int_eq(world_new(runtime_settings, 1, &runtime_world), 0);
-        ck_assert_int_eq(turn_open(&runtime_turn, event, runtime_world, runtime_count_turn, NULL), 0);
+        ck_assert_int_eq(wakeup_open(&runtime_turn, event, runtime_world, runtime_count_turn, NULL), 0);
         runtime = (struct runtime){
                 .event = event,
-                .turn = &runtime_turn,
+                .wakeup = &runtime_turn,
                 .world = runtime_world,
-                .links = {.event = event, .turn = &runtime_turn, .world = runtime_world, .found = hold_beat},
+                .links = {.event = event, .wakeup = &runtime_turn, .world = runtime_world, .found = hold_beat},
                 .instance = "0123456789abcdef",
         };
         ck_assert_int_eq(gethostname(runtime.links.host_name, sizeof(runtime.links.host_name) - 1), 0);
@@ -77,7 +77,7 @@ static inline void runtime_end(void)
         beats_free(runtime.local);
         free(runtime.status_parent);
         proc_host_close(runtime.host);
-        turn_close(&runtime_turn);
+        wakeup_close(&runtime_turn);
         world_free(runtime_world);
         settings_free(runtime_settings);
         while (waitpid(-1, NULL, 0) > 0)

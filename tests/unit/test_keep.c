@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/turn.h, daemon/takeover/keep.h). */
+/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/wakeup.h, daemon/takeover/keep.h). */
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
@@ -113,12 +113,12 @@ START_TEST(a_state_that_cannot_be_written_is_tried_again)
 }
 END_TEST
 
-static struct turn turn;
+static struct wakeup wakeup;
 static unsigned turns, looks;
 
 static void count(bool timer, void *userdata)
 {
-        ck_assert_ptr_eq(userdata, &turn);
+        ck_assert_ptr_eq(userdata, &wakeup);
         turns++;
         looks += timer;
 }
@@ -128,7 +128,7 @@ static void setup_turn(void)
 {
         turns = looks = 0;
         ck_assert_int_ge(sd_event_new(&event), 0);
-        ck_assert_int_eq(turn_open(&turn, event, NULL, count, &turn), 0);
+        ck_assert_int_eq(wakeup_open(&wakeup, event, NULL, count, &wakeup), 0);
         run_until(looks == 1);
         while (sd_event_run(event, 0) > 0)
                 ;
@@ -137,16 +137,16 @@ static void setup_turn(void)
 
 static void teardown_turn(void)
 {
-        turn_close(&turn);
+        wakeup_close(&wakeup);
         event = sd_event_unref(event);
 }
 
 START_TEST(what_is_observed_has_one_turn_follow)
 {
-        turn_arm(&turn);
-        turn_arm(&turn);
-        turn_changed(&turn);
-        ck_assert(turn.pass.unsaved);
+        wakeup_arm(&wakeup);
+        wakeup_arm(&wakeup);
+        wakeup_changed(&wakeup);
+        ck_assert(wakeup.pass.unsaved);
         run_until(turns > 0);
         ck_assert_int_eq(sd_event_run(event, 0), 0);
         ck_assert_uint_eq(turns, 1);
@@ -156,10 +156,10 @@ END_TEST
 
 START_TEST(a_change_makes_another_reply_of_the_status)
 {
-        uint64_t serial = turn.pass.serial;
+        uint64_t serial = wakeup.pass.serial;
 
-        turn_changed(&turn);
-        ck_assert_uint_ne(turn.pass.serial, serial);
+        wakeup_changed(&wakeup);
+        ck_assert_uint_ne(wakeup.pass.serial, serial);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(the_timer_goes_off_once)
 {
         usec_t at = clock_now(CLOCK_MONOTONIC) + 20 * USEC_PER_MSEC;
 
-        turn_wake_at(&turn, at);
+        wakeup_at(&wakeup, at);
         run_until(looks > 0);
         ck_assert_uint_ge(clock_now(CLOCK_MONOTONIC), at);
         ck_assert_int_eq(sd_event_run(event, 0), 0);

@@ -36,8 +36,8 @@ static struct client client;
 static usec_t clock_usec;
 static unsigned n_changed, n_rendered;
 static int reload_result;
-static struct turn turn;
-static struct runtime runtime = {.turn = &turn};
+static struct wakeup wakeup;
+static struct runtime runtime = {.wakeup = &wakeup};
 static struct keeper keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
@@ -116,7 +116,7 @@ static void setup(void)
                         .rollout_timeout = USEC_PER_HOUR,
                 };
         clock_usec = T0;
-        turn = (struct turn){.pass = {.ticks = {.n = 7}}};
+        wakeup = (struct wakeup){.pass = {.ticks = {.n = 7}}};
         n_changed = n_rendered = 0;
         reload_result = 0;
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
@@ -278,7 +278,7 @@ START_TEST(status_is_rendered_once_for_each_state_of_the_model)
         for (int i = 0; i < 3; i++)
                 client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
         ck_assert_uint_eq(n_rendered, 1);
-        turn.pass.serial++;
+        wakeup.pass.serial++;
         client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
         ck_assert_uint_eq(n_rendered, 2);
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);

@@ -50,10 +50,10 @@ static unsigned read_all(void)
         unsigned done = 0;
 
         while (runtime.links.reads_queues) {
-                done += queue_reading_turn(&runtime.links);
+                done += queue_reading_tick(&runtime.links);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
-        return done + queue_reading_turn(&runtime.links);
+        return done + queue_reading_tick(&runtime.links);
 }
 
 static long long calls(const char *command)
@@ -179,7 +179,7 @@ START_TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         run_until(is_up());
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         queue_reading_begin(&runtime.links);
-        ck_assert(!queue_reading_turn(&runtime.links));
+        ck_assert(!queue_reading_tick(&runtime.links));
         server_kill();
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->queues);

@@ -119,7 +119,7 @@ static unsigned runs(void)
 }
 
 /* One turn of the loop, as the daemon's with the exits of its children. */
-static void turn(void)
+static void wakeup(void)
 {
         exits_sweep(&runtime);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
@@ -147,7 +147,7 @@ static char *refusal(struct client *client)
                         ck_assert_int_eq(varlink_decode_reply(bytes, size, &reply), 0);
                         break;
                 }
-                turn();
+                wakeup();
                 ck_assert_int_eq(varlink_input_reserve(&client->input, 65536, &room), 0);
                 ssize_t n = recv(client->fd, room, 65536, MSG_DONTWAIT);
                 ck_assert(n > 0 || (n < 0 && errno == EAGAIN));
@@ -291,7 +291,7 @@ START_TEST(what_became_a_bad_time_meanwhile_stops_it)
         ck_assert_int_eq(mkfifo(fifo, 0600), 0);
         client_send(&client, REEXEC);
         while (runs() == 0)
-                turn();
+                wakeup();
         runtime_world->shutting_down = true;
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
@@ -322,7 +322,7 @@ START_TEST(all_who_ask_meanwhile_are_told_and_who_has_gone_is_not)
         }
         reexec_request(&reexec, NULL); /* a signal, too */
         while (runs() == 0)
-                turn();
+                wakeup();
         client_end(&clients[1]);
         settle();
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
@@ -366,7 +366,7 @@ START_TEST(the_end_takes_the_program_that_is_asked_along)
         hold_up(fifo, sizeof(fifo));
         reexec_request(&reexec, NULL);
         while (runs() == 0)
-                turn();
+                wakeup();
         reexec_end(&reexec);
         ck_assert_int_eq(reexec.child.pid, 0);
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);

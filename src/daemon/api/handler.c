@@ -12,7 +12,7 @@ void handler_changed(struct control *control)
 {
         free(control->status);
         control->status = NULL;
-        turn_changed(control->host.keeper->runtime->turn);
+        wakeup_changed(control->host.keeper->runtime->wakeup);
         keeper_save_now(control->host.keeper, clock_now(CLOCK_MONOTONIC));
 }
 

@@ -55,7 +55,7 @@ static json_t *render_status(struct control *control, const struct handler_fleet
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        uint64_t serial = control->host.keeper->runtime->turn->pass.serial;
+        uint64_t serial = control->host.keeper->runtime->wakeup->pass.serial;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
@@ -118,7 +118,7 @@ json_t *handler_metrics(void *userdata)
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, &host->keeper->runtime->turn->pass.ticks, clock_now(CLOCK_MONOTONIC));
+                metrics_render(&info, &host->keeper->runtime->wakeup->pass.ticks, clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }

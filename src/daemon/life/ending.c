@@ -16,7 +16,7 @@ static void drain(struct ending *ending)
         log_info("the workers are %s", world->shutting_down ? "stopped now" : "drained");
         systemd_tell("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
-        turn_arm(ending->runtime->turn);
+        wakeup_arm(ending->runtime->wakeup);
 }
 
 static void end(struct ending *ending, enum systemd_intent intent)

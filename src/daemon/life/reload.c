@@ -95,7 +95,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         tell_scales(runtime->world, lines);
         links_join(&runtime->links);
         subsystems_join(&runtime->subsystems);
-        turn_changed(runtime->turn);
+        wakeup_changed(runtime->wakeup);
         log_set_level(reloader->settings->log_level);
         return 0;
 }

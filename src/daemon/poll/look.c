@@ -104,7 +104,7 @@ static void look_threads(struct worker *worker)
         if (proc && proc_count_threads(proc, is_job_thread, process, &threads) == 0)
                 observe_threads(worker, threads);
         if (worker->evidence.threads_witness != witness)
-                turn_changed(process->runtime->turn);
+                wakeup_changed(process->runtime->wakeup);
 }
 
 static void look_title(struct worker *worker)
@@ -185,14 +185,14 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
                 if (worker->process.unproven != unproven)
-                        turn_changed(process->runtime->turn);
+                        wakeup_changed(process->runtime->wakeup);
         }
         if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
                 beats_want(process->slot, looks);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
-            (process->runtime->turn->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
+            (process->runtime->wakeup->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
                 look_own_memory(worker);
-        if (!fast && ((process->runtime->turn->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
+        if (!fast && ((process->runtime->wakeup->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
                       is_last_look(worker, now)))
                 work_list_look(worker);
 }

@@ -57,7 +57,7 @@ static void observe(struct pressure_watch *watch)
                 watch->calm_at = now;
         if (watch->calm_at == 0 || now < usec_add(watch->calm_at, CALM_USEC))
                 read_again(watch);
-        turn_arm(watch->runtime->turn);
+        wakeup_arm(watch->runtime->wakeup);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)

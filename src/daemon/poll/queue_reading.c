@@ -13,7 +13,7 @@ static void on_queues(struct queues_reading *reading, void *userdata)
 
         link->queues = TAKE_PTR(reading->queues);
         snprintf(link->queues_error, sizeof(link->queues_error), "%s", reading->error ?: "");
-        turn_arm(link->links->turn);
+        wakeup_arm(link->links->wakeup);
 }
 
 static int read_link(struct link *link)
@@ -41,7 +41,7 @@ void queue_reading_begin(struct links *links)
                 else
                         snprintf(link->queues_error, sizeof(link->queues_error), "%s", error);
         }
-        turn_arm(links->turn);
+        wakeup_arm(links->wakeup);
 }
 
 void queue_reading_look(struct links *links)
@@ -91,7 +91,7 @@ static void judge(struct link *link)
                             redis_url_text(link->redis), back);
 }
 
-bool queue_reading_turn(struct links *links)
+bool queue_reading_tick(struct links *links)
 {
         if (!links->reads_queues)
                 return false;

@@ -10,7 +10,7 @@ void queue_reading_begin(struct links *links);
 /* The same where there is a limit to compare with. */
 void queue_reading_look(struct links *links);
 /* True once, when all that was asked has answered: it is compared with the limits, which may add events. */
-bool queue_reading_turn(struct links *links);
+bool queue_reading_tick(struct links *links);
 
 /* Why there are none of this Redis; "": they were read. */
 const char *queue_reading_error(const struct link *link);

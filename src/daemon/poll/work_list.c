@@ -53,7 +53,7 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
                         dumped = dump(process);
                 asked = true;
                 observe_long_job(process->worker, job, runs, dumped);
-                turn_arm(process->runtime->turn);
+                wakeup_arm(process->runtime->wakeup);
         }
         words_free(process->long_jobs);
         process->long_jobs = told;
@@ -71,7 +71,7 @@ static void on_works(struct job_list *lists, const char *error, void *userdata)
         observe_jobs(worker, &lists[0], job_list_oldest(&lists[0], realtime), now);
         if (process->works_culprits) {
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
-                turn_arm(process->runtime->turn);
+                wakeup_arm(process->runtime->wakeup);
         }
         tell_long_jobs(process, &lists[0], realtime);
 }

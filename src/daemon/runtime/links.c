@@ -49,13 +49,13 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         if (state == REDIS_STATE_CONNECTED) {
                 connected(link, redis_server_text(redis));
                 /* At once: what is there before a new worker can have beaten is not its own. */
-                turn_look_now(link->links->turn, now);
+                wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
                         observe_redis(fleet, state == REDIS_STATE_CONNECTED, now);
-        turn_arm(link->links->turn);
+        wakeup_arm(link->links->wakeup);
 }
 
 /* It changes while sqmgr runs, where a machine is named late as it boots, say. */
@@ -145,7 +145,7 @@ static void on_done(struct beats *beats _unused_, void *userdata)
 {
         const struct link *link = userdata;
 
-        turn_arm(link->links->turn);
+        wakeup_arm(link->links->wakeup);
 }
 
 static struct link *find_link(const struct links *links, const struct framework *framework, const char *url)

@@ -2,7 +2,7 @@
 /* The connections to Redis: one for each server and framework that fleets name. */
 #pragma once
 
-#include "daemon/runtime/turn.h"
+#include "daemon/runtime/wakeup.h"
 #include "frameworks/beats.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_works.h"
@@ -38,7 +38,7 @@ struct link {
 
 struct links {
         sd_event *event; /* not owned; nor are turn and world */
-        struct turn *turn;
+        struct wakeup *wakeup;
         struct world *world;
         /* The worker was found to beat as process pid. */
         void (*found)(struct worker *worker, pid_t pid, usec_t now);

@@ -6,7 +6,7 @@
 #include "daemon/runtime/children.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/subsystem.h"
-#include "daemon/runtime/turn.h"
+#include "daemon/runtime/wakeup.h"
 #include <sys/resource.h>
 
 struct proc_host;      /* io/host.h */
@@ -31,7 +31,7 @@ struct handed {
 
 struct runtime {
         sd_event *event; /* not owned; nor are turn and world */
-        struct turn *turn;
+        struct wakeup *wakeup;
         struct world *world;
         struct links links;
         struct subsystems subsystems; /* the optional features */

@@ -179,7 +179,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
 {
         struct search *search = userdata;
         struct keeper *keeper = search->keeper;
-        struct turn *turn = search->runtime->turn;
+        struct wakeup *wakeup = search->runtime->wakeup;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         unsigned found = search->adoption->found;
 
@@ -191,13 +191,13 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                           strerror(-r));
         search->failed = r;
         bool done = adoption_search_end(search->adoption, r, now);
-        turn_arm(turn);
+        wakeup_arm(wakeup);
         if (search->adoption->found != found)
-                turn_changed(turn);
+                wakeup_changed(wakeup);
         if (!done)
                 return search_again(source, usec_add(now, SEARCH_USEC));
         keeper->search = adopt_free(search);
-        turn_changed(turn);
+        wakeup_changed(wakeup);
         return 0;
 }
 

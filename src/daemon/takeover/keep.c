@@ -56,5 +56,5 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
 
 void keeper_save_now(struct keeper *keeper, usec_t now)
 {
-        keeper->runtime->turn->pass.unsaved = !keeper_save(keeper, NULL, now);
+        keeper->runtime->wakeup->pass.unsaved = !keeper_save(keeper, NULL, now);
 }

@@ -51,7 +51,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         if (report.outcome == LAUNCH_FAILED)
                 log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
         launch_report_clear(&report);
-        turn_arm(after->runtime->turn);
+        wakeup_arm(after->runtime->wakeup);
         after_exit_free(after);
 }
 

@@ -133,7 +133,7 @@ static void inherit(struct worker *worker, struct proc *heir)
         struct process *process = worker->handle;
 
         process->heirs = NULL;
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
         if (!held || worker->state != WORKER_STARTING ||
             sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
                             on_main_exit, process) < 0) {
@@ -160,7 +160,7 @@ static void exited(struct process *process)
         /* Told until it has been waited for. */
         int r = proc_uid(process->main, &process->uid);
         process->main_status = reap(process);
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
         if (promote(process))
                 return;
         process_read_report(process);
@@ -195,7 +195,7 @@ static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         beats_forget(process->slot);
         process->ended_beat_pid = process->worker->process.beat_pid;
         observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
         return 0;
 }
 

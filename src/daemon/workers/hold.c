@@ -96,7 +96,7 @@ void hold_beat(struct worker *worker, pid_t pid, usec_t now)
         struct process *process = worker->handle;
         _cleanup_proc_ struct proc *beat = NULL;
 
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
         if (pid == worker->process.pid) {
                 process_forget_beat(process);
                 observe_beat_process(worker, worker->process.pid, worker->process.start, now);

@@ -47,7 +47,7 @@ static void on_lines(const char *text, void *userdata)
                 template_observe_last_lines(fleet, lines->token, text, runtime->preload_script);
                 observe_last_lines(fleet, lines->token, text);
         }
-        turn_arm(runtime->turn);
+        wakeup_arm(runtime->wakeup);
         LIST_UNLINK(runtime->last_words, lines);
         last_words_free(lines);
 }

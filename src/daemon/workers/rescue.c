@@ -39,7 +39,7 @@ static void rescue_free(struct rescue *rescue)
         struct state_dead *dead = &rescue->dead;
 
         LIST_UNLINK(rescue->runtime->rescues, dead);
-        turn_changed(rescue->runtime->turn);
+        wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
         redis_works_free(rescue->works);
         if (rescue->requeue)

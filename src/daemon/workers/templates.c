@@ -109,7 +109,7 @@ static void over(struct template_process *process, struct exit_status exit)
         template->process = NULL;
         template_observe_exit(template, &exit, runtime->preload_script, clock_now(CLOCK_MONOTONIC));
         template_process_free(process);
-        turn_changed(runtime->turn);
+        wakeup_changed(runtime->wakeup);
 }
 
 static int on_serving_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
@@ -124,7 +124,7 @@ static bool promote(struct template_process *process)
         sd_event_source_disable_unref(process->main_exit);
         process->main_exit = TAKE_PTR(process->serving_exit);
         template_observe_promoted(process->template);
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
         return true;
 }
 
@@ -250,7 +250,7 @@ static void heard(struct template_process *process, const struct template_messag
         template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
                                ready.unsafe[0] != '\0' ? unsafe : NULL, clock_now(CLOCK_MONOTONIC));
         look_memory(process);
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
 }
 
 static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
@@ -286,7 +286,7 @@ static void fork_failed(struct template_process *process, int error, const char 
 {
         forget_fork(process);
         template_observe_fork_failed(process->template, error, why, clock_now(CLOCK_MONOTONIC));
-        turn_changed(process->runtime->turn);
+        wakeup_changed(process->runtime->wakeup);
 }
 
 /* Takes hold of what said hello, once its parent has gone and it is ours. */
@@ -319,7 +319,7 @@ static void meet(struct template_process *process, usec_t now)
         struct worker *worker =
                 template_observe_hello(template, process->hello_pid, proc_start_time(proc), now);
         forget_fork(process);
-        turn_changed(runtime->turn);
+        wakeup_changed(runtime->wakeup);
         if (!worker) {
                 close_fd(socket);
                 template_observe_fork_failed(template, ENOMEM, "memory is short", now);
@@ -507,7 +507,7 @@ static bool look_at_loading(struct template_process *process, usec_t now)
         if (!worker)
                 return !boot.found;
         template->process = NULL;
-        turn_changed(runtime->turn);
+        wakeup_changed(runtime->wakeup);
         /* The loop takes each pidfd once. */
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         int r = hold_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));

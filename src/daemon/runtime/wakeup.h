@@ -9,26 +9,26 @@
 struct world;
 
 /* Called from the loop. timer: the timer went off, and looks may be due. */
-typedef void (*turn_fn)(bool timer, void *userdata);
+typedef void (*wakeup_fn)(bool timer, void *userdata);
 
-struct turn {
+struct wakeup {
         struct pass pass;
-        turn_fn run;
+        wakeup_fn run;
         void *userdata;
         sd_event_source *soon;
         sd_event_source *timer;
 };
 
-/* The first is due at once. world and event must outlive it. Returns 0 or -errno; turn_close() is due in both
+/* The first is due at once. world and event must outlive it. Returns 0 or -errno; wakeup_close() is due in both
  * cases. */
-int turn_open(struct turn *turn, sd_event *event, struct world *world, turn_fn run, void *userdata);
-void turn_close(struct turn *turn);
+int wakeup_open(struct wakeup *wakeup, sd_event *event, struct world *world, wakeup_fn run, void *userdata);
+void wakeup_close(struct wakeup *wakeup);
 
 /* Something was observed: plan before the loop sleeps again. */
-void turn_arm(struct turn *turn);
+void wakeup_arm(struct wakeup *wakeup);
 /* The same, where what the state holds may have changed. */
-void turn_changed(struct turn *turn);
+void wakeup_changed(struct wakeup *wakeup);
 /* The next look is due at once. */
-void turn_look_now(struct turn *turn, usec_t now);
+void wakeup_poll_now(struct wakeup *wakeup, usec_t now);
 /* The timer goes off then, and no more until it is set again. */
-void turn_wake_at(struct turn *turn, usec_t at);
+void wakeup_at(struct wakeup *wakeup, usec_t at);
