@@ -168,7 +168,7 @@ static void tell_epoch(const struct host_group *group, const struct rollout_grou
 /* Of what outlives sqmgr, the epoch left aside. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
-        return a->turn != b->turn || a->begun != b->begun || a->trusted != b->trusted ||
+        return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
                a->drain_told != b->drain_told || a->began_at != b->began_at;
 }
 
@@ -182,7 +182,7 @@ static void tell_failure(const struct host_group *group)
                     group->rule.error);
 }
 
-static void fail_turn(struct host_group *group, const char *why)
+static void fail_lease(struct host_group *group, const char *why)
 {
         struct fleet *fleet = group->fleet;
 
@@ -215,10 +215,10 @@ static void on_release(const char *error, void *userdata)
 
         group->check = NULL;
         /* It may have ended meanwhile, or been followed by another. */
-        if (rule->turn != HOST_TURN_ROLLING || rule->begun)
+        if (rule->lease != HOST_LEASE_ROLLING || rule->begun)
                 return;
         if (error)
-                fail_turn(group, error);
+                fail_lease(group, error);
         else if (rule->state == EPOCH_RUNNING && !group->fleet->world->shutting_down)
                 restart(group, now);
         group_ask(group, now);
@@ -226,7 +226,7 @@ static void on_release(const char *error, void *userdata)
 
 /* This host's turn, which is written down before anything follows from it: where it cannot be, the next
  * answer says the same. */
-static void begin_turn(struct host_group *group, usec_t now)
+static void begin_lease(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
         const char *release = group->last.release;
@@ -252,7 +252,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         struct fleet *fleet = group->fleet;
 
         if (what == ROLLOUT_ACT_RESTART)
-                begin_turn(group, now);
+                begin_lease(group, now);
         if (what != ROLLOUT_ACT_ABORT)
                 return;
         group->check = release_check_cancel(group->check);
@@ -263,7 +263,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
 /* since: when Redis last answered, or was last asked. */
 static void arm_renewal(const struct host_group *group, usec_t since)
 {
-        bool rolls = group->rule.turn == HOST_TURN_ROLLING;
+        bool rolls = group->rule.lease == HOST_LEASE_ROLLING;
 
         if (rolls)
                 (void)sd_event_source_set_time(group->renewal, usec_add(since, RENEW_USEC));
@@ -412,9 +412,9 @@ static void look(struct host_group *group, usec_t now)
 
         if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
                 group_forget_view(group);
-        if (!redis || group->asked || (group->fleet->world->shutting_down && rule->turn != HOST_TURN_ROLLING))
+        if (!redis || group->asked || (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
                 return;
-        if (rule->turn == HOST_TURN_ROLLING || rule->state == EPOCH_RUNNING) {
+        if (rule->lease == HOST_LEASE_ROLLING || rule->state == EPOCH_RUNNING) {
                 group_ask(group, now);
                 return;
         }
@@ -460,24 +460,24 @@ static void look_for_trouble(struct host_group *group, usec_t now)
         }
 }
 
-static void turn(struct host_group *group, usec_t now)
+static void lease(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
         struct rollout_group *rule = &group->rule;
-        enum host_turn before = rule->turn;
+        enum host_lease before = rule->lease;
         char error[sizeof(fleet->rollout.error)];
 
-        if (before == HOST_TURN_ROLLING) {
+        if (before == HOST_LEASE_ROLLING) {
                 memcpy(error, fleet->rollout.error, sizeof(error));
                 withhold_end(error);
                 rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
         }
         rule->draining = fleet_count(fleet, now).draining > 0;
-        if (rule->turn == HOST_TURN_DONE && rule->canary_seconds > 0)
+        if (rule->lease == HOST_LEASE_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
-        if (rule->turn == before)
+        if (rule->lease == before)
                 return;
-        if (rule->turn == HOST_TURN_FAILED)
+        if (rule->lease == HOST_LEASE_FAILED)
                 tell_failure(group);
         else
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
@@ -493,7 +493,7 @@ void groups_tick(void *self, usec_t now)
         const struct groups *groups = self;
 
         for (struct host_group *group = groups->first; group; group = group->next)
-                turn(group, now);
+                lease(group, now);
 }
 
 static void on_left(const struct rollout_answer *answer _unused_, void *userdata)

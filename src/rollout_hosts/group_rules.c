@@ -20,7 +20,7 @@ DEFINE_ENUM_NAMES(rollout_word_name, enum rollout_word_said, _ROLLOUT_SAYS_MAX, 
 
 struct rollout_group rollout_group_new(void)
 {
-        return (struct rollout_group){.turn = HOST_TURN_WAITING, .mine = HOST_TURN_NONE};
+        return (struct rollout_group){.lease = HOST_LEASE_WAITING, .mine = HOST_LEASE_NONE};
 }
 
 struct saved_group {
@@ -32,7 +32,7 @@ static const struct record_field saved_fields[] = {
         RECORD_FIELD(STRING, struct saved_group, name),
         RECORD_FIELD(NUMBER, struct saved_group, group.number),
         RECORD_FIELD(ARRAY, struct saved_group, group.id),
-        RECORD_RANGE(struct saved_group, group.turn, 0, _HOST_TURN_MAX - 1),
+        RECORD_RANGE(struct saved_group, group.lease, 0, _HOST_LEASE_MAX - 1),
         RECORD_FIELD(NUMBER, struct saved_group, group.begun),
         RECORD_FIELD(NUMBER, struct saved_group, group.trusted),
         RECORD_FIELD(NUMBER, struct saved_group, group.drain_told),
@@ -117,7 +117,7 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
                 MAX(group->hold_until, may_begin(group, now) ? 0 : group->began_at + ROLLOUT_PAUSE_USEC);
 
         text[0] = '\0';
-        if (group->state != EPOCH_RUNNING || group->turn != HOST_TURN_WAITING || now >= until)
+        if (group->state != EPOCH_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
                 return text;
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
@@ -153,15 +153,15 @@ static bool is_known(const struct rollout_group *group, uint64_t number, const c
 /* That none of its old workers is left is still to be told. */
 static bool owes_drained(const struct rollout_group *group)
 {
-        return group->turn == HOST_TURN_DONE && group->drain_told && !group->draining;
+        return group->lease == HOST_LEASE_DONE && group->drain_told && !group->draining;
 }
 
 /* What is over for Redis as for this host has nothing more to be said of. */
 static bool is_settled(const struct rollout_group *group)
 {
-        return group->turn != HOST_TURN_ROLLING &&
-               (group->turn == HOST_TURN_WAITING || group->trouble == ROLLOUT_TROUBLE_LOST ||
-                (group->turn == group->mine && !owes_drained(group)));
+        return group->lease != HOST_LEASE_ROLLING &&
+               (group->lease == HOST_LEASE_WAITING || group->trouble == ROLLOUT_TROUBLE_LOST ||
+                (group->lease == group->mine && !owes_drained(group)));
 }
 
 /* Another host may have told Redis already that it has lost it. */
@@ -178,21 +178,21 @@ bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, co
                (number > 0 ? !is_known(group, number, id) : misses_epoch(group)) || state != group->state;
 }
 
-static bool is_held(enum host_turn turn)
+static bool is_held(enum host_lease lease)
 {
-        return turn == HOST_TURN_ROLLING || turn == HOST_TURN_LOST;
+        return lease == HOST_LEASE_ROLLING || lease == HOST_LEASE_LOST;
 }
 
 static enum rollout_word_said word(const struct rollout_group *group, usec_t now)
 {
-        switch (group->turn) {
-        case HOST_TURN_ROLLING:
+        switch (group->lease) {
+        case HOST_LEASE_ROLLING:
                 return ROLLOUT_SAYS_ROLL;
-        case HOST_TURN_DONE:
-                return group->mine == HOST_TURN_DONE && !owes_drained(group) ? ROLLOUT_SAYS_SEE
+        case HOST_LEASE_DONE:
+                return group->mine == HOST_LEASE_DONE && !owes_drained(group) ? ROLLOUT_SAYS_SEE
                                                                              : ROLLOUT_SAYS_DONE;
-        case HOST_TURN_FAILED:
-                return group->mine == HOST_TURN_FAILED ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_FAIL;
+        case HOST_LEASE_FAILED:
+                return group->mine == HOST_LEASE_FAILED ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_FAIL;
         default:
                 if (group->trouble != ROLLOUT_TROUBLE_NONE)
                         return ROLLOUT_SAYS_SEE;
@@ -233,7 +233,7 @@ uint64_t rollout_group_next(const struct rollout_group *group, const struct roll
 
 void rollout_group_observe_failure(struct rollout_group *group, const char *why)
 {
-        group->turn = HOST_TURN_FAILED;
+        group->lease = HOST_LEASE_FAILED;
         snprintf(group->error, sizeof(group->error), "%s", why);
 }
 
@@ -247,15 +247,15 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
         group->done_at = 0;
         group->said = ROLLOUT_SAYS_SEE;
         group->begun = group->drain_told = false;
-        if (group->turn != HOST_TURN_ROLLING)
-                group->turn = HOST_TURN_WAITING;
+        if (group->lease != HOST_LEASE_ROLLING)
+                group->lease = HOST_LEASE_WAITING;
 }
 
 /* What the answer says of the epoch that this host knows. */
 static enum rollout_act follow(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
-        switch (group->turn) {
-        case HOST_TURN_ROLLING:
+        switch (group->lease) {
+        case HOST_LEASE_ROLLING:
                 if (reply->state == EPOCH_ABORTED) {
                         rollout_group_observe_failure(group, reply->error);
                         return ROLLOUT_ACT_ABORT;
@@ -263,19 +263,19 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
                 return !group->begun && reply->state == EPOCH_RUNNING && may_begin(group, now)
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
-        case HOST_TURN_FAILED:
+        case HOST_LEASE_FAILED:
                 /* It was no canary any more. */
-                if (reply->mine == HOST_TURN_DONE)
-                        group->turn = HOST_TURN_DONE;
+                if (reply->mine == HOST_LEASE_DONE)
+                        group->lease = HOST_LEASE_DONE;
                 return ROLLOUT_ACT_NONE;
-        case HOST_TURN_DONE:
+        case HOST_LEASE_DONE:
                 return ROLLOUT_ACT_NONE;
         default:
-                if (reply->mine == HOST_TURN_DONE || reply->mine == HOST_TURN_FAILED)
-                        group->turn = reply->mine;
-                if (reply->mine != HOST_TURN_ROLLING || group->said != ROLLOUT_SAYS_WANT)
+                if (reply->mine == HOST_LEASE_DONE || reply->mine == HOST_LEASE_FAILED)
+                        group->lease = reply->mine;
+                if (reply->mine != HOST_LEASE_ROLLING || group->said != ROLLOUT_SAYS_WANT)
                         return ROLLOUT_ACT_NONE;
-                group->turn = HOST_TURN_ROLLING;
+                group->lease = HOST_LEASE_ROLLING;
                 return ROLLOUT_ACT_RESTART;
         }
 }
@@ -309,7 +309,7 @@ static enum rollout_act observe(struct rollout_group *group, const struct rollou
         if (!is_known(group, reply->number, reply->id)) {
                 if (!is_newer(group, reply, now)) {
                         group->state = reply->state;
-                        group->mine = HOST_TURN_NONE;
+                        group->mine = HOST_LEASE_NONE;
                         return ROLLOUT_ACT_NONE;
                 }
                 adopt(group, reply, trusted);
@@ -356,26 +356,26 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
 
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now)
 {
-        group->begun = group->turn == HOST_TURN_ROLLING;
+        group->begun = group->lease == HOST_LEASE_ROLLING;
         group->began_at = now;
 }
 
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now)
 {
-        if (group->turn != HOST_TURN_ROLLING || !group->begun || state == ROLLOUT_RUNNING)
+        if (group->lease != HOST_LEASE_ROLLING || !group->begun || state == ROLLOUT_RUNNING)
                 return;
         if (state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED) {
                 rollout_group_observe_failure(group, error);
                 return;
         }
-        group->turn = HOST_TURN_DONE;
+        group->lease = HOST_LEASE_DONE;
         group->done_at = now;
 }
 
 void rollout_group_observe_trouble(struct rollout_group *group, const char *why, usec_t now)
 {
-        if (group->turn == HOST_TURN_DONE && group->done_at > 0 &&
+        if (group->lease == HOST_LEASE_DONE && group->done_at > 0 &&
             now < usec_add(group->done_at, group->canary_seconds * USEC_PER_SEC))
                 rollout_group_observe_failure(group, why);
 }

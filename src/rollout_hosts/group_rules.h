@@ -54,7 +54,7 @@ struct rollout_group {
         /* The newest epoch that this host knows, and its own part in it: these outlive sqmgr. */
         uint64_t number; /* 0: none */
         char id[ROLLOUT_ID_MAX + 1];
-        enum host_turn turn;              /* never lost: that is what others think of it */
+        enum host_lease lease;              /* never lost: that is what others think of it */
         bool begun;                       /* rolling: the restart is in the fleet */
         bool trusted;                     /* ordered on this host's own socket, or sealed */
         usec_t began_at;                  /* when it last began a turn; 0: never */
@@ -68,7 +68,7 @@ struct rollout_group {
         usec_t asked_at;                   /* the script; 0: never */
         enum rollout_word_said said;       /* that is not yet answered */
         enum epoch_state state;            /* as last answered, of the epoch above */
-        enum host_turn mine;               /* the same */
+        enum host_lease mine;               /* the same */
         uint32_t canary_seconds;           /* the same */
         enum rollout_trouble trouble;
         bool said_draining; /* with that word */

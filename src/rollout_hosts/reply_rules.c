@@ -23,15 +23,15 @@ static const char *const epoch_states[] = {
 };
 DEFINE_ENUM_NAMES(epoch_state_name, enum epoch_state, _EPOCH_STATE_MAX, epoch_states)
 
-static const char *const host_turns[] = {
-        [HOST_TURN_WAITING] = "waiting", [HOST_TURN_ROLLING] = "rolling", [HOST_TURN_LOST] = "lost",
-        [HOST_TURN_FAILED] = "failed",   [HOST_TURN_DONE] = "done",
+static const char *const host_leases[] = {
+        [HOST_LEASE_WAITING] = "waiting", [HOST_LEASE_ROLLING] = "rolling", [HOST_LEASE_LOST] = "lost",
+        [HOST_LEASE_FAILED] = "failed",   [HOST_LEASE_DONE] = "done",
 };
-static_assert(ELEMENTSOF(host_turns) == _HOST_TURN_MAX, "a name for each");
+static_assert(ELEMENTSOF(host_leases) == _HOST_LEASE_MAX, "a name for each");
 
-const char *host_turn_name(enum host_turn turn)
+const char *host_lease_name(enum host_lease lease)
 {
-        return turn == HOST_TURN_NONE ? "none" : host_turns[turn];
+        return lease == HOST_LEASE_NONE ? "none" : host_leases[lease];
 }
 
 /* The index of the word, or -1. */
@@ -81,16 +81,16 @@ static uint32_t take_count(const struct rollout_word *word, uint32_t max)
         return take_number(word, max, &value) < 0 ? 0 : (uint32_t)value;
 }
 
-static int take_turn(const struct rollout_word *word, enum host_turn *ret)
+static int take_lease(const struct rollout_word *word, enum host_lease *ret)
 {
         uint64_t value;
 
-        *ret = HOST_TURN_NONE;
+        *ret = HOST_LEASE_NONE;
         if (word->len == 2 && memcmp(word->text, "-1", 2) == 0)
                 return 0;
-        if (take_number(word, _HOST_TURN_MAX - 1, &value) < 0)
+        if (take_number(word, _HOST_LEASE_MAX - 1, &value) < 0)
                 return -EBADMSG;
-        *ret = (enum host_turn)value;
+        *ret = (enum host_lease)value;
         return 0;
 }
 
@@ -121,7 +121,7 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         if (verdict < 0 || state < 0 ||
             take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
             take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
-            take_turn(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0 ||
+            take_lease(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0 ||
             take_span(&words[ROLLOUT_REPLY_AGE], &reply.age_usec) < 0)
                 return -EBADMSG;
         reply.verdict = (enum rollout_verdict)verdict;
@@ -159,7 +159,7 @@ int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index
             index >= ROLLOUT_HOSTS_MAX)
                 return -ENOENT;
         words += _ROLLOUT_REPLY_MAX + index * ROLLOUT_HOST_WORDS;
-        if (take_turn(&words[1], &host.turn) < 0 || take_span(&words[2], &host.state_usec) < 0 ||
+        if (take_lease(&words[1], &host.lease) < 0 || take_span(&words[2], &host.state_usec) < 0 ||
             take_span(&words[3], &host.seen_usec) < 0)
                 return -EBADMSG;
         take_text(&words[0], host.name, sizeof(host.name));
@@ -187,8 +187,8 @@ usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct r
         size_t n_done = 0, n_left = 0;
 
         for (size_t i = 0; i < n_hosts; i++) {
-                n_left += hosts[i].turn == HOST_TURN_WAITING || hosts[i].turn == HOST_TURN_ROLLING;
-                if (hosts[i].turn != HOST_TURN_DONE)
+                n_left += hosts[i].lease == HOST_LEASE_WAITING || hosts[i].lease == HOST_LEASE_ROLLING;
+                if (hosts[i].lease != HOST_LEASE_DONE)
                         continue;
                 n_done++;
                 newest = MIN(newest, hosts[i].state_usec);

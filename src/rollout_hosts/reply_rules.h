@@ -27,14 +27,14 @@ enum epoch_state {
 };
 
 /* As the script numbers them. */
-enum host_turn {
-        HOST_TURN_WAITING,
-        HOST_TURN_ROLLING,
-        HOST_TURN_LOST,
-        HOST_TURN_FAILED,
-        HOST_TURN_DONE,
-        _HOST_TURN_MAX,
-        HOST_TURN_NONE = -1, /* not known to Redis */
+enum host_lease {
+        HOST_LEASE_WAITING,
+        HOST_LEASE_ROLLING,
+        HOST_LEASE_LOST,
+        HOST_LEASE_FAILED,
+        HOST_LEASE_DONE,
+        _HOST_LEASE_MAX,
+        HOST_LEASE_NONE = -1, /* not known to Redis */
 };
 
 /* A reply that has more is none of the script's. */
@@ -50,7 +50,7 @@ struct rollout_reply {
         uint64_t high;   /* the highest that a host has told Redis of beyond it; 0: none */
         char id[ROLLOUT_ID_MAX + 1];
         enum epoch_state state;
-        enum host_turn mine;
+        enum host_lease mine;
         uint32_t canary_seconds, failures;
         char asked[ROLLOUT_SHARE_MAX + 1]; /* how many hosts at once, as that was set: `3`, `10%` */
         char release[ROLLOUT_TEXT_MAX + 1];
@@ -64,7 +64,7 @@ struct rollout_reply {
 /* One of the hosts that `show` names. */
 struct rollout_host {
         char name[ROLLOUT_TEXT_MAX + 1];
-        enum host_turn turn;
+        enum host_lease lease;
         usec_t state_usec, seen_usec; /* how long it is in its state, and since when it was not heard of */
         char text[ROLLOUT_TEXT_MAX +
                   1]; /* rolling: how far it is; failed, lost: why; done: "" once drained */
@@ -84,7 +84,7 @@ void rollout_reply_glance(const struct rollout_word *number, const struct rollou
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
 
 const char *epoch_state_name(enum epoch_state state);
-const char *host_turn_name(enum host_turn turn);
+const char *host_lease_name(enum host_lease lease);
 
 /* What an order of the group is sealed over: `begin` of this epoch, all that it carries with it; `abort` of
  * it. The group's name has no line break. Returns it, to be freed, or NULL where memory is short. */

@@ -11,14 +11,14 @@
 /* A fleet that leaves its group, since it is removed, is shown until its workers are gone. */
 static const struct rollout_group *rule_of(const struct fleet *fleet)
 {
-        static const struct rollout_group none = {.turn = HOST_TURN_WAITING, .mine = HOST_TURN_NONE};
+        static const struct rollout_group none = {.lease = HOST_LEASE_WAITING, .mine = HOST_LEASE_NONE};
 
         return fleet->group ? &fleet->group->rule : &none;
 }
 
-static double value_turn(const struct rollout_group *rule, unsigned i)
+static double value_lease(const struct rollout_group *rule, unsigned i)
 {
-        return rule->turn == (enum host_turn)i;
+        return rule->lease == (enum host_lease)i;
 }
 
 static double value_epoch_state(const struct rollout_group *rule, unsigned i)
@@ -36,9 +36,9 @@ static double value_trouble(const struct rollout_group *rule, unsigned i _unused
         return rule->refused || rule->trouble != ROLLOUT_TROUBLE_NONE;
 }
 
-static const char *turn_name(unsigned i)
+static const char *lease_name(unsigned i)
 {
-        return host_turn_name((enum host_turn)i);
+        return host_lease_name((enum host_lease)i);
 }
 
 static const char *epoch_name(unsigned i)
@@ -60,8 +60,8 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
                  value_epoch, NULL, 1},
                 {"sqmgr_group_state", "1 for the state of that restart.", value_epoch_state, epoch_name,
                  _EPOCH_STATE_MAX},
-                {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_turn, turn_name,
-                 _HOST_TURN_MAX},
+                {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_lease, lease_name,
+                 _HOST_LEASE_MAX},
                 {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},
         };
         const struct world *world = metrics_world(metrics);

@@ -31,14 +31,14 @@ static double seconds(usec_t usec)
 
 static json_t *render_host(const struct rollout_host *host, const char *here)
 {
-        bool rolls = host->turn == HOST_TURN_ROLLING;
-        bool bad = host->turn == HOST_TURN_FAILED || host->turn == HOST_TURN_LOST;
+        bool rolls = host->lease == HOST_LEASE_ROLLING;
+        bool bad = host->lease == HOST_LEASE_FAILED || host->lease == HOST_LEASE_LOST;
 
         return json_pack("{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b}", "host", varlink_text(host->name),
-                         "state", host_turn_name(host->turn), "seconds", seconds(host->state_usec),
+                         "state", host_lease_name(host->lease), "seconds", seconds(host->state_usec),
                          "seen_seconds", seconds(host->seen_usec), "progress",
                          varlink_text(rolls ? host->text : ""), "drained",
-                         (int)(host->turn == HOST_TURN_DONE && host->text[0] == '\0'), "error",
+                         (int)(host->lease == HOST_LEASE_DONE && host->text[0] == '\0'), "error",
                          varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0));
 }
 
@@ -56,7 +56,7 @@ static json_t *render_hosts(const struct group_view *view, const char *here)
         if (view->n_hosts > 0)
                 qsort(view->hosts, view->n_hosts, sizeof(*view->hosts), compare_hosts);
         for (size_t i = 0; i < view->n_hosts; i++)
-                if (view->hosts[i].turn != HOST_TURN_NONE &&
+                if (view->hosts[i].lease != HOST_LEASE_NONE &&
                     json_array_append_new(list, render_host(&view->hosts[i], here)) < 0)
                         return NULL;
         return TAKE_PTR(list);

@@ -50,7 +50,7 @@ static void check_seal(const struct rollout_reply *reply)
 static void check_reply(const struct rollout_reply *reply)
 {
         fuzz_check(reply->verdict < _ROLLOUT_VERDICT_MAX && reply->state < _EPOCH_STATE_MAX);
-        fuzz_check(reply->mine >= HOST_TURN_NONE && reply->mine < _HOST_TURN_MAX);
+        fuzz_check(reply->mine >= HOST_LEASE_NONE && reply->mine < _HOST_LEASE_MAX);
         fuzz_check(reply->number <= NUMBER_MAX && reply->high <= NUMBER_MAX);
         fuzz_check(reply->canary_seconds * USEC_PER_SEC <= SPAN_MAX && reply->failures <= ROLLOUT_HOSTS_MAX);
         check_token(reply->id, sizeof(reply->id));
@@ -62,7 +62,7 @@ static void check_reply(const struct rollout_reply *reply)
         check_text(reply->left, sizeof(reply->left));
         check_text(reply->by, sizeof(reply->by));
         fuzz_check(reply->age_usec <= SPAN_MAX);
-        fuzz_check(*epoch_state_name(reply->state) != '\0' && *host_turn_name(reply->mine) != '\0');
+        fuzz_check(*epoch_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
 }
 
 /* Whatever it says, this host goes on to say words that there are, and can begin anew. */
@@ -76,7 +76,7 @@ static void check_group(const struct rollout_reply *reply)
 
                 fuzz_check(word < _ROLLOUT_SAYS_MAX && *rollout_word_name(word) != '\0');
                 if (rollout_group_observe(&group, reply, ROLLOUT_SEAL_UNASKED, now) == ROLLOUT_ACT_RESTART) {
-                        fuzz_check(reply->state == EPOCH_RUNNING && reply->mine == HOST_TURN_ROLLING);
+                        fuzz_check(reply->state == EPOCH_RUNNING && reply->mine == HOST_LEASE_ROLLING);
                         rollout_group_observe_begun(&group, now);
                 }
         }
@@ -107,7 +107,7 @@ static void take(const struct rollout_word words[], size_t n)
                         continue;
                 check_text(host.name, sizeof(host.name));
                 check_text(host.text, sizeof(host.text));
-                fuzz_check(host.turn >= HOST_TURN_NONE && host.turn < _HOST_TURN_MAX);
+                fuzz_check(host.lease >= HOST_LEASE_NONE && host.lease < _HOST_LEASE_MAX);
                 fuzz_check(host.state_usec <= SPAN_MAX && host.seen_usec <= SPAN_MAX);
         }
         fuzz_check(i <= ROLLOUT_HOSTS_MAX && i <= n);

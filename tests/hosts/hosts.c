@@ -59,7 +59,7 @@ bool host_holds_place(const struct group_sim *sim, const struct host *host)
         const struct entry *entry = keys_find(&sim->redis.keys, KEY_HOSTS, host->name);
         size_t len = strlen(host->instance);
 
-        return (state == HOST_TURN_ROLLING || state == HOST_TURN_LOST) && entry &&
+        return (state == HOST_LEASE_ROLLING || state == HOST_LEASE_LOST) && entry &&
                strncmp(entry->value, host->instance, len) == 0 && entry->value[len] == ' ';
 }
 
@@ -82,10 +82,10 @@ unsigned group_excuse(struct group_sim *sim)
 /* Its lease is not over. */
 static bool is_renewed(const struct group_sim *sim, const struct host *host)
 {
-        const struct entry *turn = keys_find(&sim->redis.keys, KEY_TURNS, host->name);
+        const struct entry *lease = keys_find(&sim->redis.keys, KEY_TURNS, host->name);
         double now = (double)((int64_t)sim->now + sim->redis.clock_usec) / 1e6;
 
-        return turn && now - turn->score < ROLLOUT_LEASE_SECONDS - 1;
+        return lease && now - lease->score < ROLLOUT_LEASE_SECONDS - 1;
 }
 
 bool host_has_twin(const struct group_sim *sim, const struct host *host)
@@ -128,10 +128,10 @@ static void check_taken(struct group_sim *sim, const struct host *taker, unsigne
         if (n >= hosts)
                 group_violate(sim, "%s takes a turn while %u others restart, and %u may", taker->name, n,
                               hosts);
-        if (keys_count(&sim->redis.keys, HOST_TURN_ROLLING, HOST_TURN_LOST) > hosts)
+        if (keys_count(&sim->redis.keys, HOST_LEASE_ROLLING, HOST_LEASE_LOST) > hosts)
                 group_violate(
                         sim, "%s takes a turn, and %u places are held of %u: one that was lost is handed on",
-                        taker->name, keys_count(&sim->redis.keys, HOST_TURN_ROLLING, HOST_TURN_LOST), hosts);
+                        taker->name, keys_count(&sim->redis.keys, HOST_LEASE_ROLLING, HOST_LEASE_LOST), hosts);
         if (failed_before > (unsigned)strtoul(keys_field(&sim->redis.keys, "failures"), NULL, 10))
                 group_violate(sim, "%s takes a turn after a halt", taker->name);
         if (taker->group.number != strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10) ||
@@ -151,7 +151,7 @@ static void execute(struct group_sim *sim, struct host *host)
         const char *words[ELEMENTSOF(flight->words)], *error = "";
         struct rollout_word reply[WORDS_MAX];
         int before = keys_state(&sim->redis.keys, host->name);
-        unsigned failed = keys_count(&sim->redis.keys, HOST_TURN_LOST, HOST_TURN_FAILED);
+        unsigned failed = keys_count(&sim->redis.keys, HOST_LEASE_LOST, HOST_LEASE_FAILED);
 
         flight->executed = true;
         if (!host_reaches(sim, host) || flight->server != sim->redis.server) {
@@ -173,8 +173,8 @@ static void execute(struct group_sim *sim, struct host *host)
         if (flight->what != FLIGHT_TICK)
                 sim->ordered_at = sim->now;
         bool wants = flight->what == FLIGHT_TICK && strcmp(flight->words[5], "want") == 0;
-        if (wants && before == HOST_TURN_WAITING &&
-            keys_state(&sim->redis.keys, host->name) == HOST_TURN_ROLLING)
+        if (wants && before == HOST_LEASE_WAITING &&
+            keys_state(&sim->redis.keys, host->name) == HOST_LEASE_ROLLING)
                 check_taken(sim, host, failed);
         for (size_t i = 0; flight->what == FLIGHT_BEGIN && i < sim->n_hosts; i++)
                 if (rolled[i] && !host_holds_place(sim, &sim->host[i]))
@@ -190,7 +190,7 @@ static void execute(struct group_sim *sim, struct host *host)
                            flight->words[0], flight->n > 5 ? flight->words[5] : "",
                            flight->n > 6 ? flight->words[6] : "", flight->words[3],
                            (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
-                           epoch_state_name(flight->reply.state), host_turn_name(flight->reply.mine),
+                           epoch_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
                            flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
 }
 
@@ -322,12 +322,12 @@ static void deliver(struct group_sim *sim, struct host *host)
 
 static void observe_restart(struct group_sim *sim, struct host *host)
 {
-        enum host_turn before = host->group.turn;
+        enum host_lease before = host->group.lease;
         const char *error;
         enum rollout_state state = core_rollout(host->core, &error);
 
         rollout_group_observe_fleet(&host->group, state, error, host_now(sim, host));
-        if (host->group.turn == before)
+        if (host->group.lease == before)
                 return;
         save(sim, host);
 }
@@ -358,9 +358,9 @@ static void look(struct group_sim *sim, struct host *host)
         if (!rollout_group_is_due(group, strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10),
                                   keys_field(&sim->redis.keys, "id"), state, now))
                 return;
-        if (host_restarts(host) && group->turn == HOST_TURN_ROLLING &&
+        if (host_restarts(host) && group->lease == HOST_LEASE_ROLLING &&
             could_say(sim, host, usec_sub(sim->now, USEC_PER_MIN)) &&
-            keys_state(&sim->redis.keys, host->name) != HOST_TURN_ROLLING &&
+            keys_state(&sim->redis.keys, host->name) != HOST_LEASE_ROLLING &&
             sim->now > sim->ordered_at + USEC_PER_MIN)
                 group_violate(sim, "Redis does not know that %s restarts, which could say so for a minute",
                               host->name);

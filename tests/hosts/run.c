@@ -41,7 +41,7 @@ static unsigned count_unended(const struct group_sim *sim, bool speak)
         unsigned n = 0;
 
         for (size_t i = 0; i < states->n; i++)
-                n += states->list[i].score < HOST_TURN_FAILED && speaks(sim, states->list[i].name) == speak;
+                n += states->list[i].score < HOST_LEASE_FAILED && speaks(sim, states->list[i].name) == speak;
         return n;
 }
 
@@ -60,12 +60,12 @@ static void check_told(struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->redis.keys.key[KEY_STATES].n; i++)
                 group_tell(sim, "Redis has %s as %s", sim->redis.keys.key[KEY_STATES].list[i].name,
-                           host_turn_name((enum host_turn)sim->redis.keys.key[KEY_STATES].list[i].score));
+                           host_lease_name((enum host_lease)sim->redis.keys.key[KEY_STATES].list[i].score));
         for (size_t i = 0; i < sim->n_hosts; i++)
                 if (sim->host[i].exists && !sim->host[i].gone)
                         group_tell(sim, "%s (%s) knows epoch %llu as %s, trouble %d", sim->host[i].name,
                                    sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
-                                   host_turn_name(sim->host[i].group.turn), (int)sim->host[i].group.trouble);
+                                   host_lease_name(sim->host[i].group.lease), (int)sim->host[i].group.trouble);
         /* Where no host is left there is nobody to judge it, or to ask. */
         if (any_speaks(sim) && strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 &&
             count_unended(sim, false) == 0)
@@ -120,7 +120,7 @@ static void forget_the_dead(struct group_sim *sim, struct host *operator)
                 for (size_t j = 0; j < sim->n_hosts; j++)
                         lives |= sim->host[j].exists && !sim->host[j].gone &&
                                  strcmp(sim->host[j].name, entry->name) == 0;
-                if (!lives && entry->score < HOST_TURN_FAILED)
+                if (!lives && entry->score < HOST_LEASE_FAILED)
                         host_call(sim, operator, FLIGHT_FORGET,
                                   (const char *const[]){keys_field(keys, "number"), keys_field(keys, "id"),
                                                         entry->name, NULL});

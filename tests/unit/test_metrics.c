@@ -107,7 +107,7 @@ START_TEST(of_a_group_it_tells_this_hosts_part_and_without_one_nothing)
         const struct fleet_settings *without = fleet->settings;
         struct host_group group = {.rule = {.number = 7,
                                             .state = EPOCH_HALTED,
-                                            .turn = HOST_TURN_FAILED,
+                                            .lease = HOST_LEASE_FAILED,
                                             .trouble = ROLLOUT_TROUBLE_TAKEN}};
 
         _cleanup_free_ char *before = render();

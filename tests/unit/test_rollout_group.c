@@ -20,7 +20,7 @@ static void setup(void)
         rollout_group_observe_connection(&group, now);
         now += LEASE;
         reply = (struct rollout_reply){
-                .number = 1, .id = "one", .state = EPOCH_RUNNING, .mine = HOST_TURN_WAITING};
+                .number = 1, .id = "one", .state = EPOCH_RUNNING, .mine = HOST_LEASE_WAITING};
 }
 
 static enum rollout_act observe(void)
@@ -37,15 +37,15 @@ static void other_epoch(uint64_t number, const char *id)
 {
         reply.number = number;
         snprintf(reply.id, sizeof(reply.id), "%s", id);
-        reply.mine = HOST_TURN_WAITING;
+        reply.mine = HOST_LEASE_WAITING;
         reply.state = EPOCH_RUNNING;
 }
 
-static void take_turn(void)
+static void take_lease(void)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
-        reply.mine = HOST_TURN_ROLLING;
+        reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         rollout_group_observe_begun(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
@@ -58,7 +58,7 @@ static void finish(enum rollout_state state, const char *error)
 
 START_TEST(restarts_once_in_its_turn_and_says_so)
 {
-        take_turn();
+        take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         finish(ROLLOUT_RUNNING, "");
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
@@ -66,7 +66,7 @@ START_TEST(restarts_once_in_its_turn_and_says_so)
         ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
-        reply.mine = HOST_TURN_DONE;
+        reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
 }
@@ -74,13 +74,13 @@ END_TEST
 
 START_TEST(says_that_it_is_done_again_once_it_has_drained)
 {
-        take_turn();
+        take_lease();
         group.draining = true;
         finish(ROLLOUT_DONE, "");
         ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
         /* It drains while that is under way. */
         group.draining = false;
-        reply.mine = HOST_TURN_DONE;
+        reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
         ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
@@ -93,7 +93,7 @@ START_TEST(what_its_own_restart_was_before_the_turn_tells_nothing)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
-        reply.mine = HOST_TURN_ROLLING;
+        reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         finish(ROLLOUT_DONE, "");
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
@@ -108,11 +108,11 @@ START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 setup();
-                take_turn();
+                take_lease();
                 finish(states[i], "why");
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
                 ck_assert_str_eq(group.error, "why");
-                reply.mine = HOST_TURN_FAILED;
+                reply.mine = HOST_LEASE_FAILED;
                 (void)observe();
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
         }
@@ -132,7 +132,7 @@ END_TEST
 
 START_TEST(asserts_its_turn_at_once_after_a_new_connection)
 {
-        take_turn();
+        take_lease();
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
 {
-        static const enum host_turn held[] = {HOST_TURN_ROLLING, HOST_TURN_LOST};
+        static const enum host_lease held[] = {HOST_LEASE_ROLLING, HOST_LEASE_LOST};
 
         for (size_t i = 0; i < ELEMENTSOF(held); i++) {
                 setup();
@@ -161,11 +161,11 @@ START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                reply.mine = HOST_TURN_WAITING;
+                reply.mine = HOST_LEASE_WAITING;
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
                 rollout_group_observe_connection(&group, now);
-                reply.mine = HOST_TURN_ROLLING;
+                reply.mine = HOST_LEASE_ROLLING;
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
         }
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(an_abort_ends_its_restart)
 {
-        take_turn();
+        take_lease();
         reply.state = EPOCH_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_ABORT);
@@ -189,7 +189,7 @@ START_TEST(an_older_epoch_never_acts)
         other_epoch(7, "seven");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         other_epoch(6, "six");
-        reply.mine = HOST_TURN_ROLLING;
+        reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
@@ -201,8 +201,8 @@ END_TEST
 
 START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
 {
-        take_turn();
-        reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_TURN_WAITING};
+        take_lease();
+        reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_LEASE_WAITING};
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
@@ -254,7 +254,7 @@ END_TEST
 
 START_TEST(who_rolls_restarts_for_the_newer_epoch)
 {
-        take_turn();
+        take_lease();
         now += ROLLOUT_PAUSE_USEC;
         other_epoch(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
@@ -270,10 +270,10 @@ END_TEST
 
 START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
 {
-        take_turn();
+        take_lease();
         other_epoch(2, "two");
         reply.state = EPOCH_HALTED;
-        reply.mine = HOST_TURN_LOST;
+        reply.mine = HOST_LEASE_LOST;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
         finish(ROLLOUT_DONE, "");
@@ -287,14 +287,14 @@ END_TEST
 
 START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
 {
-        take_turn();
+        take_lease();
         finish(ROLLOUT_DONE, "");
         now += ROLLOUT_PAUSE_USEC - SECOND;
         other_epoch(2, "two");
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
         /* Forged, too: that it has a turn. */
-        reply.mine = HOST_TURN_ROLLING;
+        reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         other_epoch(3, "three");
         ck_assert_int_eq(rollout_group_observe_ordered(&group, &reply, now), ROLLOUT_ACT_NONE);
@@ -312,7 +312,7 @@ END_TEST
 
 START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
 {
-        take_turn();
+        take_lease();
         finish(ROLLOUT_DONE, "");
         other_epoch(2, "two");
         (void)observe();
@@ -330,7 +330,7 @@ START_TEST(without_its_seal_an_epoch_is_none)
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSEALED);
         (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
-        take_turn();
+        take_lease();
         reply.state = EPOCH_ABORTED;
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
@@ -361,7 +361,7 @@ END_TEST
 START_TEST(a_clone_takes_no_part)
 {
         reply.verdict = ROLLOUT_VERDICT_TAKEN;
-        reply.mine = HOST_TURN_ROLLING;
+        reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_TAKEN);
@@ -371,9 +371,9 @@ END_TEST
 START_TEST(a_canary_that_gets_into_trouble_fails)
 {
         reply.canary_seconds = 60;
-        take_turn();
+        take_lease();
         finish(ROLLOUT_DONE, "");
-        reply.mine = HOST_TURN_DONE;
+        reply.mine = HOST_LEASE_DONE;
         (void)observe();
         now += 60 * SECOND - 1;
         rollout_group_observe_trouble(&group, "a worker crashed", now);
@@ -395,7 +395,7 @@ START_TEST(an_epoch_is_missed_though_another_host_has_told_so_first)
         ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_ABORTED, now));
         ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
         reply = (struct rollout_reply){
-                .verdict = ROLLOUT_VERDICT_BEHIND, .state = EPOCH_ABORTED, .mine = HOST_TURN_WAITING};
+                .verdict = ROLLOUT_VERDICT_BEHIND, .state = EPOCH_ABORTED, .mine = HOST_LEASE_WAITING};
         (void)observe();
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
@@ -405,7 +405,7 @@ END_TEST
 START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
         reply.state = EPOCH_DONE;
-        reply.mine = HOST_TURN_DONE;
+        reply.mine = HOST_LEASE_DONE;
         ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
         (void)observe();
         ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
@@ -435,7 +435,7 @@ START_TEST(why_it_takes_no_part_is_a_sentence)
                 [ROLLOUT_TROUBLE_FORGED] = "Redis shows epoch 1, up to which nobody has counted",
         };
 
-        take_turn();
+        take_lease();
         for (unsigned i = 0; i < _ROLLOUT_TROUBLE_MAX; i++) {
                 group.trouble = (enum rollout_trouble)i;
                 ck_assert_msg(strncmp(trouble(), expected[i], strlen(expected[i])) == 0, "%s", trouble());
@@ -455,7 +455,7 @@ START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
         ck_assert_ptr_nonnull(
                 strstr(text, "begins no turn for another 30s: hosts that Redis may have forgotten"));
         now += LEASE;
-        take_turn();
+        take_lease();
         finish(ROLLOUT_DONE, "");
         other_epoch(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -468,7 +468,7 @@ END_TEST
 
 START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
 {
-        take_turn();
+        take_lease();
         struct record_writer writer = {.now = now};
         struct rollout_group next;
 
@@ -483,11 +483,11 @@ START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         free(writer.bytes);
         ck_assert_uint_eq(next.number, 1);
         ck_assert_str_eq(next.id, "one");
-        ck_assert_int_eq(next.turn, HOST_TURN_ROLLING);
+        ck_assert_int_eq(next.lease, HOST_LEASE_ROLLING);
         ck_assert(next.begun);
         ck_assert_uint_eq(next.began_at, group.began_at);
         ck_assert_uint_eq(next.asked_at, 0);
-        ck_assert_int_eq(next.mine, HOST_TURN_NONE);
+        ck_assert_int_eq(next.mine, HOST_LEASE_NONE);
         ck_assert_int_eq(next.state, EPOCH_NONE);
 }
 END_TEST

@@ -56,7 +56,7 @@ START_TEST(decodes_what_it_says)
         ck_assert_str_eq(reply.id, "abc");
         ck_assert_int_eq(reply.state, EPOCH_HALTED);
         ck_assert_str_eq(reply.error, "h: why");
-        ck_assert_int_eq(reply.mine, HOST_TURN_NONE);
+        ck_assert_int_eq(reply.mine, HOST_LEASE_NONE);
         ck_assert_str_eq(reply.asked, "10%");
         ck_assert_uint_eq(reply.canary_seconds, 600);
         ck_assert_uint_eq(reply.failures, 1);
@@ -74,11 +74,11 @@ START_TEST(decodes_its_hosts)
 
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
         ck_assert_str_eq(host.name, "one");
-        ck_assert_int_eq(host.turn, HOST_TURN_DONE);
+        ck_assert_int_eq(host.lease, HOST_LEASE_DONE);
         ck_assert_uint_eq(host.state_usec, 1500 * USEC_PER_MSEC);
         ck_assert_uint_eq(host.seen_usec, 1);
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 1, &host), 0);
-        ck_assert_int_eq(host.turn, HOST_TURN_FAILED);
+        ck_assert_int_eq(host.lease, HOST_LEASE_FAILED);
         ck_assert_uint_eq(host.seen_usec, USEC_PER_DAY);
         ck_assert_str_eq(host.text, "bad");
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 2, &host), -ENOENT);
@@ -178,17 +178,17 @@ START_TEST(what_is_left_follows_from_what_is_done)
 {
         const struct rollout_reply epoch = {.age_usec = 100 * USEC_PER_SEC};
         struct rollout_host hosts[] = {
-                {.turn = HOST_TURN_WAITING, .state_usec = 100 * USEC_PER_SEC},
-                {.turn = HOST_TURN_ROLLING, .state_usec = 40 * USEC_PER_SEC},
-                {.turn = HOST_TURN_LOST},
+                {.lease = HOST_LEASE_WAITING, .state_usec = 100 * USEC_PER_SEC},
+                {.lease = HOST_LEASE_ROLLING, .state_usec = 40 * USEC_PER_SEC},
+                {.lease = HOST_LEASE_LOST},
         };
 
         ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), USEC_INFINITY);
-        hosts[2] = (struct rollout_host){.turn = HOST_TURN_DONE, .state_usec = 40 * USEC_PER_SEC};
+        hosts[2] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 40 * USEC_PER_SEC};
         ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 80 * USEC_PER_SEC);
-        hosts[1] = (struct rollout_host){.turn = HOST_TURN_DONE, .state_usec = 10 * USEC_PER_SEC};
+        hosts[1] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 10 * USEC_PER_SEC};
         ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 35 * USEC_PER_SEC);
-        hosts[0].turn = HOST_TURN_FAILED;
+        hosts[0].lease = HOST_LEASE_FAILED;
         ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 0);
 }
 END_TEST

@@ -101,13 +101,13 @@ static void pass_seconds(unsigned seconds)
                   seconds);
 }
 
-static enum host_turn turn_of(const char *host)
+static enum host_lease turn_of(const char *host)
 {
         show();
         for (size_t i = 0; i < n_shown; i++)
                 if (strcmp(shown[i].name, host) == 0)
-                        return shown[i].turn;
-        return HOST_TURN_NONE;
+                        return shown[i].lease;
+        return HOST_LEASE_NONE;
 }
 
 static void setup(void)
@@ -134,13 +134,13 @@ START_TEST(hosts_take_turns_until_all_are_done)
         for (size_t i = 0; i < 3; i++) {
                 pass_seconds(1);
                 tick(hosts[i], "want");
-                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
                 ck_assert_str_eq(last.release, "2026");
                 pass_seconds(1);
                 tick(hosts[(i + 1) % 3], "want");
-                ck_assert_int_ne(last.mine, HOST_TURN_ROLLING);
+                ck_assert_int_ne(last.mine, HOST_LEASE_ROLLING);
                 tick(hosts[i], "done");
-                ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+                ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
                 ck_assert_int_eq(last.state, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
         }
 }
@@ -159,7 +159,7 @@ START_TEST(a_share_of_the_hosts_is_rounded_up)
                 pass_seconds(1);
                 snprintf(name, sizeof(name), "h%u", i);
                 tick(name, "want");
-                ck_assert_int_eq(last.mine, i < 2 ? HOST_TURN_ROLLING : HOST_TURN_WAITING);
+                ck_assert_int_eq(last.mine, i < 2 ? HOST_LEASE_ROLLING : HOST_LEASE_WAITING);
         }
 }
 END_TEST
@@ -171,10 +171,10 @@ START_TEST(no_two_turns_are_taken_within_a_second)
         begin("2", 0, 0);
         tick("a", "want");
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         pass_seconds(1);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -186,10 +186,10 @@ START_TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
         tick("a", "want");
         pass_seconds(31);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
         ck_assert_str_eq(last.error, "a: its turn was not renewed for 30 s");
-        ck_assert_int_eq(turn_of("a"), HOST_TURN_LOST);
+        ck_assert_int_eq(turn_of("a"), HOST_LEASE_LOST);
 }
 END_TEST
 
@@ -201,7 +201,7 @@ START_TEST(a_renewed_turn_is_not_lost)
         for (unsigned i = 0; i < 4; i++) {
                 pass_seconds(12);
                 tick("a", "roll");
-                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
                 ck_assert_int_eq(last.state, EPOCH_RUNNING);
         }
 }
@@ -242,13 +242,13 @@ START_TEST(who_is_done_tells_when_it_has_drained)
         tick("a", "want");
         tick_with("a", "done", "draining");
         show();
-        ck_assert_int_eq(shown[0].turn, HOST_TURN_DONE);
+        ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "draining");
         tick_with("a", "done", "");
         show();
-        ck_assert_int_eq(shown[0].turn, HOST_TURN_DONE);
+        ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "");
-        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -260,7 +260,7 @@ START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
         tick("a", "want");
         pass_seconds(31);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
 }
 END_TEST
@@ -279,7 +279,7 @@ START_TEST(the_return_of_a_lost_host_heals_the_halt)
         ck_assert_str_eq(last.error, "");
         tick("a", "done");
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -293,13 +293,13 @@ START_TEST(a_turn_that_is_given_back_is_free)
         tick("b", "see");
         ck_assert_int_eq(last.state, EPOCH_HALTED);
         tick("a", "wait");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick("b", "done");
         tick("b", "wait");
-        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
 }
 END_TEST
 
@@ -319,15 +319,15 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_str_eq(last.left, " a");
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick("b", "done");
         ck_assert_int_eq(last.state, EPOCH_DONE);
         /* It lives after all, and still rolls: the next one knows. */
         tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         begin_as("b", 2, "id", "1", 0, 0);
         tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -345,7 +345,7 @@ START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_DONE);
         tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -363,7 +363,7 @@ START_TEST(more_failures_than_allowed_halt_and_say_which)
         ck_assert_str_eq(last.error, "a: it does not boot");
         pass_seconds(1);
         tick("c", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -377,9 +377,9 @@ START_TEST(a_halt_lets_those_that_roll_finish)
         tick("b", "want");
         tick("a", "fail");
         tick("b", "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick("b", "done");
-        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
 }
 END_TEST
@@ -393,18 +393,18 @@ START_TEST(a_canary_goes_first_and_all_wait_for_it)
         tick("a", "want");
         pass_seconds(1);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         tick("a", "done");
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         pass_seconds(600);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         pass_seconds(1);
         tick("c", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick("a", "fail");
-        ck_assert_int_eq(last.mine, HOST_TURN_DONE);
+        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
 }
 END_TEST
 
@@ -417,11 +417,11 @@ START_TEST(a_canary_that_fails_later_halts_what_has_not_begun)
         tick("a", "done");
         pass_seconds(300);
         tick("a", "fail");
-        ck_assert_int_eq(last.mine, HOST_TURN_FAILED);
+        ck_assert_int_eq(last.mine, HOST_LEASE_FAILED);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
         pass_seconds(600);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -434,7 +434,7 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         tick("a", "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_uint_eq(last.number, 2);
-        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
@@ -443,7 +443,7 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         call(rollout_call(&other, WORDS("tick", "want", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -461,11 +461,11 @@ END_TEST
 START_TEST(who_begins_takes_part_though_nobody_was_seen_before)
 {
         begin("50%", 0, 0);
-        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         join("b");
-        ck_assert_int_eq(turn_of("b"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
         tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick("a", "done");
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         pass_seconds(1);
@@ -488,7 +488,7 @@ START_TEST(the_next_begins_whatever_became_of_the_one_before)
         ck_assert_int_eq(last.state, EPOCH_HALTED);
         begin_as("b", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
@@ -503,12 +503,12 @@ START_TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
         pass_seconds(1);
         begin_as("b", 2, "id", "1", 0, 0);
         tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         tick_as("a", "a", 2, "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick_as("a", "a", 2, "done");
         tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -526,7 +526,7 @@ START_TEST(aborted_nobody_begins)
         ck_assert_str_eq(last.end_mac, "seal");
         pass_seconds(1);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         tick("a", "done");
         ck_assert_int_eq(last.state, EPOCH_ABORTED);
 }
@@ -542,10 +542,10 @@ START_TEST(what_redis_has_forgotten_is_asserted_anew)
         server_do("ZREM " KEY ":turns a");
         server_do("ZADD " KEY ":states 0 a");
         tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         pass_seconds(1);
         tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
 END_TEST
 
@@ -560,21 +560,21 @@ START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
         ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 2, which b had seen"));
         ck_assert_uint_eq(last.high, 2);
         tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         begin_as("a", 3, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         /* Who rolls for the lost one has a lease to say so. */
         tick_as("a", "a", 3, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         /* Though somebody begins once more. */
         begin_as("a", 4, "id", "1", 0, 0);
         tick_as("a", "a", 4, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_WAITING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         pass_seconds(30);
         tick_as("a", "a", 4, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -591,7 +591,7 @@ START_TEST(emptied_it_goes_on_with_who_comes)
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         tick_as("a", "a", 2, "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -601,16 +601,16 @@ START_TEST(of_two_machines_of_one_name_one_speaks)
         begin("1", 0, 0);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
-        ck_assert_int_eq(turn_of("a"), HOST_TURN_WAITING);
+        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         tick_as("first", "a", 1, "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         /* It has booted anew, say. */
         pass_seconds(31);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
-        ck_assert_int_eq(last.mine, HOST_TURN_LOST);
+        ck_assert_int_eq(last.mine, HOST_LEASE_LOST);
         tick_as("second", "a", 1, "roll");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
         tick_as("first", "a", 1, "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
 }
@@ -642,7 +642,7 @@ START_TEST(who_comes_while_it_runs_is_waited_for)
         ck_assert_int_eq(last.state, EPOCH_DONE);
         join("c");
         ck_assert_int_eq(last.state, EPOCH_DONE);
-        ck_assert_int_eq(turn_of("c"), HOST_TURN_DONE);
+        ck_assert_int_eq(turn_of("c"), HOST_LEASE_DONE);
 }
 END_TEST
 
@@ -658,7 +658,7 @@ START_TEST(a_forged_type_holds_up_nobody)
         begin_as("a", 1, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
 END_TEST
 
@@ -690,7 +690,7 @@ START_TEST(forged_times_hold_up_nobody)
                           times[i], times[i]);
                 tick_as("a", "a", number, "want");
                 ck_assert_str_eq(last_error, "");
-                ck_assert_int_eq(last.mine, HOST_TURN_ROLLING);
+                ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
                 tick_as("a", "a", number, "done");
         }
 }
