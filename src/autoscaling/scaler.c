@@ -5,7 +5,7 @@
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaling_share.h"
 #include "daemon/runtime/links.h"
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
 #include "frameworks/heartbeat_format.h"
 #include "io/clock.h"
@@ -274,8 +274,8 @@ void scaler_end(void *self)
                 autoscale_forget(fleet);
 }
 
-int scaler_begin(struct keeper *keeper, void **ret)
+int scaler_begin(struct persist *persist, void **ret)
 {
-        *ret = &keeper->runtime->links;
+        *ret = &persist->runtime->links;
         return 0;
 }

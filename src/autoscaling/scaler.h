@@ -5,12 +5,12 @@
 
 #include "autoscaling/scaled_link.h"
 
-struct keeper;
+struct persist;
 
 /* Functions of the subsystem. self is the struct links. poll() begins a reading of each Redis whose fleets
  * need one; observe() folds in what was answered since, and changes what the state holds if a count has
  * changed. */
-int scaler_begin(struct keeper *keeper, void **ret);
+int scaler_begin(struct persist *persist, void **ret);
 void scaler_join(void *self);
 void scaler_poll(void *self, usec_t now);
 void scaler_observe(void *self, usec_t now);

@@ -52,7 +52,7 @@ struct supervisor {
         struct wakeup wakeup;
         struct runtime runtime;
         struct reloader reloader; /* with the settings in force */
-        struct keeper keeper;
+        struct persist persist;
         struct pressure_watch pressure;
         struct alerts *alerts;
         struct ending ending;
@@ -77,7 +77,7 @@ static void forget_removed(struct supervisor *supervisor)
         struct world *world = supervisor->world;
         size_t n = world->n_fleets;
 
-        if (supervisor->keeper.search || rescues_need_removed(&supervisor->runtime))
+        if (supervisor->persist.search || rescues_need_removed(&supervisor->runtime))
                 return;
         world_forget_removed(world);
         if (world->n_fleets == n)
@@ -106,7 +106,7 @@ static bool on_save(const struct plan *starting, usec_t now, void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
-        return keeper_save(&supervisor->keeper, starting, now);
+        return persist_save(&supervisor->persist, starting, now);
 }
 
 static bool on_action(const struct action *action, usec_t now, void *userdata)
@@ -154,7 +154,7 @@ static void plan(struct supervisor *supervisor)
         subsystems_tick(&supervisor->runtime.subsystems, now);
         tell_events(world, control->events, supervisor->alerts);
         forget_removed(supervisor);
-        if (!supervisor->keeper.search)
+        if (!supervisor->persist.search)
                 status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         tell_systemd(&supervisor->tell, world, now);
@@ -244,7 +244,7 @@ static void end(struct supervisor *supervisor)
         reexec_end(&supervisor->reexec);
         ending_forget(&supervisor->ending);
         alerts_free(supervisor->alerts);
-        adopt_free(supervisor->keeper.search);
+        adopt_free(supervisor->persist.search);
         subsystems_end(&supervisor->runtime.subsystems);
         pressure_watch_close(&supervisor->pressure);
         if (supervisor->runtime.world)
@@ -285,22 +285,22 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
 {
         struct runtime *runtime = &supervisor->runtime;
         struct links *links = &runtime->links;
-        struct keeper *keeper = &supervisor->keeper;
+        struct persist *persist = &supervisor->persist;
 
         runtime->event = links->event = supervisor->event;
         runtime->wakeup = links->wakeup = &supervisor->wakeup;
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = hold_beat;
-        supervisor->pressure.runtime = keeper->runtime = supervisor->ending.runtime = supervisor->reexec.runtime = runtime;
+        supervisor->pressure.runtime = persist->runtime = supervisor->ending.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config_path = invocation->config_path;
         supervisor->reexec.invocation = invocation;
-        supervisor->reexec.keeper = keeper;
+        supervisor->reexec.persist = persist;
         supervisor->reexec.ending = &supervisor->ending;
         supervisor->service.host = (struct control_host){
                 .world = supervisor->world,
-                .keeper = keeper,
+                .persist = persist,
                 .readers = &supervisor->service.readers,
                 .settings = &supervisor->reloader.age,
                 .version = PACKAGE_VERSION,
@@ -360,7 +360,7 @@ static int begin_runtime(struct supervisor *supervisor)
                 return r;
         links_join(&runtime->links);
         subsystems_join(&supervisor->runtime.subsystems);
-        return adopt_begin(runtime, &supervisor->keeper, settings, clock_now(CLOCK_MONOTONIC));
+        return adopt_begin(runtime, &supervisor->persist, settings, clock_now(CLOCK_MONOTONIC));
 }
 
 static int begin(struct supervisor *supervisor, const struct invocation *invocation,
@@ -371,14 +371,14 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         int r;
 
         supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
-        statefile_boot_id(supervisor->keeper.boot_id);
+        statefile_boot_id(supervisor->persist.boot_id);
         if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
         if ((r = sd_event_new(&supervisor->event)) < 0 ||
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->keeper)) < 0)
+        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->persist)) < 0)
                 return r;
         if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
             (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup, supervisor)) <
@@ -403,7 +403,7 @@ static int run(struct supervisor *supervisor)
          * just have taken. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        (void)keeper_save(&supervisor->keeper, NULL, clock_now(CLOCK_MONOTONIC));
+        (void)persist_save(&supervisor->persist, NULL, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 

@@ -21,7 +21,7 @@
 
 static struct runtime *runtime_of(const struct host_group *group)
 {
-        return group->groups->keeper->runtime;
+        return group->groups->persist->runtime;
 }
 
 static usec_t now_is(void)
@@ -231,7 +231,7 @@ static void begin_lease(struct host_group *group, usec_t now)
         struct fleet *fleet = group->fleet;
         const char *release = group->last.release;
 
-        if (fleet->world->shutting_down || group->check || !keeper_save(group->groups->keeper, NULL, now))
+        if (fleet->world->shutting_down || group->check || !persist_save(group->groups->persist, NULL, now))
                 return;
         world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
                     "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",
@@ -537,7 +537,7 @@ static bool is_member(const struct fleet *fleet, const char *name)
 
 static int join(struct groups *groups, struct fleet *fleet)
 {
-        const struct runtime *runtime = groups->keeper->runtime;
+        const struct runtime *runtime = groups->persist->runtime;
         struct host_group *group = calloc(1, sizeof(*group));
 
         if (!group || !(group->name = strdup(fleet->settings->rollout_group))) {
@@ -570,7 +570,7 @@ static uint64_t namespace_of_processes(void)
 
 static void name_instance(struct groups *groups)
 {
-        const char *boot = groups->keeper->boot_id, *instance = groups->keeper->runtime->instance;
+        const char *boot = groups->persist->boot_id, *instance = groups->persist->runtime->instance;
         uint64_t inode = namespace_of_processes();
         uint64_t hash = hash_bytes(HASH_INIT, boot, strlen(boot));
 
@@ -579,13 +579,13 @@ static void name_instance(struct groups *groups)
         snprintf(groups->instance, sizeof(groups->instance), "%016llx", (unsigned long long)hash);
 }
 
-int groups_begin(struct keeper *keeper, void **ret)
+int groups_begin(struct persist *persist, void **ret)
 {
         struct groups *groups = calloc(1, sizeof(*groups));
 
         if (!groups)
                 return -ENOMEM;
-        groups->keeper = keeper;
+        groups->persist = persist;
         *ret = groups;
         return 0;
 }
@@ -593,7 +593,7 @@ int groups_begin(struct keeper *keeper, void **ret)
 void groups_join(void *self)
 {
         struct groups *groups = self;
-        const struct world *world = groups->keeper->runtime->world;
+        const struct world *world = groups->persist->runtime->world;
 
         for (struct host_group **at = &groups->first; *at;) {
                 struct host_group *group = *at;

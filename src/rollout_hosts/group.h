@@ -3,7 +3,7 @@
  * and does what rollout_hosts/group_rules.h decides. Of fleets without rollout_group nothing is asked. */
 #pragma once
 
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/group_rules.h"
 #include "rollout_hosts/release.h"
@@ -40,14 +40,14 @@ struct host_group {
 };
 
 struct groups {
-        struct keeper *keeper; /* not owned */
+        struct persist *persist; /* not owned */
         char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
         struct rollout_call *calls; /* of GetRollouts, that wait; see rollouts.c */
 };
 
 /* As struct subsystem has them; self is a struct groups. */
-int groups_begin(struct keeper *keeper, void **ret);
+int groups_begin(struct persist *persist, void **ret);
 void groups_join(void *self);
 void groups_poll(void *self, usec_t now);
 void groups_tick(void *self, usec_t now);

@@ -101,7 +101,7 @@ static json_t *render_group(struct host_group *group, usec_t now)
 {
         const struct group_view *view = view_of(group, now);
         struct rollout_reply epoch = epoch_of(group, view);
-        const char *here = links_host_name(&group->groups->keeper->runtime->links);
+        const char *here = links_host_name(&group->groups->persist->runtime->links);
         char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
         if (group_trouble(group, trouble)[0] == '\0')
@@ -152,7 +152,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
                 return;
         group->shows = false;
         group->view.at = view.at;
-        wakeup_arm(group->groups->keeper->runtime->wakeup);
+        wakeup_arm(group->groups->persist->runtime->wakeup);
         snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
         if (!answer->reply)
                 return;

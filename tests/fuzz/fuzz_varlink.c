@@ -39,7 +39,7 @@ static struct control *control;
 static struct call *kept;
 static struct wakeup loop_turn;
 static struct runtime runtime = {.wakeup = &loop_turn};
-static struct keeper runtime_keeper = {.runtime = &runtime};
+static struct persist runtime_keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -85,16 +85,16 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
                      false);
 }
 
-void __wrap_doctor_request(const struct keeper *keeper, const struct doctor_readers *readers,
+void __wrap_doctor_request(const struct persist *persist, const struct doctor_readers *readers,
                            struct call *call);
-void __wrap_doctor_request(const struct keeper *keeper _unused_,
+void __wrap_doctor_request(const struct persist *persist _unused_,
                            const struct doctor_readers *readers _unused_, struct call *call)
 {
         server_reply(call, json_object(), false);
 }
 
-void __wrap_keeper_save_now(struct keeper *keeper, usec_t now);
-void __wrap_keeper_save_now(struct keeper *keeper _unused_, usec_t now _unused_)
+void __wrap_persist_save_now(struct persist *persist, usec_t now);
+void __wrap_persist_save_now(struct persist *persist _unused_, usec_t now _unused_)
 {
 }
 
@@ -119,7 +119,7 @@ static void make_world(void)
         struct control_host host = {
                 .version = "1",
                 .started_at = NOW,
-                .keeper = &runtime_keeper,
+                .persist = &runtime_keeper,
                 .settings = &settings_age,
                 .reload = on_reload,
                 .reexec_request = on_reexec,

@@ -38,7 +38,7 @@ static unsigned n_changed, n_rendered;
 static int reload_result;
 static struct wakeup wakeup;
 static struct runtime runtime = {.wakeup = &wakeup};
-static struct keeper keeper = {.runtime = &runtime};
+static struct persist persist = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -79,10 +79,10 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
         server_reply(call, calls->metrics(calls->userdata), false);
 }
 
-void __wrap_keeper_save_now(struct keeper *unsaved, usec_t now);
-void __wrap_keeper_save_now(struct keeper *unsaved, usec_t now)
+void __wrap_persist_save_now(struct persist *unsaved, usec_t now);
+void __wrap_persist_save_now(struct persist *unsaved, usec_t now)
 {
-        ck_assert_ptr_eq(unsaved, &keeper);
+        ck_assert_ptr_eq(unsaved, &persist);
         ck_assert_uint_eq(now, clock_usec);
         n_changed++;
 }
@@ -101,7 +101,7 @@ static void setup(void)
                 .version = "1.2.3",
                 .started_at = T0,
                 .settings = &settings_age,
-                .keeper = &keeper,
+                .persist = &persist,
                 .reload = on_reload,
         };
         char path[64], error[256];

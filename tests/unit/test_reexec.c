@@ -20,7 +20,7 @@ static char *arguments[] = {program, NULL};
 static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
 static sd_event *event;
-static struct keeper keeper;
+static struct persist persist;
 static struct ending ending;
 static struct reexec reexec;
 
@@ -54,13 +54,13 @@ static void start(void)
         snprintf(text, sizeof(text), "[sqmgr]\nstate_file=%s/state\n" CREW_REDIS "[fleet:web]\ncommand=x\n",
                  dir);
         runtime_start(event, text);
-        keeper = (struct keeper){.runtime = &runtime};
-        statefile_boot_id(keeper.boot_id);
+        persist = (struct persist){.runtime = &runtime};
+        statefile_boot_id(persist.boot_id);
         ending = (struct ending){.runtime = &runtime};
         reexec = (struct reexec){
                 .invocation = &invocation,
                 .runtime = &runtime,
-                .keeper = &keeper,
+                .persist = &persist,
                 .ending = &ending,
         };
         const struct server_options options = {
@@ -251,7 +251,7 @@ static void ends(void)
 
 static void searches(void)
 {
-        keeper.search = (struct search *)&keeper; /* any but NULL */
+        persist.search = (struct search *)&persist; /* any but NULL */
 }
 
 static void has_no_place(void)
@@ -276,7 +276,7 @@ START_TEST(at_a_bad_time_nobody_is_asked)
         expect_refusal(bad_times[_i].reason, "");
         ck_assert_uint_eq(runs(), 0);
         ending.query = NULL;
-        keeper.search = NULL;
+        persist.search = NULL;
 }
 END_TEST
 

@@ -17,7 +17,7 @@ static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
-static struct keeper keeper;
+static struct persist persist;
 static const struct subsystem *const table[] = {&rollout_hosts_subsystem, NULL};
 static char *lines_text, *lines[8]; /* what the last reload said, and its lines, up to a NULL */
 
@@ -29,8 +29,8 @@ static void setup(void)
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(event, BEFORE);
-        keeper = (struct keeper){.runtime = &runtime};
-        ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &keeper), 0);
+        persist = (struct persist){.runtime = &runtime};
+        ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &persist), 0);
         reloader = (struct reloader){.config_path = path, .settings = runtime_settings, .runtime = &runtime};
         lines_text = NULL;
         while (sd_event_run(event, 0) > 0)

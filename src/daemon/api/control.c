@@ -12,8 +12,8 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->watches = (struct watch_list){.world = host->world, .event = host->keeper->runtime->event};
-        control->queue_calls = (struct queue_calls){.links = &host->keeper->runtime->links,
+        control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
+        control->queue_calls = (struct queue_calls){.links = &host->persist->runtime->links,
                                                     .metrics = handler_metrics,
                                                     .diagnose = handler_diagnose,
                                                     .userdata = control};
@@ -77,6 +77,6 @@ void control_tick(struct control *control, usec_t now)
                 (void)malloc_trim(0);
         }
         watch_tick(&control->watches, now);
-        subsystems_answer(&control->host.keeper->runtime->subsystems, now);
+        subsystems_answer(&control->host.persist->runtime->subsystems, now);
         queue_calls_forget(&control->queue_calls, now);
 }

@@ -37,7 +37,7 @@ struct answers {
 };
 
 struct diagnosis {
-        const struct keeper *keeper;
+        const struct persist *persist;
         struct doctor_readers readers;
         struct call *call;
         struct asks *asks;
@@ -99,13 +99,13 @@ static const struct traits *renamed(const struct settings *settings)
 
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
-        const struct keeper *keeper = diagnosis->keeper;
-        const struct runtime *runtime = keeper->runtime;
+        const struct persist *persist = diagnosis->persist;
+        const struct runtime *runtime = persist->runtime;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
                 .renamed = renamed(runtime->world->settings),
                 .overcommit = overcommit(),
-                .save_error = -keeper->error,
+                .save_error = -persist->error,
                 .pressure = pressure_watch_path(runtime->pressure),
                 .has_readers = diagnosis->readers.may_connect,
                 .trouble = subsystems_trouble,
@@ -183,7 +183,7 @@ static json_t *render(const struct findings *findings)
 static void finish(void *userdata)
 {
         struct diagnosis *diagnosis = userdata;
-        const struct world *world = diagnosis->keeper->runtime->world;
+        const struct world *world = diagnosis->persist->runtime->world;
         struct doctor_machine machine = machine_of(diagnosis);
         struct findings *findings = &diagnosis->findings;
 
@@ -204,7 +204,7 @@ static void finish(void *userdata)
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         WORLD_FOREACH_FLEET(world, fleet) {
                 findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
-                subsystems_diagnose(&diagnosis->keeper->runtime->subsystems, fleet, findings);
+                subsystems_diagnose(&diagnosis->persist->runtime->subsystems, fleet, findings);
         }
         server_reply(diagnosis->call, render(findings), false);
         diagnosis_free(diagnosis);
@@ -269,10 +269,10 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
         diagnosis_free(userdata);
 }
 
-void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call)
+void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
 {
         static const struct asks_ops ops = {.reply = on_reply, .done = finish};
-        const struct links *links = &keeper->runtime->links;
+        const struct links *links = &persist->runtime->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (diagnosis)
@@ -283,14 +283,14 @@ void doctor_request(const struct keeper *keeper, const struct doctor_readers *re
                 server_reply(call, NULL, false);
                 return;
         }
-        diagnosis->keeper = keeper;
+        diagnosis->persist = persist;
         diagnosis->readers = *readers;
         diagnosis->call = call;
         diagnosis->n_answers = links->n;
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&keeper->runtime->subsystems, link, &diagnosis->findings,
+                subsystems_diagnose_link(&persist->runtime->subsystems, link, &diagnosis->findings,
                                          clock_now(CLOCK_MONOTONIC));
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->answers[i].has_group |= fleet->group && fleet->link == link;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 
 /* Who may look by read_socket: as struct doctor_machine has it. */
 struct doctor_readers {
@@ -12,4 +12,4 @@ struct doctor_readers {
 };
 
 /* Answers the call once the surroundings have been checked. keeper must outlive the connections to Redis. */
-void doctor_request(const struct keeper *keeper, const struct doctor_readers *readers, struct call *call);
+void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call);

@@ -12,8 +12,8 @@ void handler_changed(struct control *control)
 {
         free(control->status);
         control->status = NULL;
-        wakeup_changed(control->host.keeper->runtime->wakeup);
-        keeper_save_now(control->host.keeper, clock_now(CLOCK_MONOTONIC));
+        wakeup_changed(control->host.persist->runtime->wakeup);
+        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
 }
 
 void handler_done(struct control *control, struct call *call)

@@ -18,7 +18,7 @@ struct reloader; /* life/reload.h */
 /* What the daemon lends. Everything must outlive the control. */
 struct control_host {
         struct world *world;
-        struct keeper *keeper;
+        struct persist *persist;
         const struct doctor_readers *readers;
         const struct status_settings *settings;
         const char *version;

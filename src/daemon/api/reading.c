@@ -15,7 +15,7 @@
 static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
 {
         const struct control_host *host = &control->host;
-        const struct links *links = &host->keeper->runtime->links;
+        const struct links *links = &host->persist->runtime->links;
         size_t n = MIN((size_t)REDIS_MAX, links->n);
 
         for (size_t i = 0; i < n; i++) {
@@ -38,7 +38,7 @@ static struct status_info status_info(const struct control *control, struct stat
                 .started_at = host->started_at,
                 .realtime = clock_now(CLOCK_REALTIME),
                 .world = host->world,
-                .subsystems = &host->keeper->runtime->subsystems,
+                .subsystems = &host->persist->runtime->subsystems,
                 .redis = redis,
                 .n_redis = n,
         };
@@ -55,7 +55,7 @@ static json_t *render_status(struct control *control, const struct handler_fleet
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        uint64_t serial = control->host.keeper->runtime->wakeup->pass.serial;
+        uint64_t serial = control->host.persist->runtime->wakeup->pass.serial;
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
@@ -118,7 +118,7 @@ json_t *handler_metrics(void *userdata)
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
         _cleanup_free_ char *text =
-                metrics_render(&info, &host->keeper->runtime->wakeup->pass.ticks, clock_now(CLOCK_MONOTONIC));
+                metrics_render(&info, &host->persist->runtime->wakeup->pass.ticks, clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
@@ -127,7 +127,7 @@ void handler_diagnose(struct call *call, void *userdata)
 {
         const struct control *control = userdata;
 
-        doctor_request(control->host.keeper, control->host.readers, call);
+        doctor_request(control->host.persist, control->host.readers, call);
 }
 
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)

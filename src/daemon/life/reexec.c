@@ -56,10 +56,10 @@ static const char *why_not(struct reexec *reexec)
                 return "sqmgr is shutting down";
         if (reexec->ending->query)
                 return "sqmgr is told to end";
-        if (reexec->keeper->search)
+        if (reexec->persist->search)
                 return "the workers of an earlier sqmgr are still being looked for: try again";
-        keeper_save_now(reexec->keeper, clock_now(CLOCK_MONOTONIC));
-        if (reexec->keeper->error < 0)
+        persist_save_now(reexec->persist, clock_now(CLOCK_MONOTONIC));
+        if (reexec->persist->error < 0)
                 return "the state file cannot be written, see the log";
         return NULL;
 }

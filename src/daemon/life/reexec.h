@@ -4,7 +4,7 @@
 
 #include "daemon/api/server.h"
 #include "daemon/life/ending.h"
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 
 /* How sqmgr was called; it is called so again. */
 struct invocation {
@@ -16,7 +16,7 @@ struct invocation {
 struct reexec {
         const struct invocation *invocation; /* not owned; nor are those below, down to server */
         struct runtime *runtime;
-        struct keeper *keeper;
+        struct persist *persist;
         const struct ending *ending;
         struct server *server;
 

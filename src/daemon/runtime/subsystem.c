@@ -6,12 +6,12 @@
 #include <string.h>
 
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
-                     struct keeper *keeper)
+                     struct persist *persist)
 {
         subsystems->table = table;
         for (; table[subsystems->n]; subsystems->n++) {
                 assert(subsystems->n < SUBSYSTEMS_MAX);
-                int r = table[subsystems->n]->begin(keeper, &subsystems->self[subsystems->n]);
+                int r = table[subsystems->n]->begin(persist, &subsystems->self[subsystems->n]);
                 if (r < 0)
                         return r;
         }

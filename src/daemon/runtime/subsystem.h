@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct fleet;
-struct keeper;
+struct persist;
 struct link;
 struct metrics;
 struct record_reader;
@@ -24,7 +24,7 @@ struct subsystem {
         /* Once, before the control socket is opened and before workers are adopted. keeper lends the loop,
          * the world and the connections (keeper->crew), and outlives the subsystem. Returns 0 with *ret,
          * which the other functions are given and which is not NULL; or -errno. */
-        int (*begin)(struct keeper *keeper, void **ret);
+        int (*begin)(struct persist *persist, void **ret);
         /* Other settings apply, and fleets may have been added or removed: before the adoption of workers,
          * and after each reload. A fleet that is removed leaves the world only later. */
         void (*join)(void *self);
@@ -68,7 +68,7 @@ struct subsystems {
 
 /* table: ends with NULL. Returns 0 or -errno; subsystems_end() is due in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
-                     struct keeper *keeper);
+                     struct persist *persist);
 void subsystems_join(const struct subsystems *subsystems);
 void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);

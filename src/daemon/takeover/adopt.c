@@ -178,7 +178,7 @@ static int search_again(sd_event_source *timer, usec_t at)
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
-        struct keeper *keeper = search->keeper;
+        struct persist *persist = search->persist;
         struct wakeup *wakeup = search->runtime->wakeup;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         unsigned found = search->adoption->found;
@@ -196,7 +196,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 wakeup_changed(wakeup);
         if (!done)
                 return search_again(source, usec_add(now, SEARCH_USEC));
-        keeper->search = adopt_free(search);
+        persist->search = adopt_free(search);
         wakeup_changed(wakeup);
         return 0;
 }
@@ -214,7 +214,7 @@ static int find_user(const struct fleet_settings *settings, uid_t *ret)
         return 0;
 }
 
-static int search_new(struct runtime *runtime, struct keeper *keeper, usec_t now, struct search **ret)
+static int search_new(struct runtime *runtime, struct persist *persist, usec_t now, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
         uid_t uid;
@@ -222,7 +222,7 @@ static int search_new(struct runtime *runtime, struct keeper *keeper, usec_t now
         if (!search)
                 return -ENOMEM;
         search->runtime = runtime;
-        search->keeper = keeper;
+        search->persist = persist;
         int r = adoption_new(runtime->world, runtime->instance, geteuid(), &search->adoption);
         if (r >= 0)
                 r = search_service(search);
@@ -261,17 +261,17 @@ static void tell(const struct adoption *adoption, bool more, int outcome, const 
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }
 
-int adopt_begin(struct runtime *runtime, struct keeper *keeper, struct settings *settings, usec_t now)
+int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)
 {
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct state *state = NULL;
         char why[512] = "";
         bool clear = true, more = false;
 
-        int r = search_new(runtime, keeper, now, &search);
+        int r = search_new(runtime, persist, now, &search);
         if (r < 0)
                 return r;
-        int outcome = statefile_read(settings->state_file, keeper->boot_id, now, &state, why, sizeof(why));
+        int outcome = statefile_read(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
@@ -295,9 +295,9 @@ int adopt_begin(struct runtime *runtime, struct keeper *keeper, struct settings 
         if (!clear) {
                 r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC,
                                       usec_add(now, SEARCH_USEC), 0, on_search, search);
-                keeper->search = TAKE_PTR(search);
+                persist->search = TAKE_PTR(search);
                 return r;
         }
-        keeper_save_now(keeper, now);
+        persist_save_now(persist, now);
         return 0;
 }

@@ -8,11 +8,11 @@
 #include "io/proc.h"
 
 struct adoption;
-struct keeper; /* keep.h */
+struct persist; /* persist.h */
 
 struct search {
         struct runtime *runtime;
-        struct keeper *keeper;
+        struct persist *persist;
         struct adoption *adoption;
         char service[512]; /* our control group where nothing but workers shares it; "": none */
         int failed;        /* the last one, so; 0: it did not */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes what the next sqmgr has to know. */
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/takeover/search.h"
@@ -17,35 +17,35 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return process_identity(worker->handle);
 }
 
-bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
+bool persist_save(struct persist *persist, const struct plan *starting, usec_t now)
 {
-        const struct runtime *runtime = keeper->runtime;
+        const struct runtime *runtime = persist->runtime;
         const char *path = runtime->world->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
         char hosts[MATCH_HOSTS_TEXT_MAX];
         size_t size;
 
-        const struct adoption *adoption = keeper->search ? keeper->search->adoption : NULL;
+        const struct adoption *adoption = persist->search ? persist->search->adoption : NULL;
         const struct state_source source = {
                 .world = runtime->world,
                 .dead = runtime->rescues,
                 .starting = starting,
                 .underway = adoption ? adoption->underway : NULL,
                 .n_underway = adoption ? adoption->n_underway : 0,
-                .boot_id = keeper->boot_id,
+                .boot_id = persist->boot_id,
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,
-                .features_userdata = &keeper->runtime->subsystems,
+                .features_userdata = &persist->runtime->subsystems,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);
-        if (r == keeper->error)
+        if (r == persist->error)
                 return r == 0;
-        keeper->error = r;
+        persist->error = r;
         if (r < 0)
                 log_error("cannot write the state file '%s': %s, a new sqmgr would not know all workers",
                           path, strerror(-r));
@@ -54,7 +54,7 @@ bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now)
         return r == 0;
 }
 
-void keeper_save_now(struct keeper *keeper, usec_t now)
+void persist_save_now(struct persist *persist, usec_t now)
 {
-        keeper->runtime->wakeup->pass.unsaved = !keeper_save(keeper, NULL, now);
+        persist->runtime->wakeup->pass.unsaved = !persist_save(persist, NULL, now);
 }

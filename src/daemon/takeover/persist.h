@@ -7,7 +7,7 @@
 
 struct search; /* search.h */
 
-struct keeper {
+struct persist {
         struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
         int error; /* of the last try to write; 0: it is written */
@@ -18,6 +18,6 @@ struct keeper {
 
 /* Writes the state; starting as state_pack() takes it. Returns false where it is not written; what fails is
  * told. */
-bool keeper_save(struct keeper *keeper, const struct plan *starting, usec_t now);
+bool persist_save(struct persist *persist, const struct plan *starting, usec_t now);
 /* The same outside of a pass; where it is not written the next pass tries again. */
-void keeper_save_now(struct keeper *keeper, usec_t now);
+void persist_save_now(struct persist *persist, usec_t now);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/wakeup.h, daemon/takeover/keep.h). */
+/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/wakeup.h, daemon/takeover/persist.h). */
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "runtime.h"
-#include "daemon/takeover/keep.h"
+#include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
-static struct keeper keeper;
+static struct persist persist;
 
 #define run_until(condition)                                                                                 \
         do {                                                                                                 \
@@ -30,8 +30,8 @@ static void setup(void)
                  "[sqmgr]\nstate_file=%s\n" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(event, text);
-        keeper = (struct keeper){.runtime = &runtime};
-        statefile_boot_id(keeper.boot_id);
+        persist = (struct persist){.runtime = &runtime};
+        statefile_boot_id(persist.boot_id);
 }
 
 static void teardown(void)
@@ -47,7 +47,7 @@ static struct state *read_state(void)
         struct state *state = NULL;
         char why[256];
 
-        int r = statefile_read(path, keeper.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
+        int r = statefile_read(path, persist.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
         ck_assert_msg(r == STATEFILE_READ || r == STATEFILE_MISSING, "%s", why);
         return state;
 }
@@ -57,7 +57,7 @@ START_TEST(the_state_names_the_worker)
         const struct worker *worker = runtime_start_worker();
         char hosts[MATCH_HOSTS_TEXT_MAX];
 
-        ck_assert(keeper_save(&keeper, NULL, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&persist, NULL, clock_now(CLOCK_MONOTONIC)));
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         ck_assert_uint_eq(state->n_fleets, 1);
@@ -80,8 +80,8 @@ START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         /* A start that was under way is so still. */
-        keeper.search = &search;
-        ck_assert(keeper_save(&keeper, NULL, now));
+        persist.search = &search;
+        ck_assert(persist_save(&persist, NULL, now));
         struct state *state = read_state();
         ck_assert_uint_eq(state->fleets[0].n_workers, 1);
         ck_assert_uint_eq(state->fleets[0].workers[0].worker.index, 3);
@@ -89,23 +89,23 @@ START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
         state_free(state);
         /* What is not known at all is not told of as if there were nothing. */
         observe_hold(fleet, now + USEC_PER_SEC, true);
-        ck_assert(keeper_save(&keeper, NULL, now));
+        ck_assert(persist_save(&persist, NULL, now));
         state = read_state();
         ck_assert_uint_eq(state->n_fleets, 0);
         state_free(state);
-        keeper.search = NULL;
+        persist.search = NULL;
 }
 END_TEST
 
 START_TEST(a_state_that_cannot_be_written_is_tried_again)
 {
         unit_remove_tree(dir);
-        keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(keeper.error, -ENOENT);
+        persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(persist.error, -ENOENT);
         ck_assert(runtime_turn.pass.unsaved);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
-        keeper_save_now(&keeper, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(keeper.error, 0);
+        persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(persist.error, 0);
         ck_assert(!runtime_turn.pass.unsaved);
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
