@@ -112,7 +112,7 @@ static int see_process(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
-        struct marks marks;
+        struct markers markers;
         uid_t uid = (uid_t)-1;
 
         if (pid == getpid())
@@ -143,14 +143,14 @@ static int see_process(struct search *search, pid_t pid)
         if (!ours && !sighting.launching)
                 return 0;
         sighting.parent_starts = sighting.launching && starts_workers(place.parent);
-        ssize_t length = marks_read(proc, search->environment, &marks);
+        ssize_t length = env_markers_read(proc, search->environment, &markers);
         if (length < 0 && is_shortage((int)length))
                 return (int)length;
         search->slice_bytes += MAX(length, (ssize_t)0);
-        sighting.instance = marks.instance;
-        sighting.worker = marks.worker;
-        sighting.generation = marks.generation;
-        sighting.started_at = marks.started_at;
+        sighting.instance = markers.instance;
+        sighting.worker = markers.worker;
+        sighting.generation = markers.generation;
+        sighting.started_at = markers.started_at;
         bool leads = place.session == pid;
         if (!sighting.launching && !sighting.worker && !leads)
                 return 0;

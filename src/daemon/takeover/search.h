@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "daemon/runtime/marks.h"
+#include "daemon/runtime/env_marker.h"
 #include "io/proc.h"
 
 struct adoption;
@@ -21,7 +21,7 @@ struct search {
         pid_t *pids; /* those that there were as this search began, and how many have been seen */
         size_t n_pids, at;
         size_t slice_bytes; /* of environments that were read in one go */
-        char environment[MARKS_MAX_BYTES];
+        char environment[ENV_MARKERS_MAX_BYTES];
 };
 
 enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };

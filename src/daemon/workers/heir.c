@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a command leaves behind that goes to the background. */
 #include "daemon/workers/heir.h"
-#include "daemon/runtime/marks.h"
+#include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/signs.h"
 #include "io/clock.h"
 #include "model/names.h"
@@ -28,7 +28,7 @@ struct heirs {
         unsigned tries;
         usec_t began_at;
         struct proc *heir; /* the likeliest so far; NULL: none */
-        char environment[MARKS_MAX_BYTES];
+        char environment[ENV_MARKERS_MAX_BYTES];
 };
 
 struct heirs *heirs_free(struct heirs *heirs)
@@ -42,12 +42,12 @@ struct heirs *heirs_free(struct heirs *heirs)
         return NULL;
 }
 
-static bool is_of_this_start(const struct heirs *heirs, const struct marks *marks)
+static bool is_of_this_start(const struct heirs *heirs, const struct markers *markers)
 {
         const struct worker *worker = heirs->worker;
 
-        return marks->instance && strcmp(marks->instance, heirs->runtime->instance) == 0 && marks->worker &&
-               strcmp(marks->worker, WORKER_ID(worker)) == 0 && marks->started_at == worker->spawned_at;
+        return markers->instance && strcmp(markers->instance, heirs->runtime->instance) == 0 && markers->worker &&
+               strcmp(markers->worker, WORKER_ID(worker)) == 0 && markers->started_at == worker->spawned_at;
 }
 
 /* Returns whether it must be looked at again. */
@@ -56,7 +56,7 @@ static bool look_at(struct heirs *heirs, pid_t pid)
         const struct worker *worker = heirs->worker;
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
-        struct marks marks;
+        struct markers markers;
         uid_t uid;
 
         if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
@@ -64,10 +64,10 @@ static bool look_at(struct heirs *heirs, pid_t pid)
             (uid != heirs->uid && heirs->uid != 0) || proc_place(proc, &place) < 0 ||
             place.parent != getpid())
                 return false;
-        ssize_t length = marks_read(proc, heirs->environment, &marks);
+        ssize_t length = env_markers_read(proc, heirs->environment, &markers);
         if (length == 0)
                 return !proc_has_exited(proc);
-        if (length < 0 || !is_of_this_start(heirs, &marks))
+        if (length < 0 || !is_of_this_start(heirs, &markers))
                 return false;
         bool booted = signs_have_booted(proc, framework_of(worker->fleet->settings->traits)) > 0;
         if (!booted && (heirs->failed || heirs->heir))

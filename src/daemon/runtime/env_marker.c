@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What sqmgr puts into the environment of its workers, by which they are known again. */
-#include "daemon/runtime/marks.h"
+#include "daemon/runtime/env_marker.h"
 #include "base/environment.h"
 #include "base/parse.h"
 
-ssize_t marks_read(const struct proc *proc, char text[static MARKS_MAX_BYTES], struct marks *ret)
+ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
 {
-        ssize_t r = proc_environment(proc, text, MARKS_MAX_BYTES);
+        ssize_t r = proc_environment(proc, text, ENV_MARKERS_MAX_BYTES);
         size_t length = r > 0 ? (size_t)r : 0;
         const char *started = environment_find(text, length, "SQMGR_START");
 
-        *ret = (struct marks){
+        *ret = (struct markers){
                 .instance = environment_find(text, length, "SQMGR_INSTANCE"),
                 .worker = environment_find(text, length, "SQMGR_WORKER"),
                 .generation = environment_find(text, length, "SQMGR_GENERATION"),
