@@ -40,7 +40,7 @@ struct beats_ops {
         void (*on_heartbeat)(struct worker *worker, const struct heartbeat *beat, void *userdata);
         /* What else of the worker beats was looked for, as was wanted: another process, of this pid, was seen
          * to, or none; 0. */
-        void (*on_others)(struct worker *worker, pid_t pid, void *userdata);
+        void (*on_sibling)(struct worker *worker, pid_t pid, void *userdata);
         /* The last reply to a look is in, or the look failed; the next may begin. */
         void (*on_done)(struct beats *beats, void *userdata);
 };
@@ -85,7 +85,7 @@ void beats_forget(struct beats_slot *slot);
  * not told again unless it beats on. NULL: there is none, or memory is short. */
 char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid);
 
-/* The next look shall read these of this worker: LOOK_BEAT, LOOK_WORK_LIST, LOOK_OTHERS (what else there is,
+/* The next look shall read these of this worker: LOOK_BEAT, LOOK_WORK_LIST, POLL_SIBLINGS (what else there is,
  * is ignored). */
 void beats_want(struct beats_slot *slot, unsigned looks);
 

@@ -186,7 +186,7 @@ static void redis_beats_forget(struct beats_slot *base)
 {
         struct redis_slot *slot = own_slot(base);
         slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
-        slot->others_scan_at = 0;
+        slot->siblings_scan_at = 0;
         if (!slot->base.identity)
                 return;
         match_distrust(&beats_of(slot)->match, slot->base.identity);
@@ -195,7 +195,7 @@ static void redis_beats_forget(struct beats_slot *base)
 
 static void redis_beats_want(struct beats_slot *slot, unsigned looks)
 {
-        own_slot(slot)->wanted |= looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS);
+        own_slot(slot)->wanted |= looks & (LOOK_BEAT | LOOK_WORK_LIST | POLL_SIBLINGS);
 }
 
 /* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
@@ -365,7 +365,7 @@ static void ask_candidates(struct redis_beats *beats)
         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
                 if (!slot->looks || !slot->base.worker)
                         continue;
-                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->looks & LOOK_OTHERS))
+                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->looks & POLL_SIBLINGS))
                         continue;
                 while (slot->commands < COMMANDS_MAX) {
                         struct candidate *candidate =
@@ -458,8 +458,8 @@ static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void 
                 } else if (!beats->failed) {
                         match_scan_end(&beats->match);
                         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
-                                if (slot->looks & LOOK_OTHERS)
-                                        slot->others_scan_at = now + RESCAN_USEC;
+                                if (slot->looks & POLL_SIBLINGS)
+                                        slot->siblings_scan_at = now + RESCAN_USEC;
                         resolve_owners(beats);
                         ask_candidates(beats);
                 }
@@ -607,17 +607,17 @@ static void look_decide(struct redis_beats *beats)
         }
 }
 
-static void tell_others(struct redis_beats *beats)
+static void report_siblings(struct redis_beats *beats)
 {
         for (struct redis_slot *slot = beats->slots; slot && !beats->freed; slot = slot->next) {
                 size_t at = 0;
 
-                if (!(slot->looks & LOOK_OTHERS) || !slot->base.worker || !slot->base.identity ||
-                    slot->others_scan_at == 0)
+                if (!(slot->looks & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
+                    slot->siblings_scan_at == 0)
                         continue;
                 const struct candidate *other = match_other(&beats->match, slot, slot->base.identity,
                                                             slot->base.worker->spawned_at, &at);
-                beats->base.ops->on_others(slot->base.worker, other ? other->pid : 0, beats->base.userdata);
+                beats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0, beats->base.userdata);
         }
 }
 
@@ -646,7 +646,7 @@ static void look_advance(struct redis_beats *beats)
         if (!beats->failed)
                 look_decide(beats);
         if (!beats->failed)
-                tell_others(beats);
+                report_siblings(beats);
         beats->looking = false;
         if (!beats->freed)
                 beats->base.ops->on_done(&beats->base, beats->base.userdata);
@@ -672,7 +672,7 @@ static bool take_wishes(struct redis_beats *beats)
 /* Does a worker want a walk, that has no identity or has lost it? */
 static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 {
-        return !slot->base.identity || ((slot->looks & LOOK_OTHERS) && now >= slot->others_scan_at) ||
+        return !slot->base.identity || ((slot->looks & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
                (slot_is_lost(slot, now) && now >= beats_of(slot)->lost_scan_at);
 }
 

@@ -20,7 +20,7 @@ struct redis_slot {
         usec_t changed_at;     /* its beat was last seen to change */
         struct heartbeat beat; /* the last reading; beat_usec 0: none */
         bool beat_waits;       /* for the reading of its work list */
-        usec_t others_scan_at; /* no walk before this to see what else of it beats; 0: there was none */
+        usec_t siblings_scan_at; /* no walk before this to see what else of it beats; 0: there was none */
         usec_t seeks_at;       /* the last look at it, where that wanted a walk; 0: it did not */
 };
 

@@ -11,15 +11,15 @@
 #define THREADS_LOOK_USEC (60 * USEC_PER_SEC)
 
 /* Whatever beats beside it is seen to do so within so long. */
-#define OTHERS_LOOK_USEC (60 * USEC_PER_SEC)
+#define SIBLINGS_POLL_USEC (60 * USEC_PER_SEC)
 
 /* Once it is ready, for a while: a walk through the set of identities is dear. */
-static bool seeks_others(const struct worker *worker, usec_t now)
+static bool polls_siblings(const struct worker *worker, usec_t now)
 {
-        usec_t span = MAX(OTHERS_LOOK_USEC, 4 * worker->fleet->world->settings->check_interval);
+        usec_t span = MAX(SIBLINGS_POLL_USEC, 4 * worker->fleet->world->settings->check_interval);
 
         return now >= worker_ready_at(worker) &&
-               (worker->evidence.others_at == 0 || usec_sub(now, worker->evidence.others_at) < span);
+               (worker->evidence.siblings_polled_at == 0 || usec_sub(now, worker->evidence.siblings_polled_at) < span);
 }
 
 unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
@@ -42,7 +42,7 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
         case WORKER_ACTIVE:
                 if (fast)
                         return worker_is_restless(worker, now) ? LOOK_BEAT : 0;
-                looks |= LOOK_BEAT | (seeks_others(worker, now) ? LOOK_OTHERS : 0);
+                looks |= LOOK_BEAT | (polls_siblings(worker, now) ? POLL_SIBLINGS : 0);
                 if (traits->has_job_threads && !worker->evidence.threads_witness &&
                     usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
                         looks |= LOOK_THREADS;

@@ -17,7 +17,7 @@ enum look {
         LOOK_TITLE = 1 << 4,     /* its process title */
         LOOK_BOOT = 1 << 5,      /* do titles or threads of its tree show that it has booted? */
         LOOK_ARGUMENTS = 1 << 6, /* do they show how long it may take to exit? */
-        LOOK_OTHERS = 1 << 7,    /* does another process of it beat, too? */
+        POLL_SIBLINGS = 1 << 7,    /* does another process of it beat, too? */
 };
 
 /* What to read of this worker now: looks (enum look) that are due at a regular look or, where fast, at one of

@@ -142,8 +142,8 @@ struct worker_evidence {
         bool title_known; /* the title, when last read, showed the next two */
         bool title_quiet;
         unsigned title_busy;
-        usec_t others_at;   /* when another process that sends heartbeats was first searched for; 0: never */
-        bool several_told;  /* there is one */
+        usec_t siblings_polled_at;   /* when another process that sends heartbeats was first searched for; 0: never */
+        bool sibling_reported;  /* there is one */
         usec_t restless_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
         usec_t restless_seen_at; /* and was last seen so */
 };

@@ -140,7 +140,7 @@ static void worker_forget_beat(struct worker *worker)
         worker->process.boot_looked_at = 0;
         worker->heartbeat.loud_count = 0;
         worker->orders.group_told = false;
-        worker->evidence.others_at = 0;
+        worker->evidence.siblings_polled_at = 0;
 }
 
 void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)

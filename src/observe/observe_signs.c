@@ -75,13 +75,13 @@ void observe_ambiguous(struct worker *worker, bool ambiguous)
                         "cannot be told");
 }
 
-void observe_others(struct worker *worker, pid_t pid, usec_t now)
+void observe_sibling(struct worker *worker, pid_t pid, usec_t now)
 {
-        if (worker->evidence.others_at == 0)
-                worker->evidence.others_at = now;
-        if (pid == 0 || worker->evidence.several_told)
+        if (worker->evidence.siblings_polled_at == 0)
+                worker->evidence.siblings_polled_at = now;
+        if (pid == 0 || worker->evidence.sibling_reported)
                 return;
-        worker->evidence.several_told = true;
+        worker->evidence.sibling_reported = true;
         world_event(worker->fleet->world, EVENT_SEVERAL, worker->fleet, worker,
                     "process %d beats beside %s (pid %d): its command runs several, of which one alone is "
                     "looked after at "

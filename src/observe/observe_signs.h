@@ -20,4 +20,4 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 void observe_ambiguous(struct worker *worker, bool ambiguous);
 
 /* It was looked for what else of it beats: another process does, or none that is known; 0. */
-void observe_others(struct worker *worker, pid_t pid, usec_t now);
+void observe_sibling(struct worker *worker, pid_t pid, usec_t now);

@@ -436,7 +436,7 @@ bool template_fork(struct sim *sim, const struct action *action)
 }
 
 /* As templates.c: what else has its pid has been seen, or could not be for so long. */
-static bool others_are_seen(const struct sim *sim, const struct worker *worker)
+static bool siblings_are_seen(const struct sim *sim, const struct worker *worker)
 {
         const struct process *process = worker->handle;
 
@@ -448,7 +448,7 @@ bool template_go(struct sim *sim, const struct action *action)
 {
         struct process *process = action->worker->handle;
 
-        if (!others_are_seen(sim, action->worker)) {
+        if (!siblings_are_seen(sim, action->worker)) {
                 process->looks |= LOOK_BEAT;
                 shell_ask(sim, process->fleet);
                 return false;

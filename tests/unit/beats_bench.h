@@ -94,7 +94,7 @@ static inline void on_heartbeat(struct worker *worker, const struct heartbeat *b
                 beats = beats_free(beats);
 }
 
-static inline void on_others(struct worker *worker, pid_t pid, _unused_ void *userdata)
+static inline void on_sibling(struct worker *worker, pid_t pid, _unused_ void *userdata)
 {
         struct told *to = &told[worker - workers];
 
@@ -116,7 +116,7 @@ static const struct beats_ops ops = {
         .on_ambiguous = on_ambiguous,
         .on_identity = on_identity,
         .on_heartbeat = on_heartbeat,
-        .on_others = on_others,
+        .on_sibling = on_sibling,
         .on_done = on_done,
 };
 

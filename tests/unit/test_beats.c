@@ -153,7 +153,7 @@ START_TEST(a_worker_may_be_removed_during_a_walk)
                 for (; told[0].identities == 0; (void)look(1, LOOK_BEAT))
                         beat_at(0, nonce, second++ % 1000, 0);
                 unsigned before = calls_of("sscan"), done = n_done;
-                beats_want(slots[0], LOOK_BEAT | LOOK_OTHERS);
+                beats_want(slots[0], LOOK_BEAT | POLL_SIBLINGS);
                 ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
                 beats_remove(slots[0]);
                 run_until(n_done > done);

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "daemon/poll/work_list.h"
 #include "daemon/runtime/signs.h"
-#include "daemon/workers/others.h"
+#include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "model/deadlines.h"
 #include "model/poll_schedule.h"
@@ -178,7 +178,7 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
         if (worker->state == WORKER_STARTING && beats_waits(process->slot, worker_boot_deadline(worker)))
                 looks &= ~(unsigned)LOOK_BOOT;
         if (looks & LOOK_BOOT) {
-                int r = others_find(process, NULL);
+                int r = sibling_find(process, NULL);
                 bool unproven = worker->process.unproven;
 
                 /* Where the tree cannot be read, nothing is known: it is left alone. */
@@ -187,7 +187,7 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 if (worker->process.unproven != unproven)
                         wakeup_changed(process->runtime->wakeup);
         }
-        if (looks & (LOOK_BEAT | LOOK_WORK_LIST | LOOK_OTHERS))
+        if (looks & (LOOK_BEAT | LOOK_WORK_LIST | POLL_SIBLINGS))
                 beats_want(process->slot, looks);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
             (process->runtime->wakeup->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)

@@ -136,9 +136,9 @@ static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, vo
         observe_heartbeat(worker, &told, clock_now(CLOCK_MONOTONIC));
 }
 
-static void on_others(struct worker *worker, pid_t pid, void *userdata _unused_)
+static void on_sibling(struct worker *worker, pid_t pid, void *userdata _unused_)
 {
-        observe_others(worker, pid, clock_now(CLOCK_MONOTONIC));
+        observe_sibling(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_done(struct beats *beats _unused_, void *userdata)
@@ -217,7 +217,7 @@ static int make_link(struct links *links, const struct framework *framework, con
                 .on_ambiguous = on_ambiguous,
                 .on_identity = on_identity,
                 .on_heartbeat = on_heartbeat,
-                .on_others = on_others,
+                .on_sibling = on_sibling,
                 .on_done = on_done,
         };
         const struct redis_settings *settings = &links->world->settings->redis;

@@ -3,7 +3,7 @@
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
 #include "daemon/workers/hold.h"
-#include "daemon/workers/others.h"
+#include "daemon/workers/sibling.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rest.h"
 #include "daemon/workers/templates.h"
@@ -154,7 +154,7 @@ static bool look_again(const struct action *action, usec_t now)
         int r = 0;
 
         if (worker_is_remainder(worker))
-                r = others_find(worker->handle, NULL);
+                r = sibling_find(worker->handle, NULL);
         if (r > 0)
                 observe_booted(worker, true, now);
         return r == 0;

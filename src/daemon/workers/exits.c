@@ -4,7 +4,7 @@
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/heir.h"
 #include "daemon/workers/last_words.h"
-#include "daemon/workers/others.h"
+#include "daemon/workers/sibling.h"
 #include "daemon/workers/rescue.h"
 #include "io/clock.h"
 #include "model/worker_facts.h"
@@ -40,7 +40,7 @@ static bool succeed(struct process *process, const struct exit_status *exit, use
         _cleanup_proc_ struct proc *other = NULL;
         sd_event_source *main_exit = NULL;
 
-        if (!process_is_watched(process) || others_find(process, &other) <= 0 ||
+        if (!process_is_watched(process) || sibling_find(process, &other) <= 0 ||
             sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
                             process) < 0)
                 return false;
@@ -55,7 +55,7 @@ static bool succeed(struct process *process, const struct exit_status *exit, use
 }
 
 /* What else of it beat may have ended with it: how, nobody can tell, and who lives keeps its jobs. */
-static void begin_rescue_of_others(const struct process *process)
+static void begin_rescue_of_siblings(const struct process *process)
 {
         const struct exit_status unknown = {.known = false};
         struct worker other = *process->worker;
@@ -83,7 +83,7 @@ static void begin_rescue(const struct process *process, const struct exit_status
         const struct worker *worker = process->worker;
 
         if (process_is_watched(process))
-                begin_rescue_of_others(process);
+                begin_rescue_of_siblings(process);
         rescue_begin(process->runtime, worker->fleet, worker, process_identity(process),
                      worker->process.beat_pid == worker->process.pid ? exit : &unknown);
 }

@@ -546,7 +546,7 @@ void templates_kill(struct template *template, usec_t now)
 
 /* What beats under its pid before it goes on is another's: to have seen that, a walk through all identities
  * is waited for, but never for long. */
-static bool others_are_seen(const struct worker *worker, usec_t now)
+static bool siblings_are_seen(const struct worker *worker, usec_t now)
 {
         const struct process *process = worker->handle;
 
@@ -558,7 +558,7 @@ void templates_go(struct worker *worker, usec_t now)
 {
         struct process *process = worker->handle;
 
-        if (!others_are_seen(worker, now)) {
+        if (!siblings_are_seen(worker, now)) {
                 beats_want(process->slot, LOOK_BEAT);
                 (void)beats_look(worker->fleet->link->beats);
                 return;

@@ -51,13 +51,13 @@ START_TEST(tells_what_else_of_a_worker_beats)
         descendant = getpid();
         beat_beside("1795238801.5");
         while (told[0].others_looked_for == 0)
-                (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         /* It may be the last word of one that is dead. */
         ck_assert_int_eq(told[0].other, 0);
         ck_assert_ptr_null(beats_take_another(slots[0], &pid));
         unsigned walks = calls_of("sscan");
         beat_beside("1795238802.5");
-        (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
         ck_assert_uint_eq(calls_of("sscan"), walks);
         snprintf(text, sizeof(text), HOST ":%d:bbbbbbbbbbbb", (int)descendant);
@@ -66,7 +66,7 @@ START_TEST(tells_what_else_of_a_worker_beats)
         ck_assert_int_eq(pid, descendant);
         free(identity);
         ck_assert_ptr_null(beats_take_another(slots[0], &pid));
-        (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, 0);
 }
 END_TEST
@@ -78,11 +78,11 @@ START_TEST(tells_what_begins_to_beat_after_the_first_walk)
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         while (told[0].others_looked_for == 0)
-                (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         unsigned walks = calls_of("sscan");
         descendant = getpid();
         beat_beside("1795238801.5");
-        (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         ck_assert_uint_eq(calls_of("sscan"), walks);
         for (unsigned i = 0; i < 2; i++) {
                 skipped += 16 * USEC_PER_SEC;
@@ -91,9 +91,9 @@ START_TEST(tells_what_begins_to_beat_after_the_first_walk)
         }
         ck_assert_uint_eq(calls_of("sscan"), walks);
         while (calls_of("sscan") == walks)
-                (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         beat_beside("1795238802.5");
-        (void)look(1, LOOK_BEAT | LOOK_OTHERS);
+        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes of a worker besides the one that beat: of a command that starts several, or starts another when
  * one has ended. */
-#include "daemon/workers/others.h"
+#include "daemon/workers/sibling.h"
 #include "base/fd.h"
 #include "daemon/runtime/signs.h"
 #include "model/fleet.h"
@@ -42,7 +42,7 @@ static int look_at(pid_t pid, void *userdata)
         return r;
 }
 
-int others_find(struct process *process, struct proc **ret)
+int sibling_find(struct process *process, struct proc **ret)
 {
         struct others others = {.process = process, .any_group = true};
         int r = 0;
