@@ -530,8 +530,8 @@ static void plan_quiets(struct round *round)
                 round->active -= worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 round->draining_for_restart += worker->verdict.wanted_out == REASON_RESTART;
                 act(round, ACTION_QUIET, worker, worker->verdict.wanted_out);
-                if (worker_is_restless(worker, round->now))
-                        worker->verdict.waits_for = WAIT_REST;
+                if (worker_may_take_job(worker, round->now))
+                        worker->verdict.waits_for = WAIT_IDLE_CHECK;
         }
 }
 

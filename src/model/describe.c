@@ -167,7 +167,7 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
 static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_BEAT] = "waits for a fresh heartbeat",
-        [WAIT_REST] = "is told to exit once it is sure not to be taking a job",
+        [WAIT_IDLE_CHECK] = "is told to exit once it is sure not to be taking a job",
         [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
         [WAIT_AMBIGUOUS] =
                 ("its beat cannot be told from another's: give each machine and container a host name "

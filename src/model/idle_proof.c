@@ -10,21 +10,21 @@
 #define IDLE_BEATS_OVERRULE 4
 
 /* A worker that is never seen at rest is quieted after so long as it is. */
-#define REST_WAIT_USEC (10 * USEC_PER_SEC)
+#define IDLE_CHECK_WAIT_USEC (10 * USEC_PER_SEC)
 /* Tries come closer to each other than this, or it is not to be quieted any more. */
-#define REST_TRIES_USEC (2 * USEC_PER_SEC)
+#define IDLE_CHECK_TRIES_USEC (2 * USEC_PER_SEC)
 
-bool worker_is_restless(const struct worker *worker, usec_t now)
+bool worker_may_take_job(const struct worker *worker, usec_t now)
 {
-        return worker->evidence.restless_at != 0 &&
-               usec_sub(now, worker->evidence.restless_seen_at) < REST_TRIES_USEC;
+        return worker->evidence.may_take_job_at != 0 &&
+               usec_sub(now, worker->evidence.may_take_job_seen_at) < IDLE_CHECK_TRIES_USEC;
 }
 
-bool worker_awaits_rest(const struct worker *worker, usec_t now)
+bool worker_awaits_idle_check(const struct worker *worker, usec_t now)
 {
-        return worker->fleet->settings->traits->quiet_at_rest &&
-               (!worker_is_restless(worker, now) ||
-                usec_sub(now, worker->evidence.restless_at) < REST_WAIT_USEC);
+        return worker->fleet->settings->traits->quiet_when_idle &&
+               (!worker_may_take_job(worker, now) ||
+                usec_sub(now, worker->evidence.may_take_job_at) < IDLE_CHECK_WAIT_USEC);
 }
 
 /* It is empty, or its framework has none that could be waited for. */

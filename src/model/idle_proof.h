@@ -18,11 +18,11 @@ bool worker_contradicted(const struct worker *worker);
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats);
 
 /* It was to be quieted of late, and could be taking a job at each try. */
-bool worker_is_restless(const struct worker *worker, usec_t now);
+bool worker_may_take_job(const struct worker *worker, usec_t now);
 
 /* It may be quieted only while it runs a job or waits for one: for so long as it is reasonable to wait for
  * that. */
-bool worker_awaits_rest(const struct worker *worker, usec_t now);
+bool worker_awaits_idle_check(const struct worker *worker, usec_t now);
 
 /* How long the oldest job has been running in a worker that takes no new ones, in microseconds; 0: not known,
  * be it that the oldest may have ended since its work list was read. */

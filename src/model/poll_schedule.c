@@ -41,7 +41,7 @@ unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
                 break;
         case WORKER_ACTIVE:
                 if (fast)
-                        return worker_is_restless(worker, now) ? LOOK_BEAT : 0;
+                        return worker_may_take_job(worker, now) ? LOOK_BEAT : 0;
                 looks |= LOOK_BEAT | (polls_siblings(worker, now) ? POLL_SIBLINGS : 0);
                 if (traits->has_job_threads && !worker->evidence.threads_witness &&
                     usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)

@@ -34,7 +34,7 @@ enum wait {
         WAIT_ELSEWHERE,    /* it has booted, but its beat is not to be found */
         WAIT_AMBIGUOUS,    /* its heartbeat cannot be told from that of another process */
         WAIT_SUCCESSOR,    /* told to leave, its process has ended, and another one of its has booted */
-        WAIT_REST,         /* it may be taking a job */
+        WAIT_IDLE_CHECK,         /* it may be taking a job */
         WAIT_RELEASE,      /* new workers failed: one of them must prove itself first */
         WAIT_PLACES,       /* fleet: max_processes are alive */
         WAIT_MEMORY,       /* fleet: too little memory for an extra process */
@@ -144,8 +144,8 @@ struct worker_evidence {
         unsigned title_busy;
         usec_t siblings_polled_at;   /* when another process that sends heartbeats was first searched for; 0: never */
         bool sibling_reported;  /* there is one */
-        usec_t restless_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
-        usec_t restless_seen_at; /* and was last seen so */
+        usec_t may_take_job_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
+        usec_t may_take_job_seen_at; /* and was last seen so */
 };
 
 struct worker_memory {

@@ -372,9 +372,9 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         char running[32] = "";
 
         if (error == EAGAIN) {
-                worker->evidence.restless_at =
-                        worker_is_restless(worker, now) ? worker->evidence.restless_at : now;
-                worker->evidence.restless_seen_at = now;
+                worker->evidence.may_take_job_at =
+                        worker_may_take_job(worker, now) ? worker->evidence.may_take_job_at : now;
+                worker->evidence.may_take_job_seen_at = now;
                 return;
         }
         if (error == ENOTSUP && fleet->settings->traits->uncaught_is_stop) {

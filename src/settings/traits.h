@@ -23,7 +23,7 @@ struct traits {
         bool quiet_is_stop;
         /* Its stop signal, where it comes as it takes a job, costs that job: it is quieted while it runs one,
          * or has waited for one for a while. */
-        bool quiet_at_rest;
+        bool quiet_when_idle;
         bool has_work_list; /* what it runs can be read, and no entry there is one more proof that it is idle
                              */
         bool can_rescue;    /* jobs that are left there when it has died can be put back */

@@ -488,14 +488,14 @@ void check_told(struct sim *sim, const struct action *action, const struct proce
 {
         bool tells = action_signal(action) == ACTION_SIGNAL_STOP;
         bool rests = process->n_jobs > 0 ||
-                     (process->fetched_until == 0 && sim->now >= process->woken_at + REST_USEC);
+                     (process->fetched_until == 0 && sim->now >= process->woken_at + IDLE_CHECK_USEC);
         bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
                      sim->now >= process->tried_at + 10 * SEC;
 
         if (tells && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
                 violate(sim, "P1", "%s is told to exit, though it would be quiet",
                         process_name(sim, process));
-        if (process_traits(sim, process)->quiet_at_rest && !rests && !tried)
+        if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
                 violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
 }
 
@@ -513,7 +513,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         bool tells = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
         process->drains |= tells && action->kind == ACTION_QUIET;
         /* The next one has its time to come to rest. */
-        if (process_traits(sim, process)->quiet_at_rest)
+        if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
         if (tells && ++process->told_to_exit > 1 + sim->shell.deaths &&
             (process_manners(sim, process)->second_kills || process->drains))
@@ -614,7 +614,7 @@ static void check_rollout(struct sim *sim, unsigned number)
         bool due = false;
         /* One is tried for 10 s to be met at rest, and a stall that is shorter than a doubt takes its time.
          */
-        usec_t most = fleet->settings->traits->quiet_at_rest
+        usec_t most = fleet->settings->traits->quiet_when_idle
                               ? 16 * SEC + 3 * sim->shell.settings.check_interval
                               : SEC;
 

@@ -80,7 +80,7 @@ bool evidence_at_rest(struct sim *sim, struct process *process)
                 process->slept_wakes = process->wakes;
                 process->slept_at = sim->now;
         }
-        return process->fetched_until == 0 && sim->now >= process->slept_at + REST_USEC;
+        return process->fetched_until == 0 && sim->now >= process->slept_at + IDLE_CHECK_USEC;
 }
 
 bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret)

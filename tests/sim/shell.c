@@ -361,7 +361,7 @@ static bool awaits_rest(struct sim *sim, const struct action *action, struct pro
 {
         if (action->kind != ACTION_QUIET)
                 return false;
-        if (!worker_awaits_rest(action->worker, sim->now) || evidence_at_rest(sim, process)) {
+        if (!worker_awaits_idle_check(action->worker, sim->now) || evidence_at_rest(sim, process)) {
                 check_told(sim, action, process);
                 return false;
         }

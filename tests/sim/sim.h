@@ -22,7 +22,7 @@ struct world;
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
 /* What waits for a job, and has slept for so long, hardly takes one at the very moment of a signal. */
-#define REST_USEC (3 * USEC_PER_SEC)
+#define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
 /* Beyond any pid of ours: what is there is none of ours. */
 #define STRANGERS_PID 100000000
 

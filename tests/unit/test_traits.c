@@ -15,9 +15,9 @@
 
 static const struct traits quiet_is_stop = {
         .name = "quiet-is-stop", .quiet_is_stop = true, .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
-static const struct traits quiet_at_rest = {.name = "quiet-at-rest",
+static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
                                             .quiet_is_stop = true,
-                                            .quiet_at_rest = true,
+                                            .quiet_when_idle = true,
                                             .tells_busy = true,
                                             .stale_usec = 30 * USEC_PER_SEC};
 static const struct traits beats_alone = {
@@ -107,11 +107,11 @@ static void quiet_in_vain(void)
 
 START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
 {
-        t.fleet_settings.traits = &quiet_at_rest;
+        t.fleet_settings.traits = &quiet_when_idle;
         command_quiet_worker(worker, NULL, t.now);
         ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
         for (unsigned i = 0; i < 10; i++) {
-                ck_assert(worker_awaits_rest(worker, t.now));
+                ck_assert(worker_awaits_idle_check(worker, t.now));
                 quiet_in_vain();
                 test_plan(&t);
                 ck_assert_str_eq(test_waits_for(&t, worker),
@@ -120,7 +120,7 @@ START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
                 beat(1, false);
         }
         quiet_in_vain();
-        ck_assert(!worker_awaits_rest(worker, t.now));
+        ck_assert(!worker_awaits_idle_check(worker, t.now));
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
         t.quiet_error = 0;
         quiet();
@@ -129,23 +129,23 @@ END_TEST
 
 START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
 {
-        t.fleet_settings.traits = &quiet_at_rest;
+        t.fleet_settings.traits = &quiet_when_idle;
         command_quiet_worker(worker, NULL, t.now);
         quiet_in_vain();
         worker->orders.quiet = false;
         for (unsigned i = 0; i < 20; i++)
                 beat(0, false);
         ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
-        ck_assert(worker_awaits_rest(worker, t.now));
+        ck_assert(worker_awaits_idle_check(worker, t.now));
         worker->orders.quiet = true;
         quiet_in_vain();
-        ck_assert(worker_awaits_rest(worker, t.now));
+        ck_assert(worker_awaits_idle_check(worker, t.now));
 }
 END_TEST
 
 START_TEST(rest_is_for_those_that_lose_jobs_without)
 {
-        ck_assert(!worker_awaits_rest(worker, t.now));
+        ck_assert(!worker_awaits_idle_check(worker, t.now));
 }
 END_TEST
 

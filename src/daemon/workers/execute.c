@@ -5,7 +5,7 @@
 #include "daemon/workers/hold.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/process.h"
-#include "daemon/workers/rest.h"
+#include "daemon/workers/idle_check.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/table.h"
 #include "io/launch_request.h"
@@ -161,9 +161,9 @@ static bool look_again(const struct action *action, usec_t now)
 }
 
 /* Returns 0, or EAGAIN where the signal would come as it may be taking a job. */
-static int await_rest(const struct worker *worker, usec_t now)
+static int await_idle_check(const struct worker *worker, usec_t now)
 {
-        int r = worker_awaits_rest(worker, now) ? rest_look(worker->handle, now) : 1;
+        int r = worker_awaits_idle_check(worker, now) ? idle_check_poll(worker->handle, now) : 1;
 
         return r == 0 || is_shortage(r) ? EAGAIN : 0;
 }
@@ -197,7 +197,7 @@ bool execute_action(struct runtime *runtime, const struct action *action, usec_t
                 templates_go(worker, now);
                 return false;
         case ACTION_QUIET:
-                error = await_rest(worker, now) ?: send_signal(action, forced);
+                error = await_idle_check(worker, now) ?: send_signal(action, forced);
                 observe_quieted(worker, action->reason, error, now);
                 if (error == EAGAIN)
                         return false;

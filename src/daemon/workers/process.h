@@ -28,7 +28,7 @@ struct process {
         int go_fd; /* the socket of one that was forked, and waits to be told to go on; -1: none */
         struct launch_report report;
         pid_t ended_beat_pid; /* the last process that beat and has ended before main; 0: none has */
-        uint64_t slept_times; /* of the process that beats, see rest.h */
+        uint64_t slept_times; /* of the process that beats, see idle_check.h */
         usec_t slept_at;      /* since when it is known to be so many; 0: it is not */
         struct works *works;  /* its jobs are being read, see work_list.h; NULL: they are not */
         bool works_culprits;  /* since its memory went over a limit */

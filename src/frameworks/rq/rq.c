@@ -13,7 +13,7 @@ const struct traits rq_traits = {
         .title = "RQ",
         .id = 3,
         .quiet_is_stop = true,
-        .quiet_at_rest = true,
+        .quiet_when_idle = true,
         .memory_of_tree = true,
         .tells_busy = true,
         /* An idle worker beats once in 405 s, and its record is kept for 480 s. */

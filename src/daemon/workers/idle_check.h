@@ -7,4 +7,4 @@
 /* Looks at the process that beats. It is at rest while a child of its runs a job, or while its main thread
  * has slept for three seconds and sleeps on: in its job, or in waiting for one. That takes two looks. Returns
  * 1, 0 or -errno. */
-int rest_look(struct process *process, usec_t now);
+int idle_check_poll(struct process *process, usec_t now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker that takes a job talks to Redis some times: it wakes up and sleeps again. See the header. */
-#include "daemon/workers/rest.h"
+#include "daemon/workers/idle_check.h"
 #include <stdlib.h>
 
 /* The longer it has waited for a job, the less likely one comes at the very moment of the signal. */
-#define REST_USEC (3 * USEC_PER_SEC)
+#define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
 
 /* The process of a job leads a group of its own; a scheduler say does not. */
 static int is_job(pid_t pid)
@@ -31,7 +31,7 @@ static int runs_job(pid_t pid)
         return r;
 }
 
-int rest_look(struct process *process, usec_t now)
+int idle_check_poll(struct process *process, usec_t now)
 {
         const struct proc *beating = process_beating(process);
         uint64_t times;
@@ -50,5 +50,5 @@ int rest_look(struct process *process, usec_t now)
                 process->slept_at = now;
         }
         /* One that has been woken, and has had no time to run, is not asleep. */
-        return asleep && usec_sub(now, process->slept_at) >= REST_USEC;
+        return asleep && usec_sub(now, process->slept_at) >= IDLE_CHECK_USEC;
 }

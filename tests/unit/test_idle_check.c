@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a worker told from its processes to run a job, to wait for one, or to be taking one
- * (daemon/workers/rest.h)?
+ * (daemon/workers/idle_check.h)?
  */
 /* promises: P1 */
 #include "runtime.h"
-#include "daemon/workers/rest.h"
+#include "daemon/workers/idle_check.h"
 #include "observe/observe.h"
 
 static sd_event *event;
@@ -69,12 +69,12 @@ START_TEST(one_that_sleeps_for_three_seconds_is_at_rest)
         for (char title[64] = ""; strncmp(title, "sleep", 5) != 0;)
                 ck_assert_int_eq(proc_title(process->main, title, sizeof(title)), 0);
         await_sleep(true);
-        while (rest_look(process, now += 4 * USEC_PER_SEC) == 0)
+        while (idle_check_poll(process, now += 4 * USEC_PER_SEC) == 0)
                 ck_assert_uint_lt(now, 1000 * USEC_PER_SEC);
         process_forget_beat(process);
-        ck_assert_int_eq(rest_look(process, now), 0);
-        ck_assert_int_eq(rest_look(process, now + 3 * USEC_PER_SEC - 1), 0);
-        ck_assert_int_eq(rest_look(process, now + 3 * USEC_PER_SEC), 1);
+        ck_assert_int_eq(idle_check_poll(process, now), 0);
+        ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC - 1), 0);
+        ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC), 1);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ START_TEST(one_that_wakes_up_in_between_is_not)
 
         start(": >$d/up; while :; do sleep 0.02; done");
         for (unsigned i = 0; i < 5; i++) {
-                ck_assert_int_eq(rest_look(process, now), 0);
+                ck_assert_int_eq(idle_check_poll(process, now), 0);
                 first = process->slept_times;
                 do
                         ck_assert_int_eq(proc_sleeps(process->main, &asleep, &times), 0);
@@ -99,9 +99,9 @@ START_TEST(one_that_runs_is_not)
 {
         start(": >$d/up; while :; do :; done");
         await_sleep(false);
-        ck_assert_int_eq(rest_look(process, now), 0);
+        ck_assert_int_eq(idle_check_poll(process, now), 0);
         /* It need not have waited for anything since. */
-        ck_assert_int_eq(rest_look(process, now + 4 * USEC_PER_SEC), 0);
+        ck_assert_int_eq(idle_check_poll(process, now + 4 * USEC_PER_SEC), 0);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(one_whose_child_runs_a_job_is_at_once)
         start("setsid sh -c ': >$d/up; exec sleep 600' & wait");
         ck_assert_int_eq(proc_children(proc_pid(process->main), &children, &n), 0);
         ck_assert_uint_eq(n, 1);
-        ck_assert_int_eq(rest_look(process, now), 1);
+        ck_assert_int_eq(idle_check_poll(process, now), 1);
         /* What is beyond the worker's group is not ended with it. */
         ck_assert_int_eq(kill(children[0], SIGKILL), 0);
         free(children);
@@ -123,7 +123,7 @@ END_TEST
 START_TEST(a_child_in_its_own_group_is_no_job)
 {
         start("sh -c ': >$d/up; exec sleep 600' & wait");
-        ck_assert_int_eq(rest_look(process, now), 0);
+        ck_assert_int_eq(idle_check_poll(process, now), 0);
 }
 END_TEST
 
