@@ -3,7 +3,7 @@
  * exits.h) with real processes. */
 /* promises: P1 P4 */
 #include "runtime.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
@@ -84,7 +84,7 @@ static bool has_booted(pid_t pid)
 {
         struct proc *proc = NULL;
         bool booted =
-                proc_open(pid, &proc) >= 0 && signs_have_booted(proc, framework_of(framework_traits[0])) > 0;
+                proc_open(pid, &proc) >= 0 && proc_evidence_has_booted(proc, framework_of(framework_traits[0])) > 0;
 
         proc_close(proc);
         return booted;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read of workers and of the machine (daemon/poll/look.h, daemon/runtime/signs.h), with real
+/* Tests of what is read of workers and of the machine (daemon/poll/look.h, daemon/runtime/proc_evidence.h), with real
  * processes and a real redis-server. */
 /* promises: P5 */
 #include "runtime.h"
 #include "daemon/poll/look.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
@@ -68,7 +68,7 @@ static usec_t now(void)
 /* It has booted before it beats. */
 static bool has_booted(const struct worker *worker)
 {
-        return signs_have_booted(worker->handle->main, framework_of(web()->settings->traits)) > 0;
+        return proc_evidence_has_booted(worker->handle->main, framework_of(web()->settings->traits)) > 0;
 }
 
 /* Sidekiq writes one so. */

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/runtime/links.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/process.h"
 #include "io/asks.h"
 #include "io/clock.h"
@@ -138,7 +138,7 @@ static struct doctor_worker look_at_worker(const struct worker *worker)
         struct title title;
         struct stat own;
 
-        if (proc && signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
+        if (proc && proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         if (stat("/proc/self/ns/pid", &own) == 0)
                 facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, &own) > 0;

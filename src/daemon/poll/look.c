@@ -3,7 +3,7 @@
 #include "daemon/poll/look.h"
 #include "base/fd.h"
 #include "daemon/poll/work_list.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "model/deadlines.h"
@@ -114,7 +114,7 @@ static void look_title(struct worker *worker)
 
         if (!proc)
                 return;
-        bool known = signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
+        bool known = proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
         observe_title(worker, known, title.busy, title.quiet);
 }
 
@@ -205,7 +205,7 @@ void look_run(struct runtime *runtime, bool fast, usec_t now)
         if (!fast && proc_available_memory_bytes(runtime->host, &available) == 0)
                 observe_available_memory(world, available);
         if (!fast)
-                signs_observe_oom_kills(runtime->host, world, now);
+                proc_evidence_observe_oom_kills(runtime->host, world, now);
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         look_worker(worker, fast, now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The connections to Redis: one for each server that fleets name. */
 #include "daemon/runtime/links.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "frameworks/redis_beats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -94,7 +94,7 @@ static int has_booted(pid_t pid, const struct worker *worker, void *userdata _un
         if ((!framework->title_parse || framework->title_may_lack) && !framework->thread_is_processor)
                 return 1;
         int r = proc_open(pid, &proc);
-        return r < 0 ? r : signs_have_booted(proc, framework);
+        return r < 0 ? r : proc_evidence_has_booted(proc, framework);
 }
 
 static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
@@ -124,7 +124,7 @@ static struct heartbeat completed(const struct worker *worker, const struct hear
         _cleanup_proc_ struct proc *proc = NULL;
 
         if (proc_open(worker_pid(worker), &proc) >= 0)
-                (void)signs_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
+                (void)proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
         return heartbeat_complete(worker, beat, title.busy, title.quiet);
 }
 

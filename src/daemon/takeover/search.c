@@ -4,7 +4,7 @@
 #include "daemon/takeover/search.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/hold.h"
 #include "io/clock.h"
 #include "io/launch.h"
@@ -94,13 +94,13 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
                 if (seen)
                         continue;
                 const struct framework *framework = framework_of(traits);
-                int r = signs_run_jobs(proc, framework);
+                int r = proc_evidence_runs_jobs(proc, framework);
 
                 if (r > 0) {
                         sighting->booted_as = traits;
                         /* A worker is started as the leader of its group. */
                         sighting->runs_one_job =
-                                sighting->group != sighting->pid && signs_have_booted(proc, framework) == 0;
+                                sighting->group != sighting->pid && proc_evidence_has_booted(proc, framework) == 0;
                 }
                 if (r != 0)
                         return MIN(r, 0);

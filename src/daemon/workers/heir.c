@@ -2,7 +2,7 @@
 /* What a command leaves behind that goes to the background. */
 #include "daemon/workers/heir.h"
 #include "daemon/runtime/env_marker.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "io/clock.h"
 #include "model/names.h"
 #include <string.h>
@@ -69,7 +69,7 @@ static bool look_at(struct heirs *heirs, pid_t pid)
                 return !proc_has_exited(proc);
         if (length < 0 || !is_of_this_start(heirs, &markers))
                 return false;
-        bool booted = signs_have_booted(proc, framework_of(worker->fleet->settings->traits)) > 0;
+        bool booted = proc_evidence_has_booted(proc, framework_of(worker->fleet->settings->traits)) > 0;
         if (!booted && (heirs->failed || heirs->heir))
                 return false;
         proc_close(heirs->heir);

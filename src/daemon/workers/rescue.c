@@ -2,7 +2,7 @@
 /* Follows up the death of a worker. */
 #include "daemon/workers/rescue.h"
 #include "continuity/state.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "frameworks/redis_works.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -196,7 +196,7 @@ static void judge(struct rescue *rescue)
 
         if (rescue->judged)
                 return;
-        signs_observe_oom_kills(rescue->runtime->host, rescue->runtime->world, now);
+        proc_evidence_observe_oom_kills(rescue->runtime->host, rescue->runtime->world, now);
         rescue->culprits = culprits_oom_killed(rescue->runtime->world, &rescue->dead.worker.worker,
                                                &rescue->dead.exit, now);
         rescue->judged = true;

@@ -3,7 +3,7 @@
  * one has ended. */
 #include "daemon/workers/sibling.h"
 #include "base/fd.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include <signal.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ static int look_at(pid_t pid, void *userdata)
         /* Where the group has ended, its number may be given to another user's. */
         if (!others->any_group && process->uid != 0 && uid != process->uid)
                 return 0;
-        r = signs_run_jobs(proc, framework_of(process->worker->fleet->settings->traits));
+        r = proc_evidence_runs_jobs(proc, framework_of(process->worker->fleet->settings->traits));
         if (r > 0)
                 others->found = TAKE_PTR(proc);
         return r;

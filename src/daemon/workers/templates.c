@@ -3,7 +3,7 @@
 #include "daemon/workers/templates.h"
 #include "base/fd.h"
 #include "continuity/state.h"
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/hold.h"
 #include "daemon/workers/last_words.h"
 #include "daemon/workers/process.h"
@@ -487,7 +487,7 @@ static int look_each(pid_t pid, void *userdata)
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = signs_have_booted(proc, boot->framework);
+                r = proc_evidence_has_booted(proc, boot->framework);
         boot->found |= r > 0;
         return is_shortage(r) ? r : r > 0;
 }

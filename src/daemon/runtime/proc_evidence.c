@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What /proc tells of a framework, and of the machine. */
-#include "daemon/runtime/signs.h"
+#include "daemon/runtime/proc_evidence.h"
 #include "base/fd.h"
 #include "model/world.h"
 #include "observe/observe_world.h"
 
-bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
+bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
 {
         char text[1024];
 
@@ -36,17 +36,17 @@ static int look(const struct proc *proc, const struct framework *framework, bool
         return is_shortage(r) ? r : threads > 0;
 }
 
-int signs_have_booted(const struct proc *proc, const struct framework *framework)
+int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework)
 {
         return look(proc, framework, false);
 }
 
-int signs_run_jobs(const struct proc *proc, const struct framework *framework)
+int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework)
 {
         return look(proc, framework, true);
 }
 
-void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)
+void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)
 {
         uint64_t kills;
 

@@ -9,13 +9,13 @@
 struct world;
 
 /* True where the process carries a title that only a worker that beats has. */
-bool signs_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);
+bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);
 
 /* Does its title or do its threads show that this process is a worker of the framework's? Returns 1, 0, or
  * -errno where there was no descriptor or memory to find out with. */
-int signs_have_booted(const struct proc *proc, const struct framework *framework);
+int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework);
 /* The same of one that is a worker or runs a job for one. */
-int signs_run_jobs(const struct proc *proc, const struct framework *framework);
+int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework);
 
 /* Observes how often the kernel's OOM killer was at work so far. */
-void signs_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);
+void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);
