@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the core is shown of a worker: as much as /proc and its record tell, by the traits of its framework.
  */
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "sim.h"
 
 #define SEC USEC_PER_SEC

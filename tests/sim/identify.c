@@ -3,7 +3,7 @@
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
 #include "model/freshness.h"
 #include "model/world.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "sim.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "model/world.h"
 #include "observe/match.h"
 #include "observe/observe.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_world.h"
 #include "world.h"
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "model/poll_schedule.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "world.h"
 
 static struct test_world t;

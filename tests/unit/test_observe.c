@@ -11,7 +11,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_jobs.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include "world.h"

@@ -7,7 +7,7 @@
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "observe/observe.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "world.h"
 
 static struct test_world t;

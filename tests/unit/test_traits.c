@@ -8,7 +8,7 @@
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/rescue.h"
 #include "world.h"
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_template.h"
 #include "observe/observe_world.h"
 

@@ -11,7 +11,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_world.h"
 
 /* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two

@@ -6,7 +6,7 @@
 #include "frameworks/table.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include <string.h>
 
 /* Processes of one worker that are tried in one look. */

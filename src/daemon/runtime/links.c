@@ -10,7 +10,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "observe/observe_world.h"
 #include "settings/redis_url.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Folds in what shows whether the beats that are read are a worker's own: its threads, its title, and others
  * that beat under its host name and pid. */
-#include "observe/observe_signs.h"
+#include "observe/observe_identity.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
