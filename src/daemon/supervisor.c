@@ -18,7 +18,7 @@
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exits.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/last_words.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
@@ -291,7 +291,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->wakeup = links->wakeup = &supervisor->wakeup;
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
-        links->found = hold_beat;
+        links->found = attach_heartbeat;
         supervisor->pressure.runtime = persist->runtime = supervisor->ending.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config_path = invocation->config_path;

@@ -248,7 +248,7 @@ START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that
         pid_t child, main = worker->process.pid;
 
         run_until((child = read_pid("child")) > 0);
-        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(worker->process.beat_pid, child);
         ck_assert_int_eq(proc_pid(process_beating(worker->handle)), child);
         ck_assert_int_eq(proc_pid(worker->handle->main), main);
@@ -271,7 +271,7 @@ START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_beat)
         pid_t child;
 
         run_until((child = read_pid("child")) > 0);
-        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         run_until(worker->process.beat_pid == 0);
         ck_assert_int_ne(worker->state, WORKER_GONE);
@@ -283,7 +283,7 @@ START_TEST(a_process_of_another_family_does_not_beat_for_a_worker)
 {
         struct worker *worker = start("exec sleep 1000");
 
-        hold_beat(worker, getpid(), clock_now(CLOCK_MONOTONIC));
+        attach_heartbeat(worker, getpid(), clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(worker->process.beat_pid, 0);
         ck_assert_ptr_null(process_beating(worker->handle));
 }
@@ -421,7 +421,7 @@ END_TEST
 
 static void beat_from_main(struct worker *worker)
 {
-        hold_beat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
+        attach_heartbeat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
 }
 
@@ -502,7 +502,7 @@ START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was
         pid_t main = worker->process.pid, child;
 
         run_until((child = read_pid("child")) > 0);
-        hold_beat(worker, child, clock_now(CLOCK_MONOTONIC));
+        attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         worker->fleet->force = _i == 1;
         ck_assert(act(ACTION_KILL, worker));
         if (_i == 0) {
@@ -597,7 +597,7 @@ START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
                                  clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(worker);
-        ck_assert_int_eq(hold_adopted(&runtime, worker, proc, NULL, NULL), 0);
+        ck_assert_int_eq(attach_adopted(&runtime, worker, proc, NULL, NULL), 0);
         ck_assert_int_eq(kill(known.process.pid, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         close_fd(pair[0]);

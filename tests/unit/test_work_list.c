@@ -49,7 +49,7 @@ static struct worker *start(const char *fleet_lines, const char *script)
         struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker->handle);
         run_until(exists("up") && runtime_world->fleets[0]->redis_up);
-        hold_beat(worker, worker->process.pid, now());
+        attach_heartbeat(worker, worker->process.pid, now());
         ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
         worker->heartbeat.seen = true;

@@ -2,7 +2,7 @@
 /* Reads what this machine shows of its own workers; see the header. */
 #include "daemon/poll/local_beats.h"
 #include "daemon/poll/status_files.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
 #include "frameworks/beats.h"
 #include "io/clock.h"
@@ -88,7 +88,7 @@ static void look_worker(struct local_slot *slot, struct status_look *look, usec_
                     : !read_process(worker, now, &pid, &beat))
                 return;
         if (worker->process.beat_pid != pid)
-                hold_beat(worker, pid, now);
+                attach_heartbeat(worker, pid, now);
         /* One that cannot be held is none. */
         if (worker->process.beat_pid == pid)
                 observe_heartbeat(worker, &beat, now);

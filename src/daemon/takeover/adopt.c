@@ -7,7 +7,7 @@
 #include "continuity/state.h"
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
@@ -86,7 +86,7 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
         else if (known->process.beat_pid == known->process.pid)
                 beat = proc_close(beat);
         check_user(search, worker, main);
-        r = hold_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
+        r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
         return r < 0 || known->process.beat_pid != 0
                        ? r
                        : beats_know_hosts(worker->handle->slot, saved->identity);

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "continuity/adoption.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "io/clock.h"
 #include "io/launch.h"
 #include "io/log.h"
@@ -172,7 +172,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);
         if (!worker)
                 return -ENOMEM;
-        r = hold_adopted(search->runtime, worker, TAKE_PTR(proc), NULL, NULL);
+        r = attach_adopted(search->runtime, worker, TAKE_PTR(proc), NULL, NULL);
         if (r < 0) {
                 observe_unadopted(worker);
                 return r;

@@ -2,7 +2,7 @@
 /* Carries out what the planner decided, and observes what became of it. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/idle_check.h"
@@ -50,7 +50,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 r = !worker ? -ENOMEM : 0;
         }
         if (r >= 0)
-                r = hold_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+                r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps

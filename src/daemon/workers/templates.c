@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/last_words.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
@@ -205,7 +205,7 @@ static bool is_of_its_user(const struct template_process *process, uid_t uid)
 }
 
 /* Takes hold of the process that says that it is ready: the command, or what that has started. */
-static int hold_serving(struct template_process *process, const struct template_message *message)
+static int attach_serving(struct template_process *process, const struct template_message *message)
 {
         const struct template *template = process->template;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -236,7 +236,7 @@ static void heard(struct template_process *process, const struct template_messag
                 misbehaves(process, "it said something that was not asked for");
                 return;
         }
-        int r = hold_serving(process, message);
+        int r = attach_serving(process, message);
         if (r < 0) {
                 misbehaves(process, r == -EPERM ? "what says that it is ready is none of its processes"
                                                 : strerrordesc_np(-r));
@@ -325,7 +325,7 @@ static void meet(struct template_process *process, usec_t now)
                 template_observe_fork_failed(template, ENOMEM, "memory is short", now);
                 return;
         }
-        r = hold_forked(runtime, worker, TAKE_PTR(proc), socket);
+        r = attach_forked(runtime, worker, TAKE_PTR(proc), socket);
         if (r >= 0)
                 return;
         log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
@@ -510,7 +510,7 @@ static bool look_at_loading(struct template_process *process, usec_t now)
         wakeup_changed(runtime->wakeup);
         /* The loop takes each pidfd once. */
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
-        int r = hold_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
+        int r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
                 log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
         template_process_free(process);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes hold of the processes of a worker. */
-#include "daemon/workers/hold.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/exits.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -26,7 +26,7 @@ static int open_output(struct runtime *runtime, const struct worker *worker, con
         return -1;
 }
 
-int hold_started(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)
+int attach_started(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)
 {
         int r = process_new(runtime, worker, main, report_fd);
 
@@ -41,7 +41,7 @@ int hold_started(struct runtime *runtime, struct worker *worker, struct proc *ma
 }
 
 /* What it writes to a log of its own is read back from what it has open. */
-static void hold_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
+static void attach_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
 {
         const char *log = worker->fleet->settings->log;
 
@@ -49,12 +49,12 @@ static void hold_output(struct runtime *runtime, const struct worker *worker, co
                 worker->handle->report.log_fd = open_output(runtime, worker, main);
 }
 
-int hold_forked(struct runtime *runtime, struct worker *worker, struct proc *main, int go_fd)
+int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *main, int go_fd)
 {
         _cleanup_close_ int held = go_fd;
         struct proc_place place;
         struct stat st;
-        int r = hold_started(runtime, worker, main, -1);
+        int r = attach_started(runtime, worker, main, -1);
 
         if (r < 0)
                 return r;
@@ -62,18 +62,18 @@ int hold_forked(struct runtime *runtime, struct worker *worker, struct proc *mai
         if (proc_place(main, &place) < 0 || place.group != worker->process.pid)
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
-        hold_output(runtime, worker, main);
+        attach_output(runtime, worker, main);
         /* What stands in it already is of others. */
         if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
                 process->report.log_start_bytes = (uint64_t)st.st_size;
         return 0;
 }
 
-int hold_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *beat,
+int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *beat,
                  const char *identity)
 {
         _cleanup_proc_ struct proc *held = beat;
-        int r = hold_started(runtime, worker, main, -1);
+        int r = attach_started(runtime, worker, main, -1);
 
         if (r < 0)
                 return r;
@@ -83,7 +83,7 @@ int hold_adopted(struct runtime *runtime, struct worker *worker, struct proc *ma
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
         /* It is no child of ours: when it has exited nobody can be asked. */
         (void)proc_uid(main, &process->uid);
-        hold_output(runtime, worker, main);
+        attach_output(runtime, worker, main);
         if (held)
                 r = exits_watch_beat(process, TAKE_PTR(held));
         if (r < 0)
@@ -91,7 +91,7 @@ int hold_adopted(struct runtime *runtime, struct worker *worker, struct proc *ma
         return identity ? beats_know(process->slot, identity) : 0;
 }
 
-void hold_beat(struct worker *worker, pid_t pid, usec_t now)
+void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now)
 {
         struct process *process = worker->handle;
         _cleanup_proc_ struct proc *beat = NULL;
