@@ -450,7 +450,7 @@ void observe_promoted(struct worker *worker)
         worker->process.start = worker->process.beat_start;
 }
 
-void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start)
+void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
 {
         worker_event(
                 worker, EVENT_STARTED,

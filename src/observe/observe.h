@@ -49,7 +49,7 @@ void observe_promoted(struct worker *worker);
 
 /* The main process has exited before any beat was seen, and left another one of the worker's behind: that is
  * the worker from now on. */
-void observe_inherited(struct worker *worker, pid_t pid, uint64_t pid_start);
+void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start);
 
 /* The worker is gone: state WORKER_GONE, to be forgotten by fleet_reap(). */
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now);

@@ -177,7 +177,7 @@ static void take_left_behind(struct sim *sim, struct process *process, const str
 
         tell(sim, "%s is left behind, and looked after", process_name(sim, process));
         if (worker->state == WORKER_STARTING) {
-                observe_inherited(worker, process->runner_pid, process->runner_start);
+                observe_orphan(worker, process->runner_pid, process->runner_start);
         } else {
                 check_death(sim, process);
                 check_succeeded(process);

@@ -156,7 +156,7 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 {
         struct worker *worker = start("exit 4");
 
-        while (!worker->handle->heirs) {
+        while (!worker->handle->orphan_search) {
                 exits_sweep(&runtime);
                 (void)usleep(1000);
         }
@@ -360,7 +360,7 @@ START_TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
         pid_t main = worker->process.pid;
 
         standstill = clock_now(CLOCK_MONOTONIC);
-        run_until(worker->handle->heirs);
+        run_until(worker->handle->orphan_search);
         unit_write_file(dir, "go", "");
         run_until(worker->process.pid != main || worker->state == WORKER_GONE);
         ck_assert_int_eq(worker->state, WORKER_STARTING);

@@ -48,7 +48,7 @@ START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 {
         struct worker *worker = test_spawn(&t);
 
-        observe_inherited(worker, 4711, 99);
+        observe_orphan(worker, 4711, 99);
         ck_assert_int_eq(worker->process.pid, 4711);
         ck_assert_uint_eq(worker->process.start, 99);
         ck_assert_int_eq(worker->state, WORKER_STARTING);

@@ -2,7 +2,7 @@
 /* The exits of processes: of workers, and of all other children. */
 #include "daemon/workers/exits.h"
 #include "daemon/workers/after_exit.h"
-#include "daemon/workers/heir.h"
+#include "daemon/workers/orphan.h"
 #include "daemon/workers/last_words.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/rescue.h"
@@ -127,12 +127,12 @@ static void ended(struct process *process, struct exit_status exit)
 
 /* It went to the background before it beat. Left out of the model, each new start would leave one more
  * behind. */
-static void inherit(struct worker *worker, struct proc *heir)
+static void inherit(struct worker *worker, struct proc *orphan)
 {
-        _cleanup_proc_ struct proc *held = heir;
+        _cleanup_proc_ struct proc *held = orphan;
         struct process *process = worker->handle;
 
-        process->heirs = NULL;
+        process->orphan_search = NULL;
         wakeup_changed(process->runtime->wakeup);
         if (!held || worker->state != WORKER_STARTING ||
             sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
@@ -142,12 +142,12 @@ static void inherit(struct worker *worker, struct proc *heir)
         }
         proc_close(process->main);
         process->main = TAKE_PTR(held);
-        observe_inherited(worker, proc_pid(process->main), proc_start_time(process->main));
+        observe_orphan(worker, proc_pid(process->main), proc_start_time(process->main));
         beats_moved(process->slot);
 }
 
 /* One that is no child of ours leaves nothing to us. */
-static bool may_leave_an_heir(const struct process *process)
+static bool may_leave_an_orphan(const struct process *process)
 {
         return process->worker->state == WORKER_STARTING && !process->beat && process->main_status.known &&
                process->report.outcome != LAUNCH_FAILED;
@@ -155,7 +155,7 @@ static bool may_leave_an_heir(const struct process *process)
 
 static void exited(struct process *process)
 {
-        if (process->worker->state == WORKER_GONE || process->heirs)
+        if (process->worker->state == WORKER_GONE || process->orphan_search)
                 return;
         /* Told until it has been waited for. */
         int r = proc_uid(process->main, &process->uid);
@@ -165,8 +165,8 @@ static void exited(struct process *process)
                 return;
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
-        if (r < 0 || !may_leave_an_heir(process) ||
-            heirs_seek(process->runtime, process->worker, process->uid, failed, inherit, &process->heirs) < 0) {
+        if (r < 0 || !may_leave_an_orphan(process) ||
+            orphan_search_start(process->runtime, process->worker, process->uid, failed, inherit, &process->orphan_search) < 0) {
                 ended(process, process->main_status);
                 return;
         }
@@ -223,7 +223,7 @@ int exits_watch_beat(struct process *process, struct proc *beat)
 /* It has been, and the pid may be another's. */
 static bool is_waited_for(const struct process *process)
 {
-        return process && process->heirs;
+        return process && process->orphan_search;
 }
 
 static struct process *find_main(const struct world *world, pid_t pid)

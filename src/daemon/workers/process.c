@@ -2,7 +2,7 @@
 /* What the shell holds of a worker. */
 #include "daemon/workers/process.h"
 #include "base/words.h"
-#include "daemon/workers/heir.h"
+#include "daemon/workers/orphan.h"
 #include "frameworks/redis_works.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -91,7 +91,7 @@ void process_free(struct process *process)
         words_free(process->long_jobs);
         if (process->slot)
                 beats_remove(process->slot);
-        heirs_free(process->heirs);
+        orphan_search_free(process->orphan_search);
         sd_event_source_disable_unref(process->main_exit);
         process_forget_beat(process);
         sd_event_source_disable_unref(process->report_source);

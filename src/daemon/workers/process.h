@@ -8,7 +8,7 @@
 #include "io/proc.h"
 #include "model/exit_status.h"
 
-struct heirs; /* heir.h */
+struct orphan_search; /* orphan.h */
 struct works;
 
 struct process {
@@ -17,7 +17,7 @@ struct process {
         struct proc *main;
         pid_t group;         /* of all that its command started; 0: not its own, or not known */
         uid_t uid;           /* main's, when that was last asked; 0 before */
-        struct heirs *heirs; /* main has exited, and what it may have left behind is looked for; NULL else */
+        struct orphan_search *orphan_search; /* main has exited, and what it may have left behind is looked for; NULL else */
         struct exit_status main_status; /* how it did */
         struct proc *beat;              /* the process that beats, where it is another one; NULL else */
         struct beats_slot *slot;

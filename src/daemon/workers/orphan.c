@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command leaves behind that goes to the background. */
+#include "daemon/workers/orphan.h"
+#include "daemon/runtime/env_marker.h"
+#include "daemon/runtime/proc_evidence.h"
+#include "io/clock.h"
+#include "model/names.h"
+#include <string.h>
+#include <unistd.h>
+
+/* Processes that are looked at in one go: anybody's worker may leave thousands behind. */
+#define SLICE 32
+/* In the middle of execve() a process shows no environment: it is looked at again, for 2 s in all, however
+ * many there are that never show one, and a few times at least. */
+#define VEILED_USEC   (10 * USEC_PER_MSEC)
+#define VEILED_IN_ALL (2 * USEC_PER_SEC)
+#define VEILED_TRIES  5
+
+struct orphan_search {
+        const struct runtime *runtime;
+        struct worker *worker;
+        uid_t uid;
+        bool failed;
+        orphan_fn done;
+        sd_event_source *timer;
+        pid_t *orphans; /* the veiled among those that were looked at, and the others behind at */
+        size_t n_veiled, at, n_orphans;
+        unsigned tries;
+        usec_t began_at;
+        struct proc *orphan; /* the likeliest so far; NULL: none */
+        char environment[ENV_MARKERS_MAX_BYTES];
+};
+
+struct orphan_search *orphan_search_free(struct orphan_search *orphan_search)
+{
+        if (!orphan_search)
+                return NULL;
+        sd_event_source_disable_unref(orphan_search->timer);
+        proc_close(orphan_search->orphan);
+        free(orphan_search->orphans);
+        free(orphan_search);
+        return NULL;
+}
+
+static bool is_of_this_start(const struct orphan_search *orphan_search, const struct markers *markers)
+{
+        const struct worker *worker = orphan_search->worker;
+
+        return markers->instance && strcmp(markers->instance, orphan_search->runtime->instance) == 0 && markers->worker &&
+               strcmp(markers->worker, WORKER_ID(worker)) == 0 && markers->started_at == worker->spawned_at;
+}
+
+/* Returns whether it must be looked at again. */
+static bool look_at(struct orphan_search *orphan_search, pid_t pid)
+{
+        const struct worker *worker = orphan_search->worker;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct proc_place place;
+        struct markers markers;
+        uid_t uid;
+
+        if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
+            proc_start_time(proc) < worker->process.start || proc_uid(proc, &uid) < 0 ||
+            (uid != orphan_search->uid && orphan_search->uid != 0) || proc_place(proc, &place) < 0 ||
+            place.parent != getpid())
+                return false;
+        ssize_t length = env_markers_read(proc, orphan_search->environment, &markers);
+        if (length == 0)
+                return !proc_has_exited(proc);
+        if (length < 0 || !is_of_this_start(orphan_search, &markers))
+                return false;
+        bool booted = proc_evidence_has_booted(proc, framework_of(worker->fleet->settings->traits)) > 0;
+        if (!booted && (orphan_search->failed || orphan_search->orphan))
+                return false;
+        proc_close(orphan_search->orphan);
+        orphan_search->orphan = TAKE_PTR(proc);
+        /* There will be no likelier one. */
+        if (booted)
+                orphan_search->n_veiled = orphan_search->n_orphans = 0;
+        return false;
+}
+
+/* Looks at some. Returns whether all have been. */
+static bool look_at_some(struct orphan_search *orphan_search)
+{
+        for (unsigned n = 0; n < SLICE && orphan_search->at < orphan_search->n_orphans; n++) {
+                pid_t pid = orphan_search->orphans[orphan_search->at++];
+
+                if (look_at(orphan_search, pid))
+                        orphan_search->orphans[orphan_search->n_veiled++] = pid;
+        }
+        return orphan_search->at >= orphan_search->n_orphans;
+}
+
+static bool may_be_unveiled(const struct orphan_search *orphan_search)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        return orphan_search->n_veiled > 0 &&
+               (orphan_search->tries < VEILED_TRIES || now < usec_add(orphan_search->began_at, VEILED_IN_ALL));
+}
+
+static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
+{
+        struct orphan_search *orphan_search = userdata;
+        bool all = look_at_some(orphan_search);
+
+        if (!all || (!orphan_search->orphan && may_be_unveiled(orphan_search))) {
+                if (all) {
+                        orphan_search->n_orphans = orphan_search->n_veiled;
+                        orphan_search->at = orphan_search->n_veiled = 0;
+                        orphan_search->tries++;
+                }
+                (void)sd_event_source_set_time(source,
+                                               usec_add(clock_now(CLOCK_MONOTONIC), all ? VEILED_USEC : 0));
+                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                return 0;
+        }
+        struct worker *worker = orphan_search->worker;
+        struct proc *orphan = TAKE_PTR(orphan_search->orphan);
+        orphan_fn done = orphan_search->done;
+        orphan_search_free(orphan_search);
+        done(worker, orphan);
+        return 0;
+}
+
+int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed, orphan_fn done,
+               struct orphan_search **ret)
+{
+        struct orphan_search *orphan_search = calloc(1, sizeof(*orphan_search));
+
+        if (!orphan_search)
+                return -ENOMEM;
+        orphan_search->runtime = runtime;
+        orphan_search->worker = worker;
+        orphan_search->uid = uid;
+        orphan_search->failed = failed;
+        orphan_search->done = done;
+        orphan_search->began_at = clock_now(CLOCK_MONOTONIC);
+        int r = proc_children(getpid(), &orphan_search->orphans, &orphan_search->n_orphans);
+        if (r >= 0)
+                r = sd_event_add_time(runtime->event, &orphan_search->timer, CLOCK_MONOTONIC, 0, 0, on_timer, orphan_search);
+        *ret = r < 0 ? orphan_search_free(orphan_search) : orphan_search;
+        return MIN(r, 0);
+}
