@@ -199,7 +199,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
         return 0;
 }
 
-void foreign_consumers_look(struct foreign_consumers *consumers, usec_t now)
+void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
 {
         if (asks_pending(consumers->asks) > 0 || now < consumers->next_at ||
             redis_state(consumers->redis) != REDIS_STATE_CONNECTED)

@@ -20,7 +20,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
                           bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
                           struct foreign_consumers **ret);
 /* Begins a count where one is due. */
-void foreign_consumers_look(struct foreign_consumers *consumers, usec_t now);
+void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now);
 /* As they were counted last. names: a list as struct autoscale has them. is_told: whether that one, which
  * takes from these queues, is known otherwise, and left out of all but `any`; NULL: none is. Returns false
  * where they were not counted, or that was long ago. */

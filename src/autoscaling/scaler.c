@@ -51,7 +51,7 @@ static bool names_add_list(struct names *names, const char *list, const struct f
 
 /* From which queues the workers of a fleet take, as far as any of them has told. Returns false where that are
  * too many. */
-static bool look_served(struct fleet *fleet)
+static bool poll_served(struct fleet *fleet)
 {
         const struct framework *framework = fleet->link->framework;
         struct names names = {0};
@@ -162,7 +162,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->link != link || fleet->settings->removed)
                         continue;
-                bool all = look_served(fleet);
+                bool all = poll_served(fleet);
                 if (fleet_scales(fleet) && fleet->autoscale)
                         fleet->autoscale->queues_left_out =
                                 !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
@@ -173,7 +173,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                         names_add_list(&names, autoscale_of(fleet)->served, NULL);
         sharing_look(scaled, now);
         if (r >= 0) {
-                foreign_consumers_look(scaled->foreign, now);
+                foreign_consumers_poll(scaled->foreign, now);
                 r = queue_reader_read(scaled->demand, names.text, clock_now(CLOCK_REALTIME));
         }
         if (r < 0 && r != -EBUSY) {

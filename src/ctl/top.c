@@ -167,7 +167,7 @@ static bool has_lines(const struct show *show)
                usec_add(show->lines_at, LINES_AGAIN_USEC) > client_now();
 }
 
-static int look_at_worker(struct show *show)
+static int poll_worker_at(struct show *show)
 {
         const struct top *top = &show->top;
 
@@ -190,7 +190,7 @@ static void look(struct show *show)
         if (r == CTL_DONE)
                 show->status_at = client_now();
         if (r == CTL_DONE && show->top.opened)
-                r = look_at_worker(show);
+                r = poll_worker_at(show);
         say_errors_to(NULL, 0);
         if (r == CTL_WOKEN)
                 return;

@@ -8,7 +8,7 @@
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
 #include "daemon/poll/local_beats.h"
-#include "daemon/poll/look.h"
+#include "daemon/poll/poll.h"
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/poll/status_files.h"
 #include "daemon/poll/work_list.h"
@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 /* One look at all workers of so many has a look at the queues, too. */
-#define QUEUES_LOOK_EACH 6
+#define QUEUES_POLL_EACH 6
 #define MEMORY_WAIT_NSEC (100 * 1000 * 1000)
 
 /* Each part stands behind those that it leans on: the end takes them down from the last to the first. */
@@ -120,16 +120,16 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
 static void look(struct supervisor *supervisor, usec_t now)
 {
         struct pass *pass = &supervisor->wakeup.pass;
-        enum pass_look due = pass_look(pass, now);
+        enum pass_poll due = pass_poll(pass, now);
 
-        if (due == PASS_LOOK_REGULAR && pass->n_regular % QUEUES_LOOK_EACH == 1)
-                queue_reading_look(&supervisor->runtime.links);
-        if (due == PASS_LOOK_REGULAR) {
+        if (due == PASS_POLL_REGULAR && pass->n_regular % QUEUES_POLL_EACH == 1)
+                queue_reading_poll(&supervisor->runtime.links);
+        if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
-                pressure_watch_look(&supervisor->pressure);
+                pressure_watch_poll(&supervisor->pressure);
         }
-        if (due != PASS_LOOK_NONE)
-                look_run(&supervisor->runtime, due == PASS_LOOK_FAST, now);
+        if (due != PASS_POLL_NONE)
+                poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
 }
 
 static void plan(struct supervisor *supervisor)

@@ -8,20 +8,20 @@
 #include "observe/observe_world.h"
 #include <errno.h>
 
-#define FAST_LOOK_USEC (250 * USEC_PER_MSEC)
+#define FAST_POLL_USEC (250 * USEC_PER_MSEC)
 /* What one plan's actions bring about is planned at once, but never without end. */
 #define ROUNDS_MAX 4
 
-enum pass_look pass_look(struct pass *pass, usec_t now)
+enum pass_poll pass_poll(struct pass *pass, usec_t now)
 {
-        if (now < pass->look_at)
-                return PASS_LOOK_NONE;
-        pass->look_at = USEC_INFINITY;
+        if (now < pass->poll_at)
+                return PASS_POLL_NONE;
+        pass->poll_at = USEC_INFINITY;
         if (now < usec_add(pass->regular_at, pass->world->settings->check_interval))
-                return PASS_LOOK_FAST;
+                return PASS_POLL_FAST;
         pass->regular_at = now;
         pass->n_regular++;
-        return PASS_LOOK_REGULAR;
+        return PASS_POLL_REGULAR;
 }
 
 /* There is what the state does not tell of yet. */
@@ -45,7 +45,7 @@ static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now,
         pass->unsaved |= changed;
         /* A look before the new processes can have booted shows which heartbeats are older than they. */
         if (changed && starts)
-                pass->look_at = now;
+                pass->poll_at = now;
         return changed;
 }
 
@@ -77,10 +77,10 @@ usec_t pass_wake_at(struct pass *pass, usec_t now)
 
         pass->calm = true;
         WORLD_FOREACH_FLEET(world, fleet)
-                pass->calm &= !fleet_wants_fast_looks(fleet, now);
+                pass->calm &= !fleet_wants_fast_polls(fleet, now);
         if (!pass->calm)
-                at = MIN(at, usec_add(now, FAST_LOOK_USEC));
+                at = MIN(at, usec_add(now, FAST_POLL_USEC));
         /* A pass that comes early does not put off the look that was promised. */
-        pass->look_at = MIN(at, pass->look_at);
-        return MAX(MIN(pass->look_at, pass->plan.wake_at), now + USEC_PER_MSEC);
+        pass->poll_at = MIN(at, pass->poll_at);
+        return MAX(MIN(pass->poll_at, pass->plan.wake_at), now + USEC_PER_MSEC);
 }

@@ -21,7 +21,7 @@ struct pass {
         bool unsaved;        /* what the state holds may have changed */
         uint64_t serial;     /* changes whenever the model may have */
 
-        usec_t look_at; /* the next look, at all workers or at some; USEC_INFINITY: set by pass_wake_at() */
+        usec_t poll_at; /* the next look, at all workers or at some; USEC_INFINITY: set by pass_wake_at() */
         usec_t regular_at;  /* the last look at all */
         uint64_t n_regular; /* of these so far */
         bool calm;          /* at the last pass_wake_at(): nothing was in transition */
@@ -46,12 +46,12 @@ struct pass_clocks {
 };
 
 /* The timer went off: what is to be looked at now, before pass_run()? */
-enum pass_look {
-        PASS_LOOK_NONE,
-        PASS_LOOK_FAST, /* at those that are in transition */
-        PASS_LOOK_REGULAR,
+enum pass_poll {
+        PASS_POLL_NONE,
+        PASS_POLL_FAST, /* at those that are in transition */
+        PASS_POLL_REGULAR,
 };
-enum pass_look pass_look(struct pass *pass, usec_t now);
+enum pass_poll pass_poll(struct pass *pass, usec_t now);
 
 /* Plans and executes until nothing more comes of it, but never without end. The state is saved before and
  * after starts, and where anything else that it holds has changed or events tell of something. Returns 0, or

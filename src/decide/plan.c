@@ -450,7 +450,7 @@ static bool template_is_due(struct round *round, const struct template *template
         if (template->state != TEMPLATE_LOADING || !fleet->redis_up)
                 return false;
         wake(round, deadline);
-        return round->now >= deadline && template->boot_looked_at >= deadline;
+        return round->now >= deadline && template->boot_polled_at >= deadline;
 }
 
 /* What starts wait for is told by plan_starts(), but not what a template waits for. */
@@ -581,7 +581,7 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
                 act(round, ACTION_STOP, worker, worker->reason);
         else if (!forced && worker->process.booted)
                 worker->verdict.waits_for = WAIT_SUCCESSOR;
-        else if (round->now >= at && (forced || worker->process.boot_looked_at >= at))
+        else if (round->now >= at && (forced || worker->process.boot_polled_at >= at))
                 act(round, worker->orders.group_told ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
 }
 
@@ -640,7 +640,7 @@ static void plan_boot(struct round *round, struct worker *worker)
                                     : worker->process.booted    ? WAIT_ELSEWHERE
                                                                 : WAIT_FIRST_BEAT;
         wake(round, deadline);
-        if (round->now >= deadline && worker->process.boot_looked_at >= deadline && !worker->process.booted &&
+        if (round->now >= deadline && worker->process.boot_polled_at >= deadline && !worker->process.booted &&
             !worker->heartbeat.ambiguous) {
                 round->fails |= !worker_outdated(worker) && !worker->process.unproven;
                 act(round, ACTION_STOP, worker, REASON_BOOT);

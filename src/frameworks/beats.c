@@ -70,12 +70,12 @@ char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid)
         return slot->beats->kind->take_another ? slot->beats->kind->take_another(slot, ret_pid) : NULL;
 }
 
-void beats_want(struct beats_slot *slot, unsigned looks)
+void beats_want(struct beats_slot *slot, unsigned poll_items)
 {
-        slot->beats->kind->want(slot, looks);
+        slot->beats->kind->want(slot, poll_items);
 }
 
-int beats_look(struct beats *beats)
+int beats_poll(struct beats *beats)
 {
         return beats->kind->look(beats);
 }

@@ -85,13 +85,13 @@ void beats_forget(struct beats_slot *slot);
  * not told again unless it beats on. NULL: there is none, or memory is short. */
 char *beats_take_another(struct beats_slot *slot, pid_t *ret_pid);
 
-/* The next look shall read these of this worker: LOOK_BEAT, LOOK_WORK_LIST, POLL_SIBLINGS (what else there is,
+/* The next look shall read these of this worker: POLL_HEARTBEAT, POLL_WORK_LIST, POLL_SIBLINGS (what else there is,
  * is ignored). */
-void beats_want(struct beats_slot *slot, unsigned looks);
+void beats_want(struct beats_slot *slot, unsigned poll_items);
 
 /* Begins a look at all that is wanted, and forgets the wishes, also where it is busy. Returns enum
  * beats_outcome, or -ENOTCONN or -ENOMEM, with on_done not called. */
-int beats_look(struct beats *beats);
+int beats_poll(struct beats *beats);
 
 /* What follows is for those that implement a way to learn of heartbeats: over Redis (redis_beats.c), or over
  * what this machine shows of its processes (local_beats.c). The functions are those above. */
@@ -99,7 +99,7 @@ struct beats_kind {
         void (*free)(struct beats *beats);
         int (*add)(struct beats *beats, struct worker *worker, struct beats_slot **ret);
         void (*drop)(struct beats_slot *slot);
-        void (*want)(struct beats_slot *slot, unsigned looks);
+        void (*want)(struct beats_slot *slot, unsigned poll_items);
         int (*look)(struct beats *beats);
         void (*forget)(struct beats_slot *slot); /* NULL: there is nothing to forget */
         /* NULL where there are no identities: */

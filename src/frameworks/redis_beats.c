@@ -193,9 +193,9 @@ static void redis_beats_forget(struct beats_slot *base)
         slot_lose_identity(slot);
 }
 
-static void redis_beats_want(struct beats_slot *slot, unsigned looks)
+static void redis_beats_want(struct beats_slot *slot, unsigned poll_items)
 {
-        own_slot(slot)->wanted |= looks & (LOOK_BEAT | LOOK_WORK_LIST | POLL_SIBLINGS);
+        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
 }
 
 /* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
@@ -208,10 +208,10 @@ static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
                 usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
 }
 
-static void look_advance(struct redis_beats *beats);
+static void poll_advance(struct redis_beats *beats);
 
 /* Sends a command of this look, whose keys are freed. Where that fails, so does the look. */
-static bool look_command(struct redis_beats *beats, redis_reply_fn callback, struct ask ask,
+static bool poll_command(struct redis_beats *beats, redis_reply_fn callback, struct ask ask,
                          struct beats_command *command)
 {
         bool sent = false;
@@ -237,7 +237,7 @@ static bool look_command(struct redis_beats *beats, redis_reply_fn callback, str
 }
 
 /* What every reply begins with. Returns what was asked; reply is to be ignored where beats is freed. */
-static struct ask look_reply(void *userdata, const redisReply *reply)
+static struct ask poll_reply(void *userdata, const redisReply *reply)
 {
         struct ask *ask = userdata, copy = *ask;
 
@@ -250,10 +250,10 @@ static struct ask look_reply(void *userdata, const redisReply *reply)
         return copy;
 }
 
-static void look_reply_done(struct redis_beats *beats)
+static void poll_reply_done(struct redis_beats *beats)
 {
         if (!beats->freed)
-                look_advance(beats);
+                poll_advance(beats);
         beats_leave(beats);
 }
 
@@ -271,7 +271,7 @@ static void tell_heartbeat(struct redis_slot *slot, const struct heartbeat *beat
 
 static void on_own_beat(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
 {
-        struct ask ask = look_reply(userdata, reply);
+        struct ask ask = poll_reply(userdata, reply);
         struct redis_slot *slot = ask.slot;
         struct heartbeat beat;
 
@@ -288,12 +288,12 @@ static void on_own_beat(_unused_ struct redis *redis, const redisReply *reply, v
                                 tell_heartbeat(slot, &beat);
                 }
         }
-        look_reply_done(ask.beats);
+        poll_reply_done(ask.beats);
 }
 
 static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
 {
-        struct ask ask = look_reply(userdata, reply);
+        struct ask ask = poll_reply(userdata, reply);
         struct redis_slot *slot = ask.slot;
 
         if (reply && slot->beat_waits) {
@@ -303,7 +303,7 @@ static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, 
                 beat.work_list_empty = beat.work_list_known && reply->integer == 0;
                 tell_heartbeat(slot, &beat);
         }
-        look_reply_done(ask.beats);
+        poll_reply_done(ask.beats);
 }
 
 /* Asks for the slot's own heartbeat, or for a candidate's. Returns whether the command is out. */
@@ -319,7 +319,7 @@ static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, 
                 beats->failed = true;
                 return false;
         }
-        return look_command(beats, callback, ask, &command);
+        return poll_command(beats, callback, ask, &command);
 }
 
 /* The heartbeat first: a work list read after it is as new or newer, and so never too empty. */
@@ -330,7 +330,7 @@ static void ask_own(struct redis_slot *slot, usec_t now)
         slot->beat_waits = false;
         if (!ask_heartbeat(slot, NULL, on_own_beat))
                 return;
-        if (!(slot->looks & LOOK_WORK_LIST) || slot_is_lost(slot, now))
+        if (!(slot->poll_items & POLL_WORK_LIST) || slot_is_lost(slot, now))
                 return;
         struct ask ask = {.beats = beats, .slot = slot};
         struct beats_command command;
@@ -338,12 +338,12 @@ static void ask_own(struct redis_slot *slot, usec_t now)
         if (beats->format->ask_work_list(beats->namespace, slot->base.identity, &command) < 0)
                 beats->failed = true;
         else
-                (void)look_command(beats, on_work_list, ask, &command);
+                (void)poll_command(beats, on_work_list, ask, &command);
 }
 
 static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
 {
-        struct ask ask = look_reply(userdata, reply);
+        struct ask ask = poll_reply(userdata, reply);
         struct candidate *candidate = ask.candidate;
         struct heartbeat beat;
 
@@ -354,7 +354,7 @@ static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, 
                               base->ops->has_start(candidate->pid, beat.start, base->userdata) > 0);
                 match_read(candidate, found ? &beat : NULL, clock_now(CLOCK_MONOTONIC));
         }
-        look_reply_done(ask.beats);
+        poll_reply_done(ask.beats);
 }
 
 /* Asks for the candidates of workers that have no identity, or have lost it. */
@@ -363,9 +363,9 @@ static void ask_candidates(struct redis_beats *beats)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
-                if (!slot->looks || !slot->base.worker)
+                if (!slot->poll_items || !slot->base.worker)
                         continue;
-                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->looks & POLL_SIBLINGS))
+                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
                         continue;
                 while (slot->commands < COMMANDS_MAX) {
                         struct candidate *candidate =
@@ -439,7 +439,7 @@ static int scan_found(const struct match_found *found, void *userdata)
 
 static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
 {
-        struct ask ask = look_reply(userdata, reply);
+        struct ask ask = poll_reply(userdata, reply);
         struct redis_beats *beats = ask.beats;
 
         if (reply && !beats->freed) {
@@ -458,13 +458,13 @@ static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void 
                 } else if (!beats->failed) {
                         match_scan_end(&beats->match);
                         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
-                                if (slot->looks & POLL_SIBLINGS)
+                                if (slot->poll_items & POLL_SIBLINGS)
                                         slot->siblings_scan_at = now + RESCAN_USEC;
                         resolve_owners(beats);
                         ask_candidates(beats);
                 }
         }
-        look_reply_done(beats);
+        poll_reply_done(beats);
 }
 
 /* Names that no worker can have any more are looked for no longer. */
@@ -501,7 +501,7 @@ static void scan_step(struct redis_beats *beats, const char *cursor)
         struct ask ask = {.beats = beats};
 
         identity_scan_ask(beats->format, beats->set_key, beats->pattern, cursor, &command);
-        (void)look_command(beats, on_scan, ask, &command);
+        (void)poll_command(beats, on_scan, ask, &command);
 }
 
 static void on_gate(bool open, void *userdata)
@@ -515,7 +515,7 @@ static void on_gate(bool open, void *userdata)
                 resolve_owners(beats);
                 ask_candidates(beats);
         }
-        look_reply_done(beats);
+        poll_reply_done(beats);
 }
 
 /* Others may walk, too: then it is asked whose turn it is. */
@@ -597,12 +597,12 @@ static void slot_decide(struct redis_slot *slot)
                 slot_adopt(slot, candidate);
 }
 
-static void look_decide(struct redis_beats *beats)
+static void poll_decide(struct redis_beats *beats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (struct redis_slot *slot = beats->slots; slot && !beats->freed; slot = slot->next) {
-                if (slot->looks && slot->base.worker && (!slot->base.identity || slot_is_lost(slot, now)))
+                if (slot->poll_items && slot->base.worker && (!slot->base.identity || slot_is_lost(slot, now)))
                         slot_decide(slot);
         }
 }
@@ -612,7 +612,7 @@ static void report_siblings(struct redis_beats *beats)
         for (struct redis_slot *slot = beats->slots; slot && !beats->freed; slot = slot->next) {
                 size_t at = 0;
 
-                if (!(slot->looks & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
+                if (!(slot->poll_items & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
                     slot->siblings_scan_at == 0)
                         continue;
                 const struct candidate *other = match_other(&beats->match, slot, slot->base.identity,
@@ -638,13 +638,13 @@ static char *redis_beats_take_another(struct beats_slot *base, pid_t *ret_pid)
 }
 
 /* After each reply: is the look over? */
-static void look_advance(struct redis_beats *beats)
+static void poll_advance(struct redis_beats *beats)
 {
         if (!beats->looking || beats->pending > 0)
                 return;
         beats_enter(beats);
         if (!beats->failed)
-                look_decide(beats);
+                poll_decide(beats);
         if (!beats->failed)
                 report_siblings(beats);
         beats->looking = false;
@@ -660,9 +660,9 @@ static bool take_wishes(struct redis_beats *beats)
 
         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next) {
                 if (!beats->looking) {
-                        slot->looks = slot->base.worker ? slot->wanted : 0;
+                        slot->poll_items = slot->base.worker ? slot->wanted : 0;
                         slot->commands = 0;
-                        any = any || slot->looks;
+                        any = any || slot->poll_items;
                 }
                 slot->wanted = 0;
         }
@@ -672,7 +672,7 @@ static bool take_wishes(struct redis_beats *beats)
 /* Does a worker want a walk, that has no identity or has lost it? */
 static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 {
-        return !slot->base.identity || ((slot->looks & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
+        return !slot->base.identity || ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
                (slot_is_lost(slot, now) && now >= beats_of(slot)->lost_scan_at);
 }
 
@@ -685,7 +685,7 @@ static bool one_may_beat(struct redis_beats *beats, usec_t now)
         for (const struct redis_slot *slot = beats->slots; slot && budget > 0; slot = slot->next) {
                 const struct worker *worker = slot->base.worker;
 
-                if (!slot->looks || !slot_seeks(slot, now))
+                if (!slot->poll_items || !slot_seeks(slot, now))
                         continue;
                 /* One that was found is only waited for. */
                 size_t at = 0;
@@ -710,7 +710,7 @@ static bool scan_is_due(struct redis_beats *beats, usec_t now)
 
                 if (!worker)
                         continue;
-                if (slot->looks)
+                if (slot->poll_items)
                         slot->seeks_at = slot_seeks(slot, now) ? now : 0;
                 due |= slot->seeks_at == now;
                 /* Some are wanted at regular looks alone. */
@@ -723,7 +723,7 @@ static bool scan_is_due(struct redis_beats *beats, usec_t now)
                gate_wish(&beats->gate, now, !gate_is_crowded(&beats->gate) || one_may_beat(beats, now));
 }
 
-static int redis_beats_look(struct beats *base)
+static int redis_beats_poll(struct beats *base)
 {
         struct redis_beats *beats = own(base);
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -745,7 +745,7 @@ static int redis_beats_look(struct beats *base)
         beats->looking = true;
         beats->failed = false;
         for (struct redis_slot *slot = beats->slots; slot; slot = slot->next)
-                if (slot->looks && slot->base.identity)
+                if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
         if (scan_is_due(beats, now)) {
                 ask_gate(beats, now);
@@ -769,7 +769,7 @@ static const struct beats_kind redis_kind = {
         .add = redis_beats_add,
         .drop = redis_beats_remove,
         .want = redis_beats_want,
-        .look = redis_beats_look,
+        .look = redis_beats_poll,
         .forget = redis_beats_forget,
         .crowded = redis_beats_crowded,
         .know = redis_beats_know,

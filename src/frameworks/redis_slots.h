@@ -11,7 +11,7 @@ struct redis_slot {
         struct beats_slot base;
         struct redis_slot *next;
         unsigned wanted;   /* of the next look */
-        unsigned looks;    /* of this one */
+        unsigned poll_items;    /* of this one */
         unsigned commands; /* asked for it in this look */
         unsigned pending;  /* of them, without a reply */
 

@@ -53,7 +53,7 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
         /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
          * own. */
         if (worker->process.beat_pid == 0)
-                return worker->process.boot_looked_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
+                return worker->process.boot_polled_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
                                                                                      : WAIT_NONE;
         if (worker->heartbeat.idle_count < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
                 *ret_beats = worker->heartbeat.idle_count < IDLE_BEATS_PROVEN

@@ -8,7 +8,7 @@
 #include "model/world.h"
 
 /* Job threads start after the first beat: the witness is called within this time. */
-#define THREADS_LOOK_USEC (60 * USEC_PER_SEC)
+#define THREADS_POLL_USEC (60 * USEC_PER_SEC)
 
 /* Whatever beats beside it is seen to do so within so long. */
 #define SIBLINGS_POLL_USEC (60 * USEC_PER_SEC)
@@ -22,59 +22,59 @@ static bool polls_siblings(const struct worker *worker, usec_t now)
                (worker->evidence.siblings_polled_at == 0 || usec_sub(now, worker->evidence.siblings_polled_at) < span);
 }
 
-unsigned worker_looks(const struct worker *worker, bool fast, usec_t now)
+unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
         const struct traits *traits = fleet->settings->traits;
         bool idle = worker->heartbeat.seen && worker->heartbeat.busy == 0 && !worker_drains_to_exit(worker);
-        unsigned looks = 0;
+        unsigned poll_items = 0;
 
         if (worker_is_remainder(worker) && !fast)
-                looks |= LOOK_BEAT | LOOK_BOOT;
+                poll_items |= POLL_HEARTBEAT | POLL_BOOT;
         switch (worker->state) {
         case WORKER_STARTING:
                 if (!fast || !worker->process.booted)
-                        looks |= LOOK_BEAT | (traits->title_shutdown_usec ? LOOK_ARGUMENTS : 0);
+                        poll_items |= POLL_HEARTBEAT | (traits->title_shutdown_usec ? POLL_ARGUMENTS : 0);
                 if (!fast &&
                     (worker->process.unproven || (fleet->redis_up && now >= worker_boot_deadline(worker))))
-                        looks |= LOOK_BOOT;
+                        poll_items |= POLL_BOOT;
                 break;
         case WORKER_ACTIVE:
                 if (fast)
-                        return worker_may_take_job(worker, now) ? LOOK_BEAT : 0;
-                looks |= LOOK_BEAT | (polls_siblings(worker, now) ? POLL_SIBLINGS : 0);
+                        return worker_may_take_job(worker, now) ? POLL_HEARTBEAT : 0;
+                poll_items |= POLL_HEARTBEAT | (polls_siblings(worker, now) ? POLL_SIBLINGS : 0);
                 if (traits->has_job_threads && !worker->evidence.threads_witness &&
-                    usec_sub(now, worker->active_at) < THREADS_LOOK_USEC)
-                        looks |= LOOK_THREADS;
+                    usec_sub(now, worker->active_at) < THREADS_POLL_USEC)
+                        poll_items |= POLL_THREADS;
                 break;
         case WORKER_QUIET:
                 /* What a title says of a signal comes when its process wakes up. */
                 if (fast && (!idle || (traits->title_completes && worker->heartbeat.loud_count > 0)))
                         return 0;
-                looks |= LOOK_BEAT | (traits->has_title && worker->heartbeat.seen ? LOOK_TITLE : 0);
+                poll_items |= POLL_HEARTBEAT | (traits->has_title && worker->heartbeat.seen ? POLL_TITLE : 0);
                 if (idle && traits->has_work_list)
-                        looks |= LOOK_WORK_LIST;
+                        poll_items |= POLL_WORK_LIST;
                 if (idle && worker->evidence.threads_witness)
-                        looks |= LOOK_THREADS;
+                        poll_items |= POLL_THREADS;
                 break;
         case WORKER_STOPPING:
                 /* Told before it was known, it may be one that was not. */
                 if (!fast && worker->orders.group_told)
-                        looks |= LOOK_BEAT;
+                        poll_items |= POLL_HEARTBEAT;
                 break;
         case WORKER_GONE:
         case _WORKER_STATE_MAX:
                 return 0;
         }
         if (!fast) {
-                looks |= LOOK_MEMORY;
+                poll_items |= POLL_MEMORY;
                 if (worker->heartbeat.seen && !worker_fresh(worker, now))
-                        looks |= LOOK_TITLE;
+                        poll_items |= POLL_TITLE;
         }
-        return looks;
+        return poll_items;
 }
 
-bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now)
+bool fleet_wants_fast_polls(const struct fleet *fleet, usec_t now)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)
                 if (template->fork.index != 0)
@@ -82,7 +82,7 @@ bool fleet_wants_fast_looks(const struct fleet *fleet, usec_t now)
         if (!fleet->redis_up)
                 return false;
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker_looks(worker, true, now) != 0)
+                if (worker_poll_items(worker, true, now) != 0)
                         return true;
         return false;
 }

@@ -34,7 +34,7 @@ struct template
         usec_t started_at;
         usec_t state_at;
         bool lost;             /* an earlier sqmgr's, with which nobody speaks */
-        usec_t boot_looked_at; /* when it was last looked whether it works; 0: never */
+        usec_t boot_polled_at; /* when it was last looked whether it works; 0: never */
         usec_t killed_at;
         uint64_t memory_bytes; /* 0: not known */
 

@@ -100,7 +100,7 @@ struct worker_process {
                         */
         bool booted;   /* title or threads show that it, or what else it started, has booted, though no
                         * heartbeat is to be found */
-        usec_t boot_looked_at; /* when that was last looked for; 0: never */
+        usec_t boot_polled_at; /* when that was last looked for; 0: never */
         usec_t shutdown_usec;  /* its own time to exit, as its arguments showed it; 0: they did not */
 };
 

@@ -137,7 +137,7 @@ static void worker_forget_beat(struct worker *worker)
         worker->heartbeat.seen = worker->heartbeat.hung = false;
         worker->heartbeat.busy = 0;
         worker->process.booted = false;
-        worker->process.boot_looked_at = 0;
+        worker->process.boot_polled_at = 0;
         worker->heartbeat.loud_count = 0;
         worker->orders.group_told = false;
         worker->evidence.siblings_polled_at = 0;
@@ -297,7 +297,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
 
 void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
-        worker->process.boot_looked_at = now;
+        worker->process.boot_polled_at = now;
         /* That alone is no news: there is time for its first beat. */
         if (booted && worker->process.unproven) {
                 worker->process.unproven = false;

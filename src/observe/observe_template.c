@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* What one look counts at most: more, and it was sqmgr that was late. */
-#define FORK_LOOK_USEC (500 * USEC_PER_MSEC)
+#define FORK_POLL_USEC (500 * USEC_PER_MSEC)
 /* So much of the time in which the template itself is held counts: one that stays so is given up, too. */
 #define FORK_HELD_SHARE 20
 /* Before a fork is tried again for which there was no memory, or no process. */
@@ -169,7 +169,7 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
                 .state_at = now,
         };
 
-        template->boot_looked_at = now;
+        template->boot_polled_at = now;
         if (!booted || template->serving_pid != 0)
                 return NULL;
         struct worker *worker = observe_started_as(fleet, &model);
@@ -204,7 +204,7 @@ void template_observe_fork_asked(struct template *template, unsigned index, enum
 
 void template_observe_fork_waits(struct template *template, bool held, usec_t now)
 {
-        usec_t span = MIN(usec_sub(now, template->fork.seen_at), FORK_LOOK_USEC);
+        usec_t span = MIN(usec_sub(now, template->fork.seen_at), FORK_POLL_USEC);
 
         template->fork.waited += held ? span / FORK_HELD_SHARE : span;
         template->fork.seen_at = now;

@@ -200,7 +200,7 @@ static void hurry(const struct watch *watch)
                 (void)sd_event_source_set_time_relative(watch->ask, 0);
 }
 
-void watch_look(struct watch *watch)
+void watch_poll(struct watch *watch)
 {
         hurry(watch);
         watch->looked_at = loop_now(watch->event, CLOCK_MONOTONIC);

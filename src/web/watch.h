@@ -27,7 +27,7 @@ struct watch *watch_free(struct watch *watch);
 const struct instances *watch_instances(const struct watch *watch);
 
 /* Somebody looks now. */
-void watch_look(struct watch *watch);
+void watch_poll(struct watch *watch);
 /* So many look all the time from now on. */
 void watch_set_viewers(struct watch *watch, unsigned n);
 

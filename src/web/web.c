@@ -208,7 +208,7 @@ static void get_document(struct web *web, struct http_request *request, unsigned
                 *rendered = (struct rendered){.text = render(web, (enum document)document), .at = now};
         }
         bool is_page = document == DOCUMENT_PAGE;
-        watch_look(web->watch);
+        watch_poll(web->watch);
         if (rendered->text)
                 http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
                                                            .type = is_page ? "text/html; charset=utf-8"
@@ -221,7 +221,7 @@ static void get_stream(struct web *web, struct http_request *request, unsigned k
 {
         _cleanup_shared_ struct shared *first = render_message(web, (enum stream_kind)kind, NULL);
 
-        watch_look(web->watch);
+        watch_poll(web->watch);
         http_stream(request, &web->streams[kind], first);
         watch_set_viewers(web->watch, http_count(web->http).streams);
 }
@@ -246,7 +246,7 @@ static void get_readyz(struct web *web, struct http_request *request, unsigned w
 {
         _cleanup_free_ char *lacks = instances_lacks(watch_instances(web->watch));
 
-        watch_look(web->watch);
+        watch_poll(web->watch);
         if (!lacks)
                 return;
         if (lacks[0] == '\0')

@@ -227,8 +227,8 @@ static void act(int action)
                 ask();
                 break;
         case 1:
-                beats_want(slot, LOOK_BEAT | LOOK_WORK_LIST);
-                (void)beats_look(beats);
+                beats_want(slot, POLL_HEARTBEAT | POLL_WORK_LIST);
+                (void)beats_poll(beats);
                 break;
         case 2:
                 ask_works();

@@ -381,7 +381,7 @@ void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
         host->group = rollout_group_new();
         if (!state_lost && host->saved_size > 0)
                 (void)rollout_group_unpack(&reader, "group", &host->group);
-        host->look_at = sim->now + rng_range(&sim->rng, 0, LOOK_USEC);
+        host->poll_at = sim->now + rng_range(&sim->rng, 0, LOOK_USEC);
         core_begin(host->core);
         if (state_lost) {
                 host->acted_number = 0;
@@ -432,9 +432,9 @@ void host_step(struct group_sim *sim, struct host *host)
                 return;
         if (host->flight.under_way && host->flight.executed && sim->now >= host->flight.deliver_at)
                 deliver(sim, host);
-        if (sim->now < host->look_at)
+        if (sim->now < host->poll_at)
                 return;
-        host->look_at = sim->now + LOOK_USEC;
+        host->poll_at = sim->now + LOOK_USEC;
         look(sim, host);
 }
 

@@ -81,7 +81,7 @@ struct host {
         usec_t saved_at;       /* by its clock */
         bool exists, up, gone; /* gone for good, as a machine */
         bool partitioned, clone;
-        usec_t frozen_until, up_at, look_at;
+        usec_t frozen_until, up_at, poll_at;
         usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */
         usec_t connected_at; /* when its connection came up */
         int64_t clock_usec;

@@ -65,7 +65,7 @@ void shell_die(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->worker = NULL;
                 sim->processes[i]->identity = 0;
-                sim->processes[i]->looks = 0;
+                sim->processes[i]->poll_items = 0;
                 sim->processes[i]->answered = false;
                 sim->processes[i]->slept_at = sim->processes[i]->tried_at = 0;
                 template_orphaned(sim, sim->processes[i]);

@@ -44,7 +44,7 @@ void check_unproven(struct sim *sim, const struct action *action, struct process
                 return;
         process->let_go = true;
         if (evidence_booted(sim, process) && action->reason == REASON_BOOT &&
-            process->booted_at <= worker->process.boot_looked_at)
+            process->booted_at <= worker->process.boot_polled_at)
                 violate(sim, "P4", "%s has booted, and is let go of", process_name(sim, process));
 }
 

@@ -226,7 +226,7 @@ void identify(struct sim *sim, unsigned fleet)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                if (process->fleet != fleet || !process->worker || process->looks == 0 ||
+                if (process->fleet != fleet || !process->worker || process->poll_items == 0 ||
                     process->identity != 0 || !process->runner_alive)
                         continue;
                 if (!scanned) {

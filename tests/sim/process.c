@@ -276,7 +276,7 @@ static void leave_ghost(struct sim *sim, struct process *process)
         ghost->start = ghost->runner_start = 0;
         ghost->main_alive = ghost->runner_alive = ghost->answered = false;
         ghost->worker = NULL;
-        ghost->identity = ghost->looks = 0;
+        ghost->identity = ghost->poll_items = 0;
         ghost->exit_tell_at = ghost->next_at = ghost->respawn_at = ghost->wrapper_exit_at = USEC_INFINITY;
         ghost->died_at = sim->now;
         sim->processes[sim->n_processes++] = ghost;

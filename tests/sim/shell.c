@@ -106,12 +106,12 @@ static void link_serve(struct sim *sim, unsigned fleet)
                 if (process->fleet != fleet)
                         continue;
                 process->answer = redis_read(sim, process);
-                process->answered = process->looks != 0;
+                process->answered = process->poll_items != 0;
         }
         clones_serve(sim, fleet);
 }
 
-static void hear(struct sim *sim, struct process *process, struct heartbeat beat, unsigned looks)
+static void hear(struct sim *sim, struct process *process, struct heartbeat beat, unsigned poll_items)
 {
         struct worker *worker = process->worker;
 
@@ -123,7 +123,7 @@ static void hear(struct sim *sim, struct process *process, struct heartbeat beat
                 observe_beat_process(worker, process->runner_pid, process->runner_start, sim->now);
                 sim->shell.pass.unsaved = true;
         }
-        if (!(looks & LOOK_WORK_LIST))
+        if (!(poll_items & POLL_WORK_LIST))
                 beat.work_list_known = false;
         evidence_complete(sim, process, &beat);
         check_reading(sim, process, &beat);
@@ -143,15 +143,15 @@ static void link_answer(struct sim *sim, unsigned fleet)
         identify(sim, fleet);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
-                unsigned looks = process->looks;
+                unsigned poll_items = process->poll_items;
 
                 if (process->fleet != fleet || !process->answered)
                         continue;
                 process->answered = false;
-                process->looks = 0;
+                process->poll_items = 0;
                 const struct record record = identify_answer(sim, process);
                 if (process->worker && record.written_at != 0)
-                        hear(sim, process, record.beat, looks);
+                        hear(sim, process, record.beat, poll_items);
         }
 }
 
@@ -242,31 +242,31 @@ static void look_boot(struct sim *sim, struct worker *worker)
         sim->shell.pass.unsaved |= worker->process.unproven != unproven;
 }
 
-static void look_proc(struct sim *sim, struct worker *worker, unsigned looks)
+static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
         struct process *process = process_of(worker);
 
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700))
                 return;
-        if (looks & LOOK_MEMORY)
+        if (poll_items & POLL_MEMORY)
                 process->read_bytes = look_memory_of(sim, worker);
-        if ((looks & LOOK_THREADS) && worker->process.beat_pid != 0 && process->runner_alive) {
+        if ((poll_items & POLL_THREADS) && worker->process.beat_pid != 0 && process->runner_alive) {
                 bool witness = worker->evidence.threads_witness;
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
         }
-        if ((looks & LOOK_TITLE) && worker->process.beat_pid != 0) {
+        if ((poll_items & POLL_TITLE) && worker->process.beat_pid != 0) {
                 unsigned busy;
                 bool quiet, known = evidence_title(sim, process, &busy, &quiet);
 
                 observe_title(worker, known, busy, quiet);
         }
-        if (looks & LOOK_BOOT)
+        if (poll_items & POLL_BOOT)
                 look_boot(sim, worker);
 }
 
-static void look_memory(struct sim *sim)
+static void poll_memory(struct sim *sim)
 {
         sim->read_left = MAX(process_bytes_left(sim), MEGABYTE);
         observe_available_memory(sim->shell.world, sim->read_left);
@@ -274,12 +274,12 @@ static void look_memory(struct sim *sim)
                 sim->processes[i]->held_bytes = process_own_bytes(sim, sim->processes[i]);
 }
 
-static void look_local(struct sim *sim, struct worker *worker, unsigned looks)
+static void look_local(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
         struct heartbeat beat;
 
-        if ((looks & LOOK_BEAT) && evidence_local(sim, process_of(worker), &beat))
-                hear(sim, process_of(worker), beat, looks);
+        if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &beat))
+                hear(sim, process_of(worker), beat, poll_items);
 }
 
 static void look(struct sim *sim, bool fast)
@@ -288,7 +288,7 @@ static void look(struct sim *sim, bool fast)
 
         pressure_look(sim);
         if (!fast)
-                look_memory(sim);
+                poll_memory(sim);
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 struct fleet *fleet = shell->world->fleets[i];
                 bool wanted = false;
@@ -298,17 +298,17 @@ static void look(struct sim *sim, bool fast)
                 template_looks(sim, fleet, fast);
                 for (size_t j = 0; j < fleet->n_workers; j++) {
                         struct worker *worker = fleet->workers[j];
-                        unsigned looks = worker_looks(worker, fast, sim->now);
+                        unsigned poll_items = worker_poll_items(worker, fast, sim->now);
 
                         if (worker->state == WORKER_GONE)
                                 continue;
-                        look_proc(sim, worker, looks);
+                        look_proc(sim, worker, poll_items);
                         if (fleet_is_local(sim, i)) {
-                                look_local(sim, worker, looks);
+                                look_local(sim, worker, poll_items);
                                 continue;
                         }
-                        process_of(worker)->looks = looks & (LOOK_BEAT | LOOK_WORK_LIST);
-                        wanted = wanted || process_of(worker)->looks != 0;
+                        process_of(worker)->poll_items = poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST);
+                        wanted = wanted || process_of(worker)->poll_items != 0;
                 }
                 if (wanted)
                         shell_ask(sim, i);
@@ -554,10 +554,10 @@ void shell_turn(struct sim *sim)
 
 static void timer_step(struct sim *sim)
 {
-        enum pass_look due = pass_look(&sim->shell.pass, sim->now);
+        enum pass_poll due = pass_poll(&sim->shell.pass, sim->now);
 
-        if (due != PASS_LOOK_NONE)
-                look(sim, due == PASS_LOOK_FAST);
+        if (due != PASS_POLL_NONE)
+                look(sim, due == PASS_POLL_FAST);
         shell_turn(sim);
 }
 

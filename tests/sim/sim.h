@@ -165,7 +165,7 @@ struct process {
         /* The shell's side. */
         struct worker *worker; /* NULL: not known to it */
         unsigned identity;     /* serial + 1 of the process whose heartbeat is read as its; 0: not known */
-        unsigned looks;
+        unsigned poll_items;
         struct record answer;
         bool answered, main_told, runner_told;
         usec_t exit_tell_at;

@@ -12,7 +12,7 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-/* As src/daemon/poll/look.c. */
+/* As src/daemon/poll/poll.c. */
 #define OWN_MEMORY_EVERY 12
 /* As src/daemon/workers/templates.c. */
 #define WALK_USEC SEC
@@ -449,7 +449,7 @@ bool template_go(struct sim *sim, const struct action *action)
         struct process *process = action->worker->handle;
 
         if (!siblings_are_seen(sim, action->worker)) {
-                process->looks |= LOOK_BEAT;
+                process->poll_items |= POLL_HEARTBEAT;
                 shell_ask(sim, process->fleet);
                 return false;
         }

@@ -178,13 +178,13 @@ static inline void beat_at(unsigned i, unsigned nonce, unsigned second, unsigned
         beat_as(i, nonce, beat, busy, false);
 }
 
-static inline int look(unsigned n, unsigned looks)
+static inline int look(unsigned n, unsigned poll_items)
 {
         unsigned before = n_done;
 
         for (unsigned i = 0; i < n; i++)
-                beats_want(slots[i], looks);
-        int r = beats_look(beats);
+                beats_want(slots[i], poll_items);
+        int r = beats_poll(beats);
         if (r == BEATS_LOOKING)
                 run_until(n_done > before);
         return r;
@@ -195,7 +195,7 @@ static inline void look_until_found(unsigned n)
 {
         for (unsigned i = 0; i < n; i++)
                 while (told[i].identities == 0)
-                        (void)look(n, LOOK_BEAT);
+                        (void)look(n, POLL_HEARTBEAT);
 }
 
 static inline unsigned calls_of(const char *command)

@@ -91,7 +91,7 @@ struct run {
         size_t heads[QUEUES_MAX];
         struct site sites[SITES_MAX];
         uint64_t done;
-        double look_at;
+        double poll_at;
         float *waits[QUEUES_MAX]; /* of each job, written where not NULL */
 
         double worker_seconds;
@@ -554,7 +554,7 @@ static inline void ask(struct run *run, size_t s)
 
 static inline void decide(struct run *run)
 {
-        static const double looks[] = {
+        static const double poll_items[] = {
                 [RULE_SQMGR] = LOOK, [RULE_HORIZON] = LOOK_HORIZON, [RULE_JUDOSCALE] = LOOK_JUDOSCALE,
                 [RULE_FIXED] = LOOK, [RULE_SCHEDULE] = LOOK,
         };
@@ -566,12 +566,12 @@ static inline void decide(struct run *run)
                 if (plan->is_other) {
                         run->sites[s].count = there ? plan->max : 0;
                         put_count(run, &run->sites[s], 0);
-                } else if (run->now >= run->look_at) {
+                } else if (run->now >= run->poll_at) {
                         ask(run, s);
                 }
         }
-        if (run->now >= run->look_at)
-                run->look_at += looks[run->rule];
+        if (run->now >= run->poll_at)
+                run->poll_at += poll_items[run->rule];
 }
 
 static inline void run_open(struct run *run, const struct scenario *scenario, const struct arrivals *arrivals,

@@ -65,7 +65,7 @@ START_TEST(two_idle_beats_prove_nothing_against_the_title)
 {
         struct worker *worker = quiet_worker();
 
-        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_TITLE, 0);
+        ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_TITLE, 0);
         beat(worker, true);
         ck_assert(!plans(ACTION_STOP, worker));
         observe_title(worker, titles[_i].known, titles[_i].busy, titles[_i].quiet);

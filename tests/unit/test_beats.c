@@ -7,7 +7,7 @@
 START_TEST(finds_a_worker_at_its_first_beat)
 {
         spawn(0);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 0);
         ck_assert_ptr_null(slots[0]->identity);
         beat_as(0, 1, "1795238801.5", 2, false);
@@ -24,7 +24,7 @@ START_TEST(finds_a_worker_at_its_first_beat)
 
         beat_as(0, 1, "1795238806.5", 0, true);
         server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].process.pid, 1U);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
         ck_assert_uint_eq(told[0].beat.beat_usec, 1795238806500000);
@@ -39,7 +39,7 @@ START_TEST(waits_for_an_old_identity_to_change)
         spawn(0);
         beat_as(0, 1, "1795238801.5", 2, false);
         for (int i = 0; i < 5; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
         beat_as(0, 1, "1795238806.5", 2, false);
         look_until_found(1);
@@ -54,7 +54,7 @@ static void find_all(unsigned n)
                 spawn(i);
         /* Among many a walk has its time. */
         while (beats_walked_at(slots[n - 1]) < workers[n - 1].spawned_at)
-                (void)look(n, LOOK_BEAT);
+                (void)look(n, POLL_HEARTBEAT);
         for (unsigned i = 0; i < n; i++)
                 beat_as(i, 1, "1795238801.5", 0, true);
         look_until_found(n);
@@ -65,7 +65,7 @@ START_TEST(reads_a_known_identity_at_once)
         spawn(0);
         beat_as(0, 1, "1795238801.5", 2, false);
         ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 0);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         ck_assert_uint_eq(told[0].beat.beat_usec, 1795238801500000);
@@ -76,15 +76,15 @@ END_TEST
 START_TEST(reads_the_work_list_behind_the_beat)
 {
         find_all(1);
-        ck_assert_int_eq(look(1, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known);
         ck_assert(told[0].beat.work_list_empty);
         server_do("HSET " IDENTITY ":%s b8c {}", workers[0].process.pid, 1U, _i == 0 ? "work" : "workers");
-        ck_assert_int_eq(look(1, LOOK_WORK_LIST), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known);
         ck_assert(!told[0].beat.work_list_empty);
         ck_assert_uint_eq(told[0].heartbeats, 3);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert(!told[0].beat.work_list_known);
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
 
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 5; i++)
-                ck_assert_int_eq(look(WORKERS, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
+                ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
         ck_assert_uint_eq(calls_of("hmget"), 5 * WORKERS);
         ck_assert_uint_eq(calls_of("exists"), 5 * WORKERS);
         ck_assert_uint_eq(calls_of("sscan"), 0);
@@ -121,7 +121,7 @@ START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
         spawn(0);
         workers[0].process.pid = 6000000;
         server_do("CONFIG RESETSTAT");
-        ck_assert_int_eq(look(WORKERS, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_le(calls_of("hmget"), WORKERS - 1);
         ck_assert_uint_le(calls_of("sscan"), FOREIGN / 1000 + 10);
         ck_assert_uint_eq(n_asked, 0);
@@ -133,14 +133,14 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
         spawn(0);
         for (unsigned nonce = 1; nonce <= 50; nonce++)
                 server_do("SADD processes " IDENTITY, workers[0].process.pid, nonce);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 77, "1795238801.5", 0, false);
         server_do("CONFIG RESETSTAT");
-        unsigned looks = 0;
+        unsigned poll_items = 0;
         while (told[0].identities == 0)
-                if (look(1, LOOK_BEAT) == BEATS_LOOKING)
-                        looks++;
-        ck_assert_uint_le(calls_of("hmget"), 2 * looks);
+                if (look(1, POLL_HEARTBEAT) == BEATS_LOOKING)
+                        poll_items++;
+        ck_assert_uint_le(calls_of("hmget"), 2 * poll_items);
 }
 END_TEST
 
@@ -150,11 +150,11 @@ START_TEST(a_worker_may_be_removed_during_a_walk)
         for (unsigned nonce = 1, second = 0, walks = 0; walks == 0; nonce++) {
                 told[0].identities = 0;
                 spawn(0);
-                for (; told[0].identities == 0; (void)look(1, LOOK_BEAT))
+                for (; told[0].identities == 0; (void)look(1, POLL_HEARTBEAT))
                         beat_at(0, nonce, second++ % 1000, 0);
                 unsigned before = calls_of("sscan"), done = n_done;
-                beats_want(slots[0], LOOK_BEAT | POLL_SIBLINGS);
-                ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
+                beats_want(slots[0], POLL_HEARTBEAT | POLL_SIBLINGS);
+                ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
                 beats_remove(slots[0]);
                 run_until(n_done > done);
                 walks = calls_of("sscan") - before;
@@ -181,12 +181,12 @@ START_TEST(takes_no_heartbeat_from_what_is_malformed)
                 server_do("HDEL %s %s", identity, name);
         else
                 server_do("HSET %s %s %s", identity, name, value);
-        ck_assert_int_eq(look(2, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, before);
         ck_assert_uint_eq(told[1].heartbeats, 2);
 
         beat_as(0, 1, "1795238811.5", 0, true);
-        ck_assert_int_eq(look(2, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, before + 1);
 }
 END_TEST
@@ -199,7 +199,7 @@ START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
         server_do("DEL processes");
         server_do("SET processes x");
         for (int i = 0; i < 3; i++)
-                ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         ck_assert(is_up());
 }
@@ -210,7 +210,7 @@ static void beat_on(unsigned nonce, unsigned n)
 {
         for (unsigned second = 905; told[0].identities == 0; second++) {
                 beat_at(0, nonce, second, 3);
-                (void)look(n, LOOK_BEAT);
+                (void)look(n, POLL_HEARTBEAT);
         }
 }
 
@@ -228,15 +228,15 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
         descendant = getpid();
         find_all(1);
         beat_below(900);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* what is known still beats */
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (int i = 0; i < 10; i++)
-                ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].identities, 1); /* it has not changed yet */
         for (unsigned second = 905; told[0].identities < 2; second++) {
                 beat_below(second);
-                ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         }
         snprintf(identity, sizeof(identity), HOST ":%d:00000000000b", (int)descendant);
         ck_assert_str_eq(slots[0]->identity, identity);
@@ -251,7 +251,7 @@ START_TEST(keeps_the_identity_of_one_that_is_silent)
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (unsigned second = 905; calls_of("sscan") < 10 && second < 990; second++) {
                 beat_at(0, 2, second, 3);
-                (void)look(2, LOOK_BEAT);
+                (void)look(2, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(told[0].identities, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
@@ -268,23 +268,23 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
         spawn(0);
         for (; n_boots_asked == 0; second++) {
                 beat_at(0, 1, second, 3);
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         }
         boots = 1;
         for (; told[0].identities == 0; second++) {
                 beat_at(0, 1, second, 3);
                 beat_at(0, 2, second, 0);
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
         ck_assert(!told[0].ambiguous);
 
         spawn(1);
-        (void)look(2, LOOK_BEAT);
+        (void)look(2, POLL_HEARTBEAT);
         for (; !told[1].ambiguous; second++) {
                 beat_at(1, 1, second, 0);
                 beat_at(1, 2, second, 0);
-                (void)look(2, LOOK_BEAT);
+                (void)look(2, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(told[1].identities, 0);
         server_do("SREM processes " IDENTITY, workers[1].process.pid, 1U);
@@ -302,7 +302,7 @@ START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
         ck_assert_ptr_null(slots[0]->identity);
         told[0].identities = 0;
         for (int i = 0; i < 5; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0); /* the dead one's heartbeat is still there */
         beat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
@@ -314,12 +314,12 @@ START_TEST(reads_a_namespace)
         beats = beats_free(beats);
         ck_assert_int_eq(make_beats("app"), 0);
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         server_do("SADD app:processes " IDENTITY, workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY " busy 1 beat 1795238801.5 quiet true", workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY ":work a b", workers[0].process.pid, 1U);
         look_until_found(1);
-        ck_assert_int_eq(look(1, LOOK_BEAT | LOOK_WORK_LIST), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
         ck_assert(told[0].beat.work_list_known && !told[0].beat.work_list_empty);
 }
 END_TEST
@@ -327,13 +327,13 @@ END_TEST
 START_TEST(keeps_to_identities_of_this_host)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         server_do(
                 "SADD processes vmX1:5000000:00000000000a vm*1:x:5000000:00000000000b vm*1:5000000:nonsense");
         server_do("HSET vmX1:5000000:00000000000a busy 0 beat 1795238801.5 quiet false");
         server_do("HSET vm*1:x:5000000:00000000000b busy 0 beat 1795238801.5 quiet false");
         for (int i = 0; i < 20; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
 }
 END_TEST
@@ -344,10 +344,10 @@ START_TEST(follows_the_name_of_its_host)
         find_all(1);
         spawn(1);
         host = NULL;
-        (void)look(2, LOOK_BEAT);
+        (void)look(2, POLL_HEARTBEAT);
         host = "new";
         while (calls_of("sscan") < 4)
-                (void)look(2, LOOK_BEAT);
+                (void)look(2, POLL_HEARTBEAT);
         server_do("SADD processes new:5000001:00000000000a");
         server_do("HSET new:5000001:00000000000a busy 0 beat 1795238801.5 quiet false");
         look_until_found(2);
@@ -368,7 +368,7 @@ START_TEST(looks_for_a_known_worker_under_its_own_name)
         spawn(0);
         beat_as(0, 1, "1795238801.5", 2, false);
         ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         beats_forget(slots[0]);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
@@ -379,17 +379,17 @@ END_TEST
 
 START_TEST(does_not_double_a_look)
 {
-        ck_assert_int_eq(beats_look(beats), BEATS_NOTHING);
+        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
         spawn(0);
-        ck_assert_int_eq(beats_look(beats), BEATS_NOTHING);
-        beats_want(slots[0], LOOK_MEMORY);
-        ck_assert_int_eq(beats_look(beats), BEATS_NOTHING);
-        beats_want(slots[0], LOOK_BEAT);
-        ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
-        beats_want(slots[0], LOOK_BEAT);
-        ck_assert_int_eq(beats_look(beats), BEATS_BUSY);
+        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
+        beats_want(slots[0], POLL_MEMORY);
+        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
+        beats_want(slots[0], POLL_HEARTBEAT);
+        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
+        beats_want(slots[0], POLL_HEARTBEAT);
+        ck_assert_int_eq(beats_poll(beats), BEATS_BUSY);
         run_until(n_done == 1);
-        ck_assert_int_eq(beats_look(beats), BEATS_NOTHING); /* the wish is not kept */
+        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING); /* the wish is not kept */
 }
 END_TEST
 
@@ -398,19 +398,19 @@ START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
         find_all(2);
         unsigned before = told[0].heartbeats;
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        beats_want(slots[0], LOOK_BEAT);
-        beats_want(slots[1], LOOK_BEAT | LOOK_WORK_LIST);
+        beats_want(slots[0], POLL_HEARTBEAT);
+        beats_want(slots[1], POLL_HEARTBEAT | POLL_WORK_LIST);
         n_done = 0;
-        ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
+        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
         server_kill();
         run_until(n_done == 1);
         ck_assert_uint_eq(told[0].heartbeats, before);
-        ck_assert_int_eq(look(2, LOOK_BEAT), -ENOTCONN);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT), -ENOTCONN);
 
         server_start(0, NULL, NULL);
         run_until(is_up());
         beat_as(0, 1, "1795239999.5", 1, true);
-        ck_assert_int_eq(look(2, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(told[0].heartbeats, before + 1);
         ck_assert_uint_eq(told[1].heartbeats, 1); /* its heartbeat went with the server */
 }
@@ -419,12 +419,12 @@ END_TEST
 START_TEST(can_be_freed_in_every_callback)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 1, "1795238801.5", 2, false);
         free_at = FREE_AT_IDENTITY + (unsigned)_i;
         while (beats) {
-                beats_want(slots[0], LOOK_BEAT | LOOK_WORK_LIST);
-                (void)beats_look(beats);
+                beats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
+                (void)beats_poll(beats);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_uint_eq(told[0].heartbeats, free_at == FREE_AT_IDENTITY ? 0 : 1);
@@ -434,10 +434,10 @@ END_TEST
 START_TEST(can_be_freed_during_a_look)
 {
         find_all(2);
-        beats_want(slots[0], LOOK_BEAT | LOOK_WORK_LIST);
-        beats_want(slots[1], LOOK_BEAT);
+        beats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
+        beats_want(slots[1], POLL_HEARTBEAT);
         n_done = 0;
-        ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
+        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
         beats = beats_free(beats);
         if (_i == 0)
                 redis = redis_free(redis);
@@ -453,16 +453,16 @@ START_TEST(says_nothing_of_a_removed_worker)
 {
         find_all(3);
         for (unsigned i = 0; i < 3; i++)
-                beats_want(slots[i], LOOK_BEAT | LOOK_WORK_LIST);
+                beats_want(slots[i], POLL_HEARTBEAT | POLL_WORK_LIST);
         n_done = 0;
-        ck_assert_int_eq(beats_look(beats), BEATS_LOOKING);
+        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
         beats_remove(slots[1]);
         remove_at_heartbeat = true;
         run_until(n_done == 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
         ck_assert_uint_eq(told[1].heartbeats, 1);
         ck_assert_uint_eq(told[2].heartbeats, 2);
-        ck_assert_int_eq(beats_look(beats), BEATS_NOTHING);
+        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
 }
 END_TEST
 
@@ -471,12 +471,12 @@ START_TEST(one_that_beat_in_the_background_is_found_once_it_is_the_worker)
         spawn(0);
         pid_t script = workers[0].process.pid;
         while (calls_of("sscan") == 0)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         workers[0].process.pid = 6000000;
         beat_as(0, 1, "1000.5", 0, false);
         workers[0].process.pid = script;
         for (unsigned walks = calls_of("sscan"); calls_of("sscan") < walks + 2;)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
         workers[0].process.pid = 6000000;
         beats_moved(slots[0]);

@@ -173,27 +173,27 @@ START_TEST(looks_are_fast_only_in_transition)
 {
         struct worker *worker = test_spawn(&t);
 
-        ck_assert(fleet_wants_fast_looks(t.fleet, t.now));
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_ARGUMENTS);
+        ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_ARGUMENTS);
         test_beat(&t, worker, 100, 0, false);
-        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY | LOOK_THREADS);
+        ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS);
         observe_threads(worker, 5);
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         test_beat(&t, worker, 105, 2, true);
-        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
+        ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
         test_beat(&t, worker, 110, 0, true);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now),
-                          LOOK_BEAT | LOOK_WORK_LIST | LOOK_THREADS | LOOK_TITLE);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now),
+                          POLL_HEARTBEAT | POLL_WORK_LIST | POLL_THREADS | POLL_TITLE);
         test_redis(&t, false);
-        ck_assert(!fleet_wants_fast_looks(t.fleet, t.now));
-        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_TITLE, 0);
+        ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
+        ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_TITLE, 0);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
-        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_MEMORY, 0);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
+        ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_MEMORY, 0);
         test_exit(&t, worker, 0);
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), 0);
 }
 END_TEST
 
@@ -202,9 +202,9 @@ START_TEST(one_that_beats_elsewhere_is_not_looked_at_fast)
         struct worker *worker = test_spawn(&t);
 
         t.now += 120 * USEC_PER_SEC;
-        ck_assert_uint_ne(worker_looks(worker, false, t.now) & LOOK_BOOT, 0);
+        ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_BOOT, 0);
         observe_booted(worker, true, t.now);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
 }
 END_TEST
 

@@ -52,17 +52,17 @@ static void end(void)
 START_TEST(is_counted_while_it_wants_a_walk)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(walkers(), 1);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
-        ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         while (walkers() != 0)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         /* Nor does it ask for more than its heartbeat then. */
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 5; i++)
-                ck_assert_int_eq(look(1, LOOK_BEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
         ck_assert_uint_eq(calls_of("info"), 0);
         ck_assert_uint_eq(calls_of("hmget"), 5);
         ck_assert_uint_eq(calls_of("scard"), 0);
@@ -76,12 +76,12 @@ START_TEST(in_a_crowd_one_that_boots_costs_nothing)
         others_come();
         boots = 0;
         spawn(0);
-        (void)look(1, LOOK_BEAT);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
+        (void)look(1, POLL_HEARTBEAT);
         run_until(walkers() == OTHERS);
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 50; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), 0);
         ck_assert_uint_eq(calls_of("scard"), 0);
         ck_assert_uint_eq(walkers(), OTHERS);
@@ -94,21 +94,21 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
 {
         others_come();
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(walkers(), OTHERS + 1);
         ck_assert(beats_waits(slots[0], workers[0].spawned_at));
         for (unsigned i = 0; i < 50; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("scard"), 1);
         ck_assert_uint_eq(calls_of("sscan"), 0);
 
         others_leave();
         beat_as(0, 1, "1795238801.5", 0, false);
         while (calls_of("sscan") == 0)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         for (unsigned second = 802; told[0].identities == 0; second++) {
                 beat_at(0, 1, second, 0);
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert(!beats_waits(slots[0], workers[0].spawned_at));
 }
@@ -123,7 +123,7 @@ START_TEST(who_may_not_ask_walks_nevertheless)
         server_do("ACL SETUSER default %s", forbidden[_i]);
         spawn(0);
         while (beats_walked_at(slots[0]) < workers[0].spawned_at)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         ck_assert(is_up());
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(a_busy_server_opens_no_gate)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         others_come();
         server_do("CONFIG SET busy-reply-threshold 1");
         redisContext *script = redisConnectUnix(server_socket);
@@ -148,7 +148,7 @@ START_TEST(a_busy_server_opens_no_gate)
                 freeReplyObject(reply);
         freeReplyObject(reply);
         for (unsigned i = 0; i < 5; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         reply = server_ask("SCRIPT KILL");
         ck_assert_str_eq(reply->str, "OK");
         freeReplyObject(reply);
@@ -159,7 +159,7 @@ START_TEST(a_busy_server_opens_no_gate)
 
         unsigned walked = calls_of("sscan");
         for (unsigned i = 0; i < 50; i++)
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), walked);
         ck_assert_uint_eq(walkers(), OTHERS + 1);
 }

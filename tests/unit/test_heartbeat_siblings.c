@@ -18,7 +18,7 @@ static void find_a_descendant(void)
         spawn(0);
         spawn(1);
         descendant = getpid();
-        (void)look(2, LOOK_BEAT);
+        (void)look(2, POLL_HEARTBEAT);
         server_do("SADD processes " HOST ":%d:aaaaaaaaaaaa", (int)descendant);
         server_do("HSET " HOST ":%d:aaaaaaaaaaaa busy 0 beat 1795238801.5 quiet false", (int)descendant);
         look_until_found(1);
@@ -45,19 +45,19 @@ START_TEST(tells_what_else_of_a_worker_beats)
         pid_t pid = 0;
 
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         descendant = getpid();
         beat_beside("1795238801.5");
         while (told[0].others_looked_for == 0)
-                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+                (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         /* It may be the last word of one that is dead. */
         ck_assert_int_eq(told[0].other, 0);
         ck_assert_ptr_null(beats_take_another(slots[0], &pid));
         unsigned walks = calls_of("sscan");
         beat_beside("1795238802.5");
-        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+        (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
         ck_assert_uint_eq(calls_of("sscan"), walks);
         snprintf(text, sizeof(text), HOST ":%d:bbbbbbbbbbbb", (int)descendant);
@@ -66,7 +66,7 @@ START_TEST(tells_what_else_of_a_worker_beats)
         ck_assert_int_eq(pid, descendant);
         free(identity);
         ck_assert_ptr_null(beats_take_another(slots[0], &pid));
-        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+        (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, 0);
 }
 END_TEST
@@ -74,26 +74,26 @@ END_TEST
 START_TEST(tells_what_begins_to_beat_after_the_first_walk)
 {
         spawn(0);
-        (void)look(1, LOOK_BEAT);
+        (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         while (told[0].others_looked_for == 0)
-                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+                (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         unsigned walks = calls_of("sscan");
         descendant = getpid();
         beat_beside("1795238801.5");
-        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+        (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_uint_eq(calls_of("sscan"), walks);
         for (unsigned i = 0; i < 2; i++) {
                 skipped += 16 * USEC_PER_SEC;
                 beat_as(0, 1, i == 0 ? "1795238802.5" : "1795238803.5", 0, false);
-                (void)look(1, LOOK_BEAT);
+                (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(calls_of("sscan"), walks);
         while (calls_of("sscan") == walks)
-                (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+                (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         beat_beside("1795238802.5");
-        (void)look(1, LOOK_BEAT | POLL_SIBLINGS);
+        (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
 }
 END_TEST

@@ -41,9 +41,9 @@ static struct fleet *web(void)
 START_TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
         start("");
-        runtime_turn.pass.look_at = USEC_INFINITY;
+        runtime_turn.pass.poll_at = USEC_INFINITY;
         run_until(web()->redis_up);
-        ck_assert_uint_le(runtime_turn.pass.look_at, clock_now(CLOCK_MONOTONIC));
+        ck_assert_uint_le(runtime_turn.pass.poll_at, clock_now(CLOCK_MONOTONIC));
         unsigned turns = runtime_turns;
         run_until(runtime_turns > turns);
 }

@@ -2,7 +2,7 @@
 /* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_beats.h), with real
  * processes. */
 #include "runtime.h"
-#include "daemon/poll/look.h"
+#include "daemon/poll/poll.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
@@ -37,7 +37,7 @@ static void teardown(void)
 
 static void look(void)
 {
-        look_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
+        poll_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -90,8 +90,8 @@ START_TEST(no_redis_is_asked_and_there_are_no_identities)
         ck_assert_ptr_null(slot->identity);
         ck_assert_ptr_null(slot->info);
         ck_assert_ptr_null(beats_take_another(slot, &pid));
-        beats_want(slot, LOOK_BEAT);
-        ck_assert_int_eq(beats_look(runtime.local), BEATS_NOTHING);
+        beats_want(slot, POLL_HEARTBEAT);
+        ck_assert_int_eq(beats_poll(runtime.local), BEATS_NOTHING);
 }
 END_TEST
 

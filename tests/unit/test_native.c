@@ -253,8 +253,8 @@ static void look(void)
 {
         unsigned before = n_done;
 
-        beats_want(slot, LOOK_BEAT);
-        if (beats_look(beats) == BEATS_LOOKING)
+        beats_want(slot, POLL_HEARTBEAT);
+        if (beats_poll(beats) == BEATS_LOOKING)
                 run_until(n_done > before);
 }
 

@@ -523,7 +523,7 @@ START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
         ck_assert(!stops(worker));
         observe_beat_process(worker, 0, 0, t.now);
         ck_assert(!stops(worker)); /* it is not known what is left */
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_BOOT | LOOK_MEMORY);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_BOOT | POLL_MEMORY);
         observe_booted(worker, true, t.now);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker),

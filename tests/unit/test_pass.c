@@ -97,24 +97,24 @@ END_TEST
 
 START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
 {
-        t.pass.look_at = 0;
+        t.pass.poll_at = 0;
         t.now += USEC_PER_SEC;
-        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_REGULAR);
-        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_NONE);
+        ck_assert_int_eq(pass_poll(&t.pass, t.now), PASS_POLL_REGULAR);
+        ck_assert_int_eq(pass_poll(&t.pass, t.now), PASS_POLL_NONE);
         test_tick(&t, 0);
         ck_assert_uint_eq(pass_wake_at(&t.pass, t.now), t.now + USEC_PER_MSEC);
-        ck_assert_int_eq(pass_look(&t.pass, t.now + USEC_PER_MSEC), PASS_LOOK_FAST);
+        ck_assert_int_eq(pass_poll(&t.pass, t.now + USEC_PER_MSEC), PASS_POLL_FAST);
         ck_assert_uint_eq(pass_wake_at(&t.pass, t.now), t.now + 250 * USEC_PER_MSEC);
         ck_assert(!t.pass.calm);
 
         test_settle(&t);
         test_run(&t, 60);
-        t.pass.look_at = 0;
-        ck_assert_int_eq(pass_look(&t.pass, t.now), PASS_LOOK_REGULAR);
+        t.pass.poll_at = 0;
+        ck_assert_int_eq(pass_poll(&t.pass, t.now), PASS_POLL_REGULAR);
         ck_assert_uint_le(pass_wake_at(&t.pass, t.now), t.now + 5 * USEC_PER_SEC);
         ck_assert(t.pass.calm);
-        ck_assert_uint_eq(t.pass.look_at, t.now + 5 * USEC_PER_SEC);
-        ck_assert_int_eq(pass_look(&t.pass, t.now + USEC_PER_SEC), PASS_LOOK_NONE);
+        ck_assert_uint_eq(t.pass.poll_at, t.now + 5 * USEC_PER_SEC);
+        ck_assert_int_eq(pass_poll(&t.pass, t.now + USEC_PER_SEC), PASS_POLL_NONE);
 }
 END_TEST
 

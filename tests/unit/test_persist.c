@@ -114,25 +114,25 @@ START_TEST(a_state_that_cannot_be_written_is_tried_again)
 END_TEST
 
 static struct wakeup wakeup;
-static unsigned turns, looks;
+static unsigned turns, poll_items;
 
 static void count(bool timer, void *userdata)
 {
         ck_assert_ptr_eq(userdata, &wakeup);
         turns++;
-        looks += timer;
+        poll_items += timer;
 }
 
 /* The first comes by itself, and asks for looks. */
 static void setup_turn(void)
 {
-        turns = looks = 0;
+        turns = poll_items = 0;
         ck_assert_int_ge(sd_event_new(&event), 0);
         ck_assert_int_eq(wakeup_open(&wakeup, event, NULL, count, &wakeup), 0);
-        run_until(looks == 1);
+        run_until(poll_items == 1);
         while (sd_event_run(event, 0) > 0)
                 ;
-        turns = looks = 0;
+        turns = poll_items = 0;
 }
 
 static void teardown_turn(void)
@@ -150,7 +150,7 @@ START_TEST(what_is_observed_has_one_turn_follow)
         run_until(turns > 0);
         ck_assert_int_eq(sd_event_run(event, 0), 0);
         ck_assert_uint_eq(turns, 1);
-        ck_assert_uint_eq(looks, 0);
+        ck_assert_uint_eq(poll_items, 0);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(the_timer_goes_off_once)
         usec_t at = clock_now(CLOCK_MONOTONIC) + 20 * USEC_PER_MSEC;
 
         wakeup_at(&wakeup, at);
-        run_until(looks > 0);
+        run_until(poll_items > 0);
         ck_assert_uint_ge(clock_now(CLOCK_MONOTONIC), at);
         ck_assert_int_eq(sd_event_run(event, 0), 0);
         ck_assert_uint_eq(turns, 1);

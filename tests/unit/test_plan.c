@@ -593,7 +593,7 @@ START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
         struct worker *worker = test_spawn(&t);
 
         worker->process.unproven = true;
-        ck_assert(worker_looks(worker, false, t.now) & LOOK_BOOT);
+        ck_assert(worker_poll_items(worker, false, t.now) & POLL_BOOT);
         /* It could come up yet, known to nobody. */
         t.fleet->force = true;
         test_plan(&t);

@@ -104,7 +104,7 @@ START_TEST(without_a_limit_nobody_looks)
 {
         start("", "");
         run_until(is_up());
-        queue_reading_look(&runtime.links);
+        queue_reading_poll(&runtime.links);
         ck_assert(!runtime.links.reads_queues);
 }
 END_TEST
@@ -115,14 +115,14 @@ START_TEST(a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back)
         put("mail", 3);
         run_until(is_up());
         for (unsigned i = 0; i < 2; i++) {
-                queue_reading_look(&runtime.links);
+                queue_reading_poll(&runtime.links);
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(runtime_world->n_events, 1);
         }
         ck_assert(runtime_told("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
         ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
         server_do("DEL queue:mail");
-        queue_reading_look(&runtime.links);
+        queue_reading_poll(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_uint_eq(runtime_world->n_events, 2);
         ck_assert_int_eq(runtime_world->events[1].kind, EVENT_QUEUE_BACK);
@@ -148,12 +148,12 @@ START_TEST(what_was_over_stays_so_while_nothing_can_be_read)
         start("queue_warn_size=2\n", "");
         put("mail", 3);
         run_until(is_up());
-        queue_reading_look(&runtime.links);
+        queue_reading_poll(&runtime.links);
         (void)read_all();
         ck_assert_uint_eq(runtime_world->n_events, 1);
         server_kill();
         run_until(!is_up());
-        queue_reading_look(&runtime.links);
+        queue_reading_poll(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_str_ne(queue_reading_error(web()), "");
         for (size_t i = 0; i < runtime_world->n_events; i++)

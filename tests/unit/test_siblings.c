@@ -237,18 +237,18 @@ START_TEST(what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        ck_assert(!(worker_looks(worker, false, worker_ready_at(worker) - 1) & POLL_SIBLINGS));
+        ck_assert(!(worker_poll_items(worker, false, worker_ready_at(worker) - 1) & POLL_SIBLINGS));
         t.now += USEC_PER_HOUR; /* while Redis was away, say */
-        ck_assert(worker_looks(worker, false, t.now) & POLL_SIBLINGS);
+        ck_assert(worker_poll_items(worker, false, t.now) & POLL_SIBLINGS);
         observe_sibling(worker, 0, t.now);
         t.now += 30 * USEC_PER_SEC;
-        ck_assert(worker_looks(worker, false, t.now) & POLL_SIBLINGS);
+        ck_assert(worker_poll_items(worker, false, t.now) & POLL_SIBLINGS);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 0);
         observe_sibling(worker, 777, t.now);
         observe_sibling(worker, 777, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         t.now += 30 * USEC_PER_SEC;
-        ck_assert(!(worker_looks(worker, false, t.now) & POLL_SIBLINGS));
+        ck_assert(!(worker_poll_items(worker, false, t.now) & POLL_SIBLINGS));
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 /* promises: P1 P4 P5 */
 #include "base/fd.h"
 #include "runtime.h"
-#include "daemon/poll/look.h"
+#include "daemon/poll/poll.h"
 #include "daemon/poll/status_files.h"
 #include "io/launch_request.h"
 #include "model/describe.h"
@@ -54,7 +54,7 @@ static void teardown(void)
 
 static void look(void)
 {
-        look_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
+        poll_run(&runtime, false, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -347,12 +347,12 @@ static pid_t last_child(void)
 START_TEST(one_of_many_is_found_a_few_at_a_time)
 {
         pid_t pid = last_child();
-        unsigned looks = 0;
+        unsigned poll_items = 0;
 
         beat(pid, 0, false);
-        for (; !worker->heartbeat.seen; looks++)
+        for (; !worker->heartbeat.seen; poll_items++)
                 look();
-        ck_assert_uint_gt(looks, 1);
+        ck_assert_uint_gt(poll_items, 1);
         ck_assert_int_eq(worker->process.beat_pid, pid);
         ck_assert_int_ne(worker->process.pid, pid);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);

@@ -112,7 +112,7 @@ START_TEST(a_fork_that_was_asked_for_takes_its_place)
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_PLACES);
         test_redis(&t, false);
-        ck_assert(fleet_wants_fast_looks(t.fleet, t.now));
+        ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
 }
 END_TEST
 
@@ -203,9 +203,9 @@ START_TEST(one_that_works_is_a_worker)
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
         pid_t pid = template->pid;
-        ck_assert_uint_eq(template->boot_looked_at, 0);
+        ck_assert_uint_eq(template->boot_polled_at, 0);
         test_tick(&t, 1);
-        ck_assert_uint_eq(template->boot_looked_at, t.now);
+        ck_assert_uint_eq(template->boot_polled_at, t.now);
         settle();
         struct worker *worker = test_worker(&t, 1);
         ck_assert_int_eq(worker->process.pid, pid);

@@ -109,14 +109,14 @@ START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
 {
         t.fleet_settings.traits = &quiet_when_idle;
         command_quiet_worker(worker, NULL, t.now);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         for (unsigned i = 0; i < 10; i++) {
                 ck_assert(worker_awaits_idle_check(worker, t.now));
                 quiet_in_vain();
                 test_plan(&t);
                 ck_assert_str_eq(test_waits_for(&t, worker),
                                  "is told to exit once it is sure not to be taking a job");
-                ck_assert_uint_ne(worker_looks(worker, true, t.now), 0);
+                ck_assert_uint_ne(worker_poll_items(worker, true, t.now), 0);
                 beat(1, false);
         }
         quiet_in_vain();
@@ -135,7 +135,7 @@ START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
         worker->orders.quiet = false;
         for (unsigned i = 0; i < 20; i++)
                 beat(0, false);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         ck_assert(worker_awaits_idle_check(worker, t.now));
         worker->orders.quiet = true;
         quiet_in_vain();
@@ -240,11 +240,11 @@ END_TEST
 START_TEST(nothing_is_looked_for_that_proves_nothing)
 {
         beat(0, false);
-        ck_assert_uint_eq(worker_looks(worker, false, t.now) & LOOK_THREADS, 0);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now) & POLL_THREADS, 0);
         quiet();
         beat(0, true);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_MEMORY);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
 }
 END_TEST
 
@@ -268,7 +268,7 @@ START_TEST(two_beats_prove_one_idle_that_has_no_work_list)
         quiet();
         beat(0, true);
         ck_assert_ptr_null(planned());
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT);
         beat(0, true);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
@@ -280,17 +280,17 @@ START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_th
         t.fleet_settings.traits = &title_completes;
         beat(0, false);
         quiet();
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
         beat(0, false);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), 0);
-        ck_assert_uint_eq(worker_looks(worker, false, t.now), LOOK_BEAT | LOOK_WORK_LIST | LOOK_MEMORY);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_WORK_LIST | POLL_MEMORY);
         ck_assert_ptr_null(planned());
         beat(0, false);
         beat(0, false);
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
         test_execute(&t);
         beat(0, true);
-        ck_assert_uint_eq(worker_looks(worker, true, t.now), LOOK_BEAT | LOOK_WORK_LIST);
+        ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
 }
 END_TEST
 

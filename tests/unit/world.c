@@ -550,24 +550,24 @@ static void template_live(struct test_world *t, struct template *template)
                 fork_live(t, template);
 }
 
-static void process_read(struct test_world *t, struct worker *worker, unsigned looks)
+static void process_read(struct test_world *t, struct worker *worker, unsigned poll_items)
 {
         struct process *process = test_process(worker);
 
-        if (looks & LOOK_MEMORY)
+        if (poll_items & POLL_MEMORY)
                 observe_memory(worker, process->memory_bytes, t->now);
-        if ((looks & LOOK_THREADS) && worker->heartbeat.seen)
+        if ((poll_items & POLL_THREADS) && worker->heartbeat.seen)
                 observe_threads(worker, process->native_thread + (process->quiet ? process->busy : 5));
-        if (looks & LOOK_BOOT)
+        if (poll_items & POLL_BOOT)
                 observe_booted(worker, process->beat_usec > 0, t->now);
-        if (!t->redis_up || process->silent || process->beat_usec == 0 || !(looks & LOOK_BEAT))
+        if (!t->redis_up || process->silent || process->beat_usec == 0 || !(poll_items & POLL_HEARTBEAT))
                 return;
         struct heartbeat heartbeat = {
                 .beat_usec = process->beat_usec,
                 .busy = process->busy_written,
                 .quiet = process->quiet_written,
                 .concurrency = 5,
-                .work_list_known = looks & LOOK_WORK_LIST,
+                .work_list_known = poll_items & POLL_WORK_LIST,
                 .work_list_empty = process->busy_written == 0,
         };
 
@@ -606,7 +606,7 @@ void test_tick(struct test_world *t, double seconds)
         for (size_t i = 0; i < fleet->n_workers; i++) {
                 struct process *process = test_process(fleet->workers[i]);
 
-                process_read(t, fleet->workers[i], worker_looks(fleet->workers[i], false, t->now));
+                process_read(t, fleet->workers[i], worker_poll_items(fleet->workers[i], false, t->now));
                 process->busy_copied = process->busy;
         }
         ck_assert_int_eq(pass_run(&t->pass, &ops, &clocks, t), 0);

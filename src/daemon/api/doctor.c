@@ -130,7 +130,7 @@ static int is_elsewhere(pid_t pid, void *userdata)
         return stat(path, &its) == 0 && its.st_ino != own->st_ino;
 }
 
-static struct doctor_worker look_at_worker(const struct worker *worker)
+static struct doctor_worker poll_worker_at(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
         const struct process *process = worker->handle;
@@ -155,7 +155,7 @@ static int diagnose_fleet(struct findings *findings, const struct doctor_machine
                 return -ENOMEM;
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE)
-                        workers[n++] = look_at_worker(worker);
+                        workers[n++] = poll_worker_at(worker);
         doctor_fleet(findings, machine, fleet, workers, n, clock_now(CLOCK_MONOTONIC));
         return 0;
 }

@@ -59,9 +59,9 @@ static void local_forget(struct beats_slot *slot)
         status_files_drop(slot->worker);
 }
 
-static void local_want(struct beats_slot *slot, unsigned looks)
+static void local_want(struct beats_slot *slot, unsigned poll_items)
 {
-        ((struct local_slot *)slot)->wanted |= looks & LOOK_BEAT;
+        ((struct local_slot *)slot)->wanted |= poll_items & POLL_HEARTBEAT;
 }
 
 /* Of one that writes none, that its command runs is its beat. */
@@ -77,7 +77,7 @@ static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid
         return true;
 }
 
-static void look_worker(struct local_slot *slot, struct status_look *look, usec_t now)
+static void poll_worker(struct local_slot *slot, struct status_poll *look, usec_t now)
 {
         struct worker *worker = slot->base.worker;
         bool in_file = fleet_settings_heartbeat(worker->fleet->settings) == HEARTBEAT_FILE;
@@ -94,18 +94,18 @@ static void look_worker(struct local_slot *slot, struct status_look *look, usec_
                 observe_heartbeat(worker, &beat, now);
 }
 
-static int local_look(struct beats *base)
+static int local_poll(struct beats *base)
 {
         struct local_beats *beats = (struct local_beats *)base;
-        struct status_look look = STATUS_LOOK_INIT;
+        struct status_poll look = STATUS_POLL_INIT;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (struct local_slot *slot = beats->slots; slot; slot = slot->next) {
                 if (slot->wanted)
-                        look_worker(slot, &look, now);
+                        poll_worker(slot, &look, now);
                 slot->wanted = false;
         }
-        status_look_end(&look);
+        status_poll_end(&look);
         return BEATS_NOTHING;
 }
 
@@ -114,7 +114,7 @@ static const struct beats_kind local_kind = {
         .add = local_add,
         .drop = local_remove,
         .want = local_want,
-        .look = local_look,
+        .look = local_poll,
         .forget = local_forget,
 };
 

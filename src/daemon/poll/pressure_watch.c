@@ -133,7 +133,7 @@ void pressure_watch_apply(struct pressure_watch *watch)
                 begin(watch, limit);
 }
 
-void pressure_watch_look(struct pressure_watch *watch)
+void pressure_watch_poll(struct pressure_watch *watch)
 {
         if (watch->psi && !watch->trigger && !is_awake(watch))
                 observe(watch);

@@ -20,7 +20,7 @@ struct pressure_watch {
  * watched, nor was. */
 void pressure_watch_apply(struct pressure_watch *watch);
 /* At each regular look: what the kernel does not tell of by itself is read. */
-void pressure_watch_look(struct pressure_watch *watch);
+void pressure_watch_poll(struct pressure_watch *watch);
 void pressure_watch_close(struct pressure_watch *watch);
 
 /* The file that is read; NULL: none is. */

@@ -44,7 +44,7 @@ void queue_reading_begin(struct links *links)
         wakeup_arm(links->wakeup);
 }
 
-void queue_reading_look(struct links *links)
+void queue_reading_poll(struct links *links)
 {
         if (queue_watch_wanted(&links->world->settings->redis))
                 queue_reading_begin(links);

@@ -8,7 +8,7 @@
 /* Begins one, unless it is under way. */
 void queue_reading_begin(struct links *links);
 /* The same where there is a limit to compare with. */
-void queue_reading_look(struct links *links);
+void queue_reading_poll(struct links *links);
 /* True once, when all that was asked has answered: it is compared with the limits, which may add events. */
 bool queue_reading_tick(struct links *links);
 

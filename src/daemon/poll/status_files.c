@@ -25,13 +25,13 @@ static uid_t uid_of(const struct process *process)
         return proc_uid(process->main, &uid) < 0 ? process->uid : uid;
 }
 
-static int look_open(struct status_look *look, const struct worker *worker)
+static int poll_open(struct status_poll *look, const struct worker *worker)
 {
         uid_t uid = uid_of(worker->handle);
 
         if (look->fleet == worker->fleet && look->uid == uid)
                 return look->error;
-        status_look_end(look);
+        status_poll_end(look);
         look->fleet = worker->fleet;
         look->uid = uid;
         look->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name, uid,
@@ -39,13 +39,13 @@ static int look_open(struct status_look *look, const struct worker *worker)
         return look->error;
 }
 
-void status_look_end(struct status_look *look)
+void status_poll_end(struct status_poll *look)
 {
         status_dir_close(&look->dir);
-        *look = STATUS_LOOK_INIT;
+        *look = STATUS_POLL_INIT;
 }
 
-static enum beat_fault read_record(const struct status_look *look, pid_t pid, struct heartbeat *ret)
+static enum beat_fault read_record(const struct status_poll *look, pid_t pid, struct heartbeat *ret)
 {
         const struct framework *framework = framework_of(look->fleet->settings->traits);
         char text[STATUS_FILE_MAX_BYTES + 1];
@@ -61,7 +61,7 @@ static enum beat_fault read_record(const struct status_look *look, pid_t pid, st
 }
 
 struct tree_search {
-        const struct status_look *look;
+        const struct status_poll *look;
         struct status_file *file;
         unsigned seen, tried;
         enum beat_fault fault; /* of a file that is there */
@@ -106,7 +106,7 @@ static int try_process(pid_t pid, void *userdata)
 }
 
 /* Which process of the worker's beats? */
-static enum beat_fault seek(const struct status_look *look, struct status_file *file,
+static enum beat_fault seek(const struct status_poll *look, struct status_file *file,
                             const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         struct tree_search search = {.look = look, .file = file};
@@ -124,10 +124,10 @@ static enum beat_fault seek(const struct status_look *look, struct status_file *
 }
 
 /* Why it does not count, or BEAT_FAULT_NONE. */
-static enum beat_fault read_beat(struct status_look *look, struct status_file *file,
+static enum beat_fault read_beat(struct status_poll *look, struct status_file *file,
                                  const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
-        if (look_open(look, worker) < 0)
+        if (poll_open(look, worker) < 0)
                 return BEAT_FAULT_PLACE;
         if (worker->process.beat_pid == 0)
                 return seek(look, file, worker, ret_pid, ret);
@@ -138,7 +138,7 @@ static enum beat_fault read_beat(struct status_look *look, struct status_file *f
         return fault;
 }
 
-bool status_files_read(struct status_look *look, struct status_file *file, struct worker *worker,
+bool status_files_read(struct status_poll *look, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret)
 {
         enum beat_fault fault = read_beat(look, file, worker, ret_pid, ret);
@@ -153,15 +153,15 @@ bool status_files_read(struct status_look *look, struct status_file *file, struc
 
 void status_files_drop(const struct worker *worker)
 {
-        struct status_look look = STATUS_LOOK_INIT;
+        struct status_poll look = STATUS_POLL_INIT;
 
         if (!is_read(worker->fleet->settings))
                 return;
         if (worker->state == WORKER_GONE)
                 worker->handle->runtime->status_untidy = true;
-        if (worker->process.beat_pid != 0 && look_open(&look, worker) == 0)
+        if (worker->process.beat_pid != 0 && poll_open(&look, worker) == 0)
                 status_file_remove(&look.dir, worker->process.beat_pid);
-        status_look_end(&look);
+        status_poll_end(&look);
 }
 
 void status_files_begin(struct runtime *runtime)

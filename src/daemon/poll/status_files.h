@@ -14,20 +14,20 @@ struct status_file {
 };
 
 /* One look at those of several workers. */
-struct status_look {
+struct status_poll {
         const struct fleet *fleet; /* dir is that of its workers that run as uid; NULL: none is open */
         uid_t uid;
         struct status_dir dir;
         int error; /* of opening it */
 };
 
-#define STATUS_LOOK_INIT ((struct status_look){.dir = STATUS_DIR_NONE})
+#define STATUS_POLL_INIT ((struct status_poll){.dir = STATUS_DIR_NONE})
 
 /* Reads the beat of the worker. Returns true with *ret, and the process that it is of in *ret_pid; false
  * where there is none that counts, and then observes why. */
-bool status_files_read(struct status_look *look, struct status_file *file, struct worker *worker,
+bool status_files_read(struct status_poll *look, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret);
-void status_look_end(struct status_look *look);
+void status_poll_end(struct status_poll *look);
 
 /* The process that beat for the worker is gone, and leaves its file behind. */
 void status_files_drop(const struct worker *worker);

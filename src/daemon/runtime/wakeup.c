@@ -52,7 +52,7 @@ void wakeup_changed(struct wakeup *wakeup)
 
 void wakeup_poll_now(struct wakeup *wakeup, usec_t now)
 {
-        wakeup->pass.look_at = now;
+        wakeup->pass.poll_at = now;
         wakeup_arm(wakeup);
 }
 

@@ -148,7 +148,7 @@ static int send_signal(const struct action *action, bool forced)
 
 /* What is left of a worker gets a signal that ends it only while nothing in it runs jobs: it may have booted
  * since the last look. Returns whether it may be sent. */
-static bool look_again(const struct action *action, usec_t now)
+static bool poll_again(const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
         int r = 0;
@@ -174,7 +174,7 @@ bool execute_action(struct runtime *runtime, const struct action *action, usec_t
         bool forced = now >= fleet_forced_at(action->fleet);
         int error;
 
-        if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !look_again(action, now))
+        if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !poll_again(action, now))
                 return false;
 
         switch (action->kind) {

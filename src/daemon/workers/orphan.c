@@ -51,7 +51,7 @@ static bool is_of_this_start(const struct orphan_search *orphan_search, const st
 }
 
 /* Returns whether it must be looked at again. */
-static bool look_at(struct orphan_search *orphan_search, pid_t pid)
+static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
 {
         const struct worker *worker = orphan_search->worker;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -81,12 +81,12 @@ static bool look_at(struct orphan_search *orphan_search, pid_t pid)
 }
 
 /* Looks at some. Returns whether all have been. */
-static bool look_at_some(struct orphan_search *orphan_search)
+static bool poll_some(struct orphan_search *orphan_search)
 {
         for (unsigned n = 0; n < SLICE && orphan_search->at < orphan_search->n_orphans; n++) {
                 pid_t pid = orphan_search->orphans[orphan_search->at++];
 
-                if (look_at(orphan_search, pid))
+                if (poll_at(orphan_search, pid))
                         orphan_search->orphans[orphan_search->n_veiled++] = pid;
         }
         return orphan_search->at >= orphan_search->n_orphans;
@@ -103,7 +103,7 @@ static bool may_be_unveiled(const struct orphan_search *orphan_search)
 static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct orphan_search *orphan_search = userdata;
-        bool all = look_at_some(orphan_search);
+        bool all = poll_some(orphan_search);
 
         if (!all || (!orphan_search->orphan && may_be_unveiled(orphan_search))) {
                 if (all) {

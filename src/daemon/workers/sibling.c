@@ -14,7 +14,7 @@ struct others {
         struct proc *found;
 };
 
-static int look_at(pid_t pid, void *userdata)
+static int poll_at(pid_t pid, void *userdata)
 {
         struct others *others = userdata;
         const struct process *process = others->process;
@@ -50,11 +50,11 @@ int sibling_find(struct process *process, struct proc **ret)
         /* Until it has been waited for. */
         (void)proc_uid(process->main, &process->uid);
         if (!proc_has_exited(process->main))
-                r = proc_tree_each(process->worker->process.pid, look_at, &others);
+                r = proc_tree_each(process->worker->process.pid, poll_at, &others);
         others.any_group = false;
         /* All processes are gone through only where the group is known to have any. */
         if (r == 0 && process->group > 0 && kill(-process->group, 0) == 0)
-                r = proc_group_each(process->group, look_at, &others);
+                r = proc_group_each(process->group, poll_at, &others);
         if (r <= 0 || !ret)
                 others.found = proc_close(others.found);
         if (r > 0 && ret)

@@ -189,7 +189,7 @@ static void misbehaves(struct template_process *process, const char *how)
         (void)proc_signal(process->main, SIGKILL);
 }
 
-static void look_memory(struct template_process *process)
+static void poll_memory(struct template_process *process)
 {
         uint64_t bytes;
 
@@ -249,7 +249,7 @@ static void heard(struct template_process *process, const struct template_messag
                         template->fleet->settings->name, ready.threads);
         template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
                                ready.unsafe[0] != '\0' ? unsafe : NULL, clock_now(CLOCK_MONOTONIC));
-        look_memory(process);
+        poll_memory(process);
         wakeup_changed(process->runtime->wakeup);
 }
 
@@ -475,14 +475,14 @@ void templates_fork(const struct action *action, usec_t now)
         template_observe_fork_asked(template, action->index, action->reason, r < 0 ? -r : 0, now);
 }
 
-struct boot_look {
+struct boot_poll {
         const struct framework *framework;
         bool found;
 };
 
-static int look_each(pid_t pid, void *userdata)
+static int poll_each(pid_t pid, void *userdata)
 {
-        struct boot_look *boot = userdata;
+        struct boot_poll *boot = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
 
         int r = proc_open(pid, &proc);
@@ -494,14 +494,14 @@ static int look_each(pid_t pid, void *userdata)
 
 /* Has it begun to work? Then it is a worker, and no template from now on. Returns whether it may be told to
  * end. */
-static bool look_at_loading(struct template_process *process, usec_t now)
+static bool poll_loading(struct template_process *process, usec_t now)
 {
         struct template *template = process->template;
         struct runtime *runtime = process->runtime;
-        struct boot_look boot = {.framework = framework_of(template->fleet->settings->traits)};
+        struct boot_poll boot = {.framework = framework_of(template->fleet->settings->traits)};
 
         /* Where the tree cannot be read, nothing is known. */
-        if (proc_tree_each(template->pid, look_each, &boot) < 0)
+        if (proc_tree_each(template->pid, poll_each, &boot) < 0)
                 return false;
         struct worker *worker = template_observe_booted(template, boot.found, now);
         if (!worker)
@@ -522,7 +522,7 @@ void templates_end(struct template *template, usec_t now)
         struct template_process *process = of(template);
 
         if (template->serving_pid == 0) {
-                if (!look_at_loading(process, now))
+                if (!poll_loading(process, now))
                         return;
                 hang_up(process);
                 if (kill(-template->pid, SIGTERM) < 0)
@@ -559,8 +559,8 @@ void templates_go(struct worker *worker, usec_t now)
         struct process *process = worker->handle;
 
         if (!siblings_are_seen(worker, now)) {
-                beats_want(process->slot, LOOK_BEAT);
-                (void)beats_look(worker->fleet->link->beats);
+                beats_want(process->slot, POLL_HEARTBEAT);
+                (void)beats_poll(worker->fleet->link->beats);
                 return;
         }
         /* One that has ended meanwhile is told of by its exit. */
@@ -581,14 +581,14 @@ static void look(struct template_process *process, bool fast, usec_t now)
                 template_observe_fork_waits(template, held, now);
         }
         if (!fast)
-                look_memory(process);
+                poll_memory(process);
         if (process->hello_pid != 0)
                 meet(process, now);
         else if (!fast && template->state == TEMPLATE_LOADING && template->serving_pid == 0)
-                (void)look_at_loading(process, now);
+                (void)poll_loading(process, now);
 }
 
-void templates_look(struct runtime *runtime, bool fast, usec_t now)
+void templates_poll(struct runtime *runtime, bool fast, usec_t now)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)

@@ -26,7 +26,7 @@ void templates_go(struct worker *worker, usec_t now);
 void templates_begin(const struct runtime *runtime);
 
 /* Looks at those of all fleets that something is due of. */
-void templates_look(struct runtime *runtime, bool fast, usec_t now);
+void templates_poll(struct runtime *runtime, bool fast, usec_t now);
 
 /* Takes over those that an earlier sqmgr had, as the state says. Returns 0 or -errno. */
 int templates_adopt(struct runtime *runtime, struct fleet *fleet, const struct state_fleet *saved);

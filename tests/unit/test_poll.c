@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read of workers and of the machine (daemon/poll/look.h, daemon/runtime/proc_evidence.h), with real
+/* Tests of what is read of workers and of the machine (daemon/poll/poll.h, daemon/runtime/proc_evidence.h), with real
  * processes and a real redis-server. */
 /* promises: P5 */
 #include "runtime.h"
-#include "daemon/poll/look.h"
+#include "daemon/poll/poll.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -60,7 +60,7 @@ static usec_t now(void)
 #define look_until(condition, at)                                                                            \
         do {                                                                                                 \
                 while (!(condition)) {                                                                       \
-                        look_run(&runtime, false, at);                                                          \
+                        poll_run(&runtime, false, at);                                                          \
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
                 }                                                                                            \
         } while (0)
@@ -89,7 +89,7 @@ static void beat_until_heard(const struct worker *worker)
 {
         while (!worker->heartbeat.seen) {
                 beat(worker);
-                look_run(&runtime, false, now());
+                poll_run(&runtime, false, now());
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
 }
@@ -118,10 +118,10 @@ START_TEST(memory_is_read_at_regular_looks_alone)
         /* One that executes holds next to nothing for a moment. */
         const struct worker *worker = start("", "sleep 1000 & up; wait");
 
-        look_run(&runtime, true, now());
+        poll_run(&runtime, true, now());
         ck_assert_uint_eq(worker->memory.bytes, 0);
         ck_assert_uint_eq(runtime_world->available_bytes, 0);
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert_uint_gt(worker->memory.bytes, 100 * 1024);
         ck_assert_uint_lt(worker->memory.bytes, 1024 * 1024 * 1024);
         ck_assert_uint_gt(runtime_world->available_bytes, 0);
@@ -142,7 +142,7 @@ START_TEST(the_proportional_share_is_asked_where_it_can_decide)
         uint64_t rss, pss;
 
         ck_assert_int_eq(proc_open(worker->process.pid, &proc), 0);
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
         ck_assert_int_eq(proc_pss_bytes(proc, &pss), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
@@ -159,17 +159,17 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         struct worker *worker = start("", "printf processor >/proc/$$/comm; up; sleep 1000 & wait");
 
         /* Nothing is known of a process that has not beaten. */
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.threads_known);
         beat_until_heard(worker);
         runtime_turn.pass.unsaved = false;
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert(worker->evidence.threads_known);
         ck_assert(worker->evidence.threads_witness);
         /* The next sqmgr is to know. */
         ck_assert(runtime_turn.pass.unsaved);
         runtime_turn.pass.unsaved = false;
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert(!runtime_turn.pass.unsaved);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not)
 {
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known); /* it beats */
         server_kill();
         run_until(!web()->redis_up);
@@ -194,7 +194,7 @@ START_TEST(what_no_worker_is_called_tells_nothing)
 
         server_kill();
         run_until(!web()->redis_up);
-        look_run(&runtime, false, now());
+        poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known);
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
 }
@@ -216,13 +216,13 @@ START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
         struct worker *worker = start("boot_timeout=60s\n", boots[_i].script);
         usec_t late = usec_add(now(), 61 * USEC_PER_SEC);
 
-        look_run(&runtime, false, now());
-        ck_assert_uint_eq(worker->process.boot_looked_at, 0);
+        poll_run(&runtime, false, now());
+        ck_assert_uint_eq(worker->process.boot_polled_at, 0);
         if (boots[_i].booted)
                 look_until(worker->process.booted, late);
         else
-                look_run(&runtime, false, late);
-        ck_assert_uint_eq(worker->process.boot_looked_at, late);
+                poll_run(&runtime, false, late);
+        ck_assert_uint_eq(worker->process.boot_polled_at, late);
         ck_assert(worker->process.booted == boots[_i].booted);
         ck_assert(runtime_told("its beat is not to be found") == boots[_i].booted);
 }
@@ -236,9 +236,9 @@ START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_boote
         struct rlimit before;
 
         unit_leave_descriptors(0, &before);
-        look_run(&runtime, false, usec_add(now(), 61 * USEC_PER_SEC));
+        poll_run(&runtime, false, usec_add(now(), 61 * USEC_PER_SEC));
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-        ck_assert_uint_eq(worker->process.boot_looked_at, 0);
+        ck_assert_uint_eq(worker->process.boot_polled_at, 0);
 }
 END_TEST
 
@@ -252,13 +252,13 @@ START_TEST(the_oom_killer_is_noticed_when_it_strikes_again)
         unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 7\n");
         proc_host_close(runtime.host);
         ck_assert_int_eq(proc_host_open(proc, server_directory, &runtime.host), 0);
-        look_run(&runtime, false, 1000);
+        poll_run(&runtime, false, 1000);
         ck_assert_uint_eq(runtime_world->available_bytes, 800 * 1024);
         ck_assert_uint_eq(runtime_world->oom_at, 0); /* it may have struck at any time */
         unit_write_file(server_directory, "proc/vmstat", "nr_free_pages 1\noom_kill 8\n");
-        look_run(&runtime, true, 2000);
+        poll_run(&runtime, true, 2000);
         ck_assert_uint_eq(runtime_world->oom_at, 0);
-        look_run(&runtime, false, 3000);
+        poll_run(&runtime, false, 3000);
         ck_assert_uint_eq(runtime_world->oom_at, 3000);
 }
 END_TEST

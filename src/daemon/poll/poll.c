@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
-#include "daemon/poll/look.h"
+#include "daemon/poll/poll.h"
 #include "base/fd.h"
 #include "daemon/poll/work_list.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -65,7 +65,7 @@ static int read_memory(const struct worker *worker, struct proc *proc, bool pss,
         return r;
 }
 
-static void look_memory(struct worker *worker, usec_t now)
+static void poll_memory(struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
         struct process *process = worker->handle;
@@ -85,7 +85,7 @@ static void look_memory(struct worker *worker, usec_t now)
         observe_memory(worker, bytes, now);
 }
 
-static void look_own_memory(struct worker *worker)
+static void poll_own_memory(struct worker *worker)
 {
         const struct proc *proc = process_beating(worker->handle);
         uint64_t bytes;
@@ -94,7 +94,7 @@ static void look_own_memory(struct worker *worker)
                 observe_own_memory(worker, bytes);
 }
 
-static void look_threads(struct worker *worker)
+static void poll_threads(struct worker *worker)
 {
         struct process *process = worker->handle;
         bool witness = worker->evidence.threads_witness;
@@ -107,7 +107,7 @@ static void look_threads(struct worker *worker)
                 wakeup_changed(process->runtime->wakeup);
 }
 
-static void look_title(struct worker *worker)
+static void poll_title(struct worker *worker)
 {
         struct proc *proc = process_beating(worker->handle);
         struct title title = {0};
@@ -128,7 +128,7 @@ static usec_t shown_shutdown_usec(const struct worker *worker, const struct proc
                        : 0;
 }
 
-static int look_arguments_each(pid_t pid, void *userdata)
+static int poll_arguments_each(pid_t pid, void *userdata)
 {
         struct worker *worker = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -141,16 +141,16 @@ static int look_arguments_each(pid_t pid, void *userdata)
 }
 
 /* A wrapper mostly becomes what it starts; who did not is found in its tree, which costs more to look at. */
-static void look_arguments(struct worker *worker, bool fast)
+static void poll_arguments(struct worker *worker, bool fast)
 {
         if (fast)
                 observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->handle->main));
         else
-                (void)proc_tree_each(worker->process.pid, look_arguments_each, worker);
+                (void)proc_tree_each(worker->process.pid, poll_arguments_each, worker);
 }
 
 /* Before it is cut off with the jobs that it runs, which are told of then. */
-static bool is_last_look(const struct worker *worker, usec_t now)
+static bool is_last_poll(const struct worker *worker, usec_t now)
 {
         usec_t at = worker_cut_off(worker).at;
 
@@ -158,26 +158,26 @@ static bool is_last_look(const struct worker *worker, usec_t now)
                at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
-static void look_worker(struct worker *worker, bool fast, usec_t now)
+static void poll_worker(struct worker *worker, bool fast, usec_t now)
 {
         struct process *process = worker->handle;
-        unsigned looks = worker_looks(worker, fast, now);
+        unsigned poll_items = worker_poll_items(worker, fast, now);
 
         /* One that could not be watched has been killed: its exit comes next. */
         if (!process_is_watched(process))
                 return;
-        if (looks & LOOK_MEMORY)
-                look_memory(worker, now);
-        if (looks & LOOK_THREADS)
-                look_threads(worker);
-        if (looks & LOOK_TITLE)
-                look_title(worker);
-        if (looks & LOOK_ARGUMENTS)
-                look_arguments(worker, fast);
+        if (poll_items & POLL_MEMORY)
+                poll_memory(worker, now);
+        if (poll_items & POLL_THREADS)
+                poll_threads(worker);
+        if (poll_items & POLL_TITLE)
+                poll_title(worker);
+        if (poll_items & POLL_ARGUMENTS)
+                poll_arguments(worker, fast);
         /* One that was not looked for in all that time is not missed. */
         if (worker->state == WORKER_STARTING && beats_waits(process->slot, worker_boot_deadline(worker)))
-                looks &= ~(unsigned)LOOK_BOOT;
-        if (looks & LOOK_BOOT) {
+                poll_items &= ~(unsigned)POLL_BOOT;
+        if (poll_items & POLL_BOOT) {
                 int r = sibling_find(process, NULL);
                 bool unproven = worker->process.unproven;
 
@@ -187,17 +187,17 @@ static void look_worker(struct worker *worker, bool fast, usec_t now)
                 if (worker->process.unproven != unproven)
                         wakeup_changed(process->runtime->wakeup);
         }
-        if (looks & (LOOK_BEAT | LOOK_WORK_LIST | POLL_SIBLINGS))
-                beats_want(process->slot, looks);
+        if (poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS))
+                beats_want(process->slot, poll_items);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
             (process->runtime->wakeup->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
-                look_own_memory(worker);
+                poll_own_memory(worker);
         if (!fast && ((process->runtime->wakeup->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
-                      is_last_look(worker, now)))
+                      is_last_poll(worker, now)))
                 work_list_look(worker);
 }
 
-void look_run(struct runtime *runtime, bool fast, usec_t now)
+void poll_run(struct runtime *runtime, bool fast, usec_t now)
 {
         struct world *world = runtime->world;
         uint64_t available;
@@ -208,10 +208,10 @@ void look_run(struct runtime *runtime, bool fast, usec_t now)
                 proc_evidence_observe_oom_kills(runtime->host, world, now);
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
-                        look_worker(worker, fast, now);
-        templates_look(runtime, fast, now);
+                        poll_worker(worker, fast, now);
+        templates_poll(runtime, fast, now);
         /* What fails is asked again at the next look. */
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
-                (void)beats_look(link->beats);
-        (void)beats_look(runtime->local);
+                (void)beats_poll(link->beats);
+        (void)beats_poll(runtime->local);
 }

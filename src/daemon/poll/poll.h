@@ -5,4 +5,4 @@
 #include "daemon/runtime/runtime.h"
 
 /* fast: of those in transition alone. */
-void look_run(struct runtime *runtime, bool fast, usec_t now);
+void poll_run(struct runtime *runtime, bool fast, usec_t now);
