@@ -101,7 +101,7 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
 
         double keep_pace = seconds(PACE_USEC) / (seconds(PACE_USEC) + elapsed);
 
-        scaling->pace = scaling->pace * keep_pace + grown * (1 - keep_pace);
+        scaling->scan_throttle = scaling->scan_throttle * keep_pace + grown * (1 - keep_pace);
         scaling->busy = scaling->busy * keep + reading->busy * (1 - keep);
         scaling->growth = scaling->growth * keep + grown * (1 - keep);
         if (reading->done_known)
@@ -150,8 +150,8 @@ static double backlog(const struct scaling_reading *reading, double service)
  * longer says nothing: so it does while a burst is worked off. */
 static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
-        return scaling->pace < 0 &&
-               seconds(verdict->age) - (double)verdict->waiting / scaling->pace <= seconds(verdict->target);
+        return scaling->scan_throttle < 0 &&
+               seconds(verdict->age) - (double)verdict->waiting / scaling->scan_throttle <= seconds(verdict->target);
 }
 
 static double late(const struct scaling *scaling, const struct scaling_reading *reading,

@@ -83,7 +83,7 @@ struct scaling {
         uint64_t waiting, done;
         double busy;                    /* averages */
         double growth;                  /* jobs in a second */
-        double pace;                    /* the same, of the last few readings */
+        double scan_throttle;                    /* the same, of the last few readings */
         double busy_seconds, jobs_done; /* decayed sums, whose ratio is the service time */
         double service;                 /* by these, in seconds; 0: not known yet */
         struct {

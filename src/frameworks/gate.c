@@ -20,7 +20,7 @@ void gate_connected(struct gate *gate)
 
 bool gate_is_crowded(const struct gate *gate)
 {
-        return gate->pace.gap > PACE_CROWD_USEC;
+        return gate->scan_throttle.gap > SCAN_THROTTLE_CONTENDED_USEC;
 }
 
 /* What cannot be sent is lost with the connection. */
@@ -35,15 +35,15 @@ static void leave(struct gate *gate)
 
 bool gate_wish(struct gate *gate, usec_t now, bool may_find)
 {
-        if (pace_wish(&gate->pace, now, may_find))
-                return gate->blind || pace_asks(&gate->pace, now);
+        if (scan_throttle_request(&gate->scan_throttle, now, may_find))
+                return gate->blind || scan_throttle_is_due(&gate->scan_throttle, now);
         leave(gate);
         return false;
 }
 
 void gate_rest(struct gate *gate)
 {
-        pace_rest(&gate->pace);
+        scan_throttle_cancel(&gate->scan_throttle);
         leave(gate);
 }
 
@@ -72,10 +72,10 @@ static void take_walkers(struct gate *gate, const redisReply *reply)
         uint32_t lot = 0;
 
         (void)getrandom(&lot, sizeof(lot), GRND_NONBLOCK);
-        gate->reading.walkers = count_walkers(reply);
-        gate->blind |= reply->type == REDIS_REPLY_STRING && gate->reading.walkers == 0;
-        gate->open = gate->blind || (gate->read && gate->reading.walkers > 0 &&
-                                     pace_read(&gate->pace, &gate->reading, lot, now));
+        gate->reading.scanners = count_walkers(reply);
+        gate->blind |= reply->type == REDIS_REPLY_STRING && gate->reading.scanners == 0;
+        gate->open = gate->blind || (gate->read && gate->reading.scanners > 0 &&
+                                     scan_throttle_decide(&gate->scan_throttle, &gate->reading, lot, now));
 }
 
 enum { ASK_COUNTED, ASK_MEMBERS, ASK_WALKERS };
@@ -111,16 +111,16 @@ int gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn cal
         return asks_new(&ops, gate, &gate->asks);
 }
 
-int gate_ask(struct gate *gate, const char *set_key, unsigned walks)
+int gate_ask(struct gate *gate, const char *set_key, unsigned scans)
 {
         const char *const on[] = {"CLIENT", "TRACKING", "ON", "OPTIN"};
         const char *const members[] = {"SCARD", set_key};
-        const char *const walkers[] = {"INFO", "clients"};
+        const char *const scanners[] = {"INFO", "clients"};
         int r = 0;
 
         if (gate->blind)
                 return 1;
-        gate->reading.walks = walks;
+        gate->reading.scans = scans;
         gate->read = gate->open = false;
         if (!gate->counted)
                 gate->counted =
@@ -128,6 +128,6 @@ int gate_ask(struct gate *gate, const char *set_key, unsigned walks)
         if (r == 0)
                 r = asks_add(gate->asks, gate->redis, ASK_MEMBERS, ELEMENTSOF(members), members, NULL);
         if (r == 0)
-                r = asks_add(gate->asks, gate->redis, ASK_WALKERS, ELEMENTSOF(walkers), walkers, NULL);
+                r = asks_add(gate->asks, gate->redis, ASK_WALKERS, ELEMENTSOF(scanners), scanners, NULL);
         return asks_pending(gate->asks) > 0 ? 0 : r;
 }

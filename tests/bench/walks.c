@@ -6,7 +6,7 @@
  * `each`: at every look, as if each were alone, which one client cannot play beyond what Redis bears. Prints
  * for each host that has walked the microseconds until then. */
 #include "base/macro.h"
-#include "observe/pace.h"
+#include "observe/scan_throttle.h"
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 
 struct host {
         redisContext *redis;
-        struct pace pace;
-        usec_t walked_at; /* 0: not yet */
+        struct scan_throttle scan_throttle;
+        usec_t scanned_at; /* 0: not yet */
 };
 
 static usec_t now_usec(void)
@@ -69,9 +69,9 @@ static void walk(redisContext *redis, unsigned host)
         } while (strcmp(cursor, "0") != 0);
 }
 
-static struct pace_reading read_pace(redisContext *redis)
+static struct scan_throttle_reading read_pace(redisContext *redis)
 {
-        struct pace_reading reading = {.nsec = NSEC_OF_IDENTITY, .walks = 1};
+        struct scan_throttle_reading reading = {.nsec = NSEC_OF_IDENTITY, .scans = 1};
 
         redisAppendCommand(redis, "SCARD processes");
         redisAppendCommand(redis, "INFO clients");
@@ -81,7 +81,7 @@ static struct pace_reading read_pace(redisContext *redis)
         if (!count)
                 fail("this Redis does not tell tracking_clients");
         reading.members = (uint64_t)members->integer;
-        reading.walkers = strtoull(strchr(count, ':') + 1, NULL, 10);
+        reading.scanners = strtoull(strchr(count, ':') + 1, NULL, 10);
         freeReplyObject(members);
         freeReplyObject(clients);
         return reading;
@@ -94,22 +94,22 @@ static void look(struct host *host, unsigned index, bool turns)
         usec_t now = now_usec();
 
         if (turns) {
-                if (host->pace.wished_at == 0) {
+                if (host->scan_throttle.requested_at == 0) {
                         redisAppendCommand(host->redis, "CLIENT TRACKING ON OPTIN");
                         freeReplyObject(receive(host->redis, REDIS_REPLY_STATUS));
                 }
-                (void)pace_wish(&host->pace, now, true);
-                if (!pace_asks(&host->pace, now))
+                (void)scan_throttle_request(&host->scan_throttle, now, true);
+                if (!scan_throttle_is_due(&host->scan_throttle, now))
                         return;
                 n_readings++;
-                const struct pace_reading reading = read_pace(host->redis);
-                if (!pace_read(&host->pace, &reading, (uint32_t)random() << 1, now))
+                const struct scan_throttle_reading reading = read_pace(host->redis);
+                if (!scan_throttle_decide(&host->scan_throttle, &reading, (uint32_t)random() << 1, now))
                         return;
         }
         n_walks++;
         walk(host->redis, index);
-        if (host->walked_at == 0)
-                host->walked_at = now_usec();
+        if (host->scanned_at == 0)
+                host->scanned_at = now_usec();
 }
 
 static void wait_until(usec_t at)
@@ -155,8 +155,8 @@ int main(int argc, char **argv)
                 look(&hosts[i % n], (unsigned)(i % n), turns);
         }
         for (unsigned i = 0; i < n; i++) {
-                if (hosts[i].walked_at != 0)
-                        printf("%llu\n", (unsigned long long)(hosts[i].walked_at - begun));
+                if (hosts[i].scanned_at != 0)
+                        printf("%llu\n", (unsigned long long)(hosts[i].scanned_at - begun));
                 redisFree(hosts[i].redis);
         }
         fprintf(stderr, "%u walks, %u readings\n", n_walks, n_readings);

@@ -147,7 +147,7 @@ END_TEST
 /* Nobody can tell whether a walk is due: where none was it is tried again. */
 START_TEST(a_worker_may_be_removed_during_a_walk)
 {
-        for (unsigned nonce = 1, second = 0, walks = 0; walks == 0; nonce++) {
+        for (unsigned nonce = 1, second = 0, scans = 0; scans == 0; nonce++) {
                 told[0].identities = 0;
                 spawn(0);
                 for (; told[0].identities == 0; (void)look(1, POLL_HEARTBEAT))
@@ -157,7 +157,7 @@ START_TEST(a_worker_may_be_removed_during_a_walk)
                 ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
                 beats_remove(slots[0]);
                 run_until(n_done > done);
-                walks = calls_of("sscan") - before;
+                scans = calls_of("sscan") - before;
         }
 }
 END_TEST
@@ -475,7 +475,7 @@ START_TEST(one_that_beat_in_the_background_is_found_once_it_is_the_worker)
         workers[0].process.pid = 6000000;
         beat_as(0, 1, "1000.5", 0, false);
         workers[0].process.pid = script;
-        for (unsigned walks = calls_of("sscan"); calls_of("sscan") < walks + 2;)
+        for (unsigned scans = calls_of("sscan"); calls_of("sscan") < scans + 2;)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
         workers[0].process.pid = 6000000;

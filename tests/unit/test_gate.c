@@ -32,7 +32,7 @@ static void others_leave(void)
         }
 }
 
-static unsigned walkers(void)
+static unsigned scanners(void)
 {
         redisReply *reply = server_ask("INFO clients");
         const char *at = strstr(reply->str, "\ntracking_clients:");
@@ -53,11 +53,11 @@ START_TEST(is_counted_while_it_wants_a_walk)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(walkers(), 1);
+        ck_assert_uint_eq(scanners(), 1);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
-        while (walkers() != 0)
+        while (scanners() != 0)
                 (void)look(1, POLL_HEARTBEAT);
         /* Nor does it ask for more than its heartbeat then. */
         server_do("CONFIG RESETSTAT");
@@ -78,13 +78,13 @@ START_TEST(in_a_crowd_one_that_boots_costs_nothing)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         (void)look(1, POLL_HEARTBEAT);
-        run_until(walkers() == OTHERS);
+        run_until(scanners() == OTHERS);
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), 0);
         ck_assert_uint_eq(calls_of("scard"), 0);
-        ck_assert_uint_eq(walkers(), OTHERS);
+        ck_assert_uint_eq(scanners(), OTHERS);
 }
 END_TEST
 
@@ -95,7 +95,7 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
         others_come();
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(walkers(), OTHERS + 1);
+        ck_assert_uint_eq(scanners(), OTHERS + 1);
         ck_assert(beats_waits(slots[0], workers[0].spawned_at));
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
@@ -161,7 +161,7 @@ START_TEST(a_busy_server_opens_no_gate)
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), walked);
-        ck_assert_uint_eq(walkers(), OTHERS + 1);
+        ck_assert_uint_eq(scanners(), OTHERS + 1);
 }
 END_TEST
 

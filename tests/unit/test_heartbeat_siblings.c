@@ -55,11 +55,11 @@ START_TEST(tells_what_else_of_a_worker_beats)
         /* It may be the last word of one that is dead. */
         ck_assert_int_eq(told[0].other, 0);
         ck_assert_ptr_null(beats_take_another(slots[0], &pid));
-        unsigned walks = calls_of("sscan");
+        unsigned scans = calls_of("sscan");
         beat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
-        ck_assert_uint_eq(calls_of("sscan"), walks);
+        ck_assert_uint_eq(calls_of("sscan"), scans);
         snprintf(text, sizeof(text), HOST ":%d:bbbbbbbbbbbb", (int)descendant);
         char *identity = beats_take_another(slots[0], &pid);
         ck_assert_str_eq(identity, text);
@@ -79,18 +79,18 @@ START_TEST(tells_what_begins_to_beat_after_the_first_walk)
         look_until_found(1);
         while (told[0].others_looked_for == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        unsigned walks = calls_of("sscan");
+        unsigned scans = calls_of("sscan");
         descendant = getpid();
         beat_beside("1795238801.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        ck_assert_uint_eq(calls_of("sscan"), walks);
+        ck_assert_uint_eq(calls_of("sscan"), scans);
         for (unsigned i = 0; i < 2; i++) {
                 skipped += 16 * USEC_PER_SEC;
                 beat_as(0, 1, i == 0 ? "1795238802.5" : "1795238803.5", 0, false);
                 (void)look(1, POLL_HEARTBEAT);
         }
-        ck_assert_uint_eq(calls_of("sscan"), walks);
-        while (calls_of("sscan") == walks)
+        ck_assert_uint_eq(calls_of("sscan"), scans);
+        while (calls_of("sscan") == scans)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         beat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
