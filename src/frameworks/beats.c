@@ -45,18 +45,18 @@ int beats_know_hosts(struct beats_slot *slot, const char *names)
         return match ? match_hosts_were(match, names, clock_now(CLOCK_MONOTONIC)) : 0;
 }
 
-usec_t beats_walked_at(const struct beats_slot *slot)
+usec_t beats_scanned_at(const struct beats_slot *slot)
 {
         const struct match *match = slot->beats->match;
 
         return match ? match_scanned_at(match) : USEC_INFINITY;
 }
 
-bool beats_waits(const struct beats_slot *slot, usec_t since)
+bool beats_wait_for_scan(const struct beats_slot *slot, usec_t since)
 {
         const struct beats_kind *kind = slot->beats->kind;
 
-        return kind->crowded && kind->crowded(slot->beats) && beats_walked_at(slot) < since;
+        return kind->contended && kind->contended(slot->beats) && beats_scanned_at(slot) < since;
 }
 
 void beats_forget(struct beats_slot *slot)

@@ -73,10 +73,10 @@ int beats_know_hosts(struct beats_slot *slot, const char *names);
 
 /* When the last walk began that went through all identities under which it could beat; 0: there was none
  * since the last connect, USEC_INFINITY: there is nothing to walk. */
-usec_t beats_walked_at(const struct beats_slot *slot);
+usec_t beats_scanned_at(const struct beats_slot *slot);
 
 /* Many hosts walk, and a walk of this one that could find it is still to begin, after that time. */
-bool beats_waits(const struct beats_slot *slot, usec_t since);
+bool beats_wait_for_scan(const struct beats_slot *slot, usec_t since);
 
 /* The process that beat is gone while the worker lives: look for its successor. */
 void beats_forget(struct beats_slot *slot);
@@ -103,7 +103,7 @@ struct beats_kind {
         int (*look)(struct beats *beats);
         void (*forget)(struct beats_slot *slot); /* NULL: there is nothing to forget */
         /* NULL where there are no identities: */
-        bool (*crowded)(const struct beats *beats); /* this host waits for its turn to walk */
+        bool (*contended)(const struct beats *beats); /* this host waits for its turn to walk */
         int (*know)(struct beats_slot *slot, const char *identity);
         char *(*take_another)(struct beats_slot *slot, pid_t *ret_pid);
 };

@@ -41,7 +41,7 @@ static void beats_destroy(struct redis_beats *beats)
                 slot_free(slot);
         }
         match_clear(&beats->match);
-        asks_free(beats->gate.asks);
+        asks_free(beats->scan_permit.asks);
         free(beats->namespace);
         free(beats->set_key);
         free(beats->pattern);
@@ -81,7 +81,7 @@ static void beats_leave(struct redis_beats *beats)
 }
 
 static const struct beats_kind redis_kind;
-static void on_gate(bool open, void *userdata);
+static void on_scan_permit(bool open, void *userdata);
 
 int redis_beats_new(struct redis *redis, const struct beats_format *format, const char *namespace,
                     const struct beats_ops *ops, void *userdata, struct beats **ret)
@@ -97,7 +97,7 @@ int redis_beats_new(struct redis *redis, const struct beats_format *format, cons
         beats->namespace = strdup(namespace ?: "");
         beats->set_key = format->key(namespace, format->set, NULL);
         if (!beats->namespace || !beats->set_key ||
-            gate_init(&beats->gate, beats->redis, format->member_nsec, on_gate, beats) < 0) {
+            scan_permit_init(&beats->scan_permit, beats->redis, format->member_nsec, on_scan_permit, beats) < 0) {
                 beats_destroy(beats);
                 return -ENOMEM;
         }
@@ -177,9 +177,9 @@ static int redis_beats_know(struct beats_slot *base, const char *identity)
         return match_host_was(&beats->match, identity, host_len, now);
 }
 
-static bool redis_beats_crowded(const struct beats *beats)
+static bool redis_beats_contended(const struct beats *beats)
 {
-        return gate_is_crowded(&((const struct redis_beats *)beats)->gate);
+        return scan_permit_is_contended(&((const struct redis_beats *)beats)->scan_permit);
 }
 
 static void redis_beats_forget(struct beats_slot *base)
@@ -504,7 +504,7 @@ static void scan_step(struct redis_beats *beats, const char *cursor)
         (void)poll_command(beats, on_scan, ask, &command);
 }
 
-static void on_gate(bool open, void *userdata)
+static void on_scan_permit(bool open, void *userdata)
 {
         struct redis_beats *beats = userdata;
 
@@ -519,9 +519,9 @@ static void on_gate(bool open, void *userdata)
 }
 
 /* Others may walk, too: then it is asked whose turn it is. */
-static void ask_gate(struct redis_beats *beats, usec_t now)
+static void request_scan_permit(struct redis_beats *beats, usec_t now)
 {
-        int r = gate_ask(&beats->gate, beats->set_key, match_n_hosts(&beats->match));
+        int r = scan_permit_request(&beats->scan_permit, beats->set_key, match_n_hosts(&beats->match));
 
         if (r < 0) {
                 beats->failed = true;
@@ -718,9 +718,9 @@ static bool scan_is_due(struct redis_beats *beats, usec_t now)
                           usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
         }
         if (!sought)
-                gate_rest(&beats->gate);
+                scan_permit_cancel(&beats->scan_permit);
         return due && now >= beats->scan_next_at &&
-               gate_wish(&beats->gate, now, !gate_is_crowded(&beats->gate) || one_may_beat(beats, now));
+               scan_permit_want(&beats->scan_permit, now, !scan_permit_is_contended(&beats->scan_permit) || one_may_beat(beats, now));
 }
 
 static int redis_beats_poll(struct beats *base)
@@ -738,7 +738,7 @@ static int redis_beats_poll(struct beats *base)
         if (beats->connection != redis_connection_count(beats->redis)) {
                 beats->connection = redis_connection_count(beats->redis);
                 match_connected(&beats->match, now);
-                gate_connected(&beats->gate);
+                scan_permit_connected(&beats->scan_permit);
         }
 
         beats_enter(beats);
@@ -748,7 +748,7 @@ static int redis_beats_poll(struct beats *base)
                 if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
         if (scan_is_due(beats, now)) {
-                ask_gate(beats, now);
+                request_scan_permit(beats, now);
         } else {
                 resolve_owners(beats);
                 ask_candidates(beats);
@@ -771,7 +771,7 @@ static const struct beats_kind redis_kind = {
         .want = redis_beats_want,
         .look = redis_beats_poll,
         .forget = redis_beats_forget,
-        .crowded = redis_beats_crowded,
+        .contended = redis_beats_contended,
         .know = redis_beats_know,
         .take_another = redis_beats_take_another,
 };

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frameworks/beats.h"
-#include "frameworks/gate.h"
+#include "frameworks/scan_permit.h"
 #include "frameworks/heartbeat_format.h"
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ struct redis_beats {
         unsigned n_slots;
 
         struct match match;
-        struct gate gate;
+        struct scan_permit scan_permit;
         uint64_t connection; /* that the roster is of */
 
         bool looking;

@@ -53,7 +53,7 @@ static void find_all(unsigned n)
         for (unsigned i = 0; i < n; i++)
                 spawn(i);
         /* Among many a walk has its time. */
-        while (beats_walked_at(slots[n - 1]) < workers[n - 1].spawned_at)
+        while (beats_scanned_at(slots[n - 1]) < workers[n - 1].spawned_at)
                 (void)look(n, POLL_HEARTBEAT);
         for (unsigned i = 0; i < n; i++)
                 beat_as(i, 1, "1795238801.5", 0, true);

@@ -180,19 +180,19 @@ END_TEST
 START_TEST(many_that_make_it_at_once_make_one)
 {
         enum { MAKERS = 8 };
-        int gate[2], status;
+        int scan_permit[2], status;
 
-        ck_assert_int_eq(pipe(gate), 0);
+        ck_assert_int_eq(pipe(scan_permit), 0);
         for (unsigned i = 0; i < MAKERS; i++) {
                 char byte;
 
                 if (fork() != 0)
                         continue;
-                (void)close(gate[1]);
-                _exit(read(gate[0], &byte, 1) == 0 && make_for(user, "web") == 0 ? 0 : 1);
+                (void)close(scan_permit[1]);
+                _exit(read(scan_permit[0], &byte, 1) == 0 && make_for(user, "web") == 0 ? 0 : 1);
         }
-        (void)close(gate[0]);
-        (void)close(gate[1]);
+        (void)close(scan_permit[0]);
+        (void)close(scan_permit[1]);
         for (unsigned i = 0; i < MAKERS; i++) {
                 ck_assert_int_gt(wait(&status), 0);
                 ck_assert_int_eq(status, 0);

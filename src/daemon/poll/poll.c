@@ -175,7 +175,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
         /* One that was not looked for in all that time is not missed. */
-        if (worker->state == WORKER_STARTING && beats_waits(process->slot, worker_boot_deadline(worker)))
+        if (worker->state == WORKER_STARTING && beats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;
         if (poll_items & POLL_BOOT) {
                 int r = sibling_find(process, NULL);

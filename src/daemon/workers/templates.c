@@ -550,7 +550,7 @@ static bool siblings_are_seen(const struct worker *worker, usec_t now)
 {
         const struct process *process = worker->handle;
 
-        return !worker->fleet->redis_up || beats_walked_at(process->slot) >= worker->state_at ||
+        return !worker->fleet->redis_up || beats_scanned_at(process->slot) >= worker->state_at ||
                now >= usec_add(worker->state_at, WALK_USEC);
 }
 

@@ -11,14 +11,14 @@
 struct asks;
 struct redis;
 
-/* May the walk be made now? Called once for each gate_ask() that returned 0, never from within it, and also
+/* May the walk be made now? Called once for each scan_permit_request() that returned 0, never from within it, and also
  * where the connection was lost. */
-typedef void (*gate_fn)(bool open, void *userdata);
+typedef void (*scan_permit_fn)(bool open, void *userdata);
 
-struct gate {
+struct scan_permit {
         struct redis *redis; /* not owned */
         struct asks *asks;   /* to be freed by asks_free() */
-        gate_fn callback;
+        scan_permit_fn callback;
         void *userdata;
         struct scan_throttle scan_throttle;
         struct scan_throttle_reading reading; /* under way */
@@ -28,16 +28,16 @@ struct gate {
         bool blind;                  /* it does not tell */
 };
 
-/* nsec: see scan_throttle_reading. The gate must stay until each gate_ask() was called back. Returns 0 or -ENOMEM. */
-int gate_init(struct gate *gate, struct redis *redis, unsigned nsec, gate_fn callback, void *userdata);
+/* nsec: see scan_throttle_reading. The gate must stay until each scan_permit_request() was called back. Returns 0 or -ENOMEM. */
+int scan_permit_init(struct scan_permit *scan_permit, struct redis *redis, unsigned nsec, scan_permit_fn callback, void *userdata);
 /* The connection is a new one. */
-void gate_connected(struct gate *gate);
+void scan_permit_connected(struct scan_permit *scan_permit);
 /* At the last reading many wished for a walk. */
-bool gate_is_crowded(const struct gate *gate);
-/* A walk is wanted; see scan_throttle_request(). Returns whether gate_ask() is due. */
-bool gate_wish(struct gate *gate, usec_t now, bool may_find);
+bool scan_permit_is_contended(const struct scan_permit *scan_permit);
+/* A walk is wanted; see scan_throttle_request(). Returns whether scan_permit_request() is due. */
+bool scan_permit_want(struct scan_permit *scan_permit, usec_t now, bool may_find);
 /* Returns 0; 1: the walk may be made at once, callback is not called; -ENOTCONN or -ENOMEM. walks: see
  * scan_throttle_reading. */
-int gate_ask(struct gate *gate, const char *set_key, unsigned scans);
+int scan_permit_request(struct scan_permit *scan_permit, const char *set_key, unsigned scans);
 /* No walk is wanted any more. */
-void gate_rest(struct gate *gate);
+void scan_permit_cancel(struct scan_permit *scan_permit);

@@ -96,7 +96,7 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(scanners(), OTHERS + 1);
-        ck_assert(beats_waits(slots[0], workers[0].spawned_at));
+        ck_assert(beats_wait_for_scan(slots[0], workers[0].spawned_at));
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("scard"), 1);
@@ -110,7 +110,7 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
                 beat_at(0, 1, second, 0);
                 (void)look(1, POLL_HEARTBEAT);
         }
-        ck_assert(!beats_waits(slots[0], workers[0].spawned_at));
+        ck_assert(!beats_wait_for_scan(slots[0], workers[0].spawned_at));
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(who_may_not_ask_walks_nevertheless)
         others_come();
         server_do("ACL SETUSER default %s", forbidden[_i]);
         spawn(0);
-        while (beats_walked_at(slots[0]) < workers[0].spawned_at)
+        while (beats_scanned_at(slots[0]) < workers[0].spawned_at)
                 (void)look(1, POLL_HEARTBEAT);
         beat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
