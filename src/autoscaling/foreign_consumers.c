@@ -3,7 +3,7 @@
 #include "autoscaling/foreign_consumers.h"
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
 #include "model/queues.h"
@@ -42,7 +42,7 @@ struct foreign_consumers {
         char *set_key;
         bool (*is_ours)(const char *identity, size_t len, void *userdata);
         void *userdata;
-        struct asks *asks;
+        struct redis_batch *redis_batch;
         bool failed;
         char cursor[24]; /* of the next page; "": there is none */
         usec_t begun_at, next_at;
@@ -64,7 +64,7 @@ struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consu
 {
         if (!consumers)
                 return NULL;
-        asks_free(consumers->asks);
+        redis_batch_free(consumers->redis_batch);
         census_clear(&consumers->now);
         census_clear(&consumers->counted);
         free(consumers->namespace);
@@ -77,7 +77,7 @@ enum { TAG_PAGE, TAG_CONSUMER /* and beyond: which of the list */ };
 
 static int send(struct foreign_consumers *consumers, size_t tag, struct beats_command *command)
 {
-        int r = asks_add(consumers->asks, consumers->redis, tag, command->argc, command->argv, NULL);
+        int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv, NULL);
 
         command_clear(command);
         return r;
@@ -172,7 +172,7 @@ static void on_done(void *userdata)
 
         if (!consumers->failed && consumers->cursor[0] != '\0')
                 ask_page(consumers, consumers->cursor);
-        if (asks_pending(consumers->asks) == 0)
+        if (redis_batch_pending(consumers->redis_batch) == 0)
                 end(consumers);
 }
 
@@ -180,7 +180,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
                           bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
                           struct foreign_consumers **ret)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         struct foreign_consumers *consumers = calloc(1, sizeof(*consumers));
 
         if (!consumers)
@@ -191,7 +191,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
         consumers->userdata = userdata;
         consumers->namespace = strdup(namespace ?: "");
         consumers->set_key = framework->beats->key(namespace, framework->beats->set, NULL);
-        if (!consumers->namespace || !consumers->set_key || asks_new(&ops, consumers, &consumers->asks) < 0) {
+        if (!consumers->namespace || !consumers->set_key || redis_batch_new(&ops, consumers, &consumers->redis_batch) < 0) {
                 foreign_consumers_free(consumers);
                 return -ENOMEM;
         }
@@ -201,14 +201,14 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
 
 void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
 {
-        if (asks_pending(consumers->asks) > 0 || now < consumers->next_at ||
+        if (redis_batch_pending(consumers->redis_batch) > 0 || now < consumers->next_at ||
             redis_state(consumers->redis) != REDIS_STATE_CONNECTED)
                 return;
         consumers->begun_at = now;
         consumers->failed = false;
         consumers->cursor[0] = '\0';
         ask_page(consumers, "0");
-        if (asks_pending(consumers->asks) == 0)
+        if (redis_batch_pending(consumers->redis_batch) == 0)
                 consumers->next_at = now + COUNT_USEC;
 }
 

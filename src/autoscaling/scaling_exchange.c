@@ -2,7 +2,7 @@
 /* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
 #include "autoscaling/scaling_exchange.h"
 #include "base/printable.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
 #include "model/group_key.h"
@@ -33,7 +33,7 @@ struct peering *peering_free(struct peering *peering)
 {
         if (!peering)
                 return NULL;
-        asks_free(peering->asks);
+        redis_batch_free(peering->redis_batch);
         keys_clear(peering);
         peers_clear(&peering->peers);
         free(peering->namespace);
@@ -76,7 +76,7 @@ static void ask_shares(struct peering *peering)
                 return;
         argv[0] = "MGET";
         memcpy(argv + 1, peering->keys, peering->n_keys * sizeof(*argv));
-        (void)asks_add(peering->asks, peering->redis, TAG_SHARES, (int)peering->n_keys + 1, argv, NULL);
+        (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_SHARES, (int)peering->n_keys + 1, argv, NULL);
         free(argv);
 }
 
@@ -156,7 +156,7 @@ static void on_done(void *userdata)
 
 int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         struct peering *peering = calloc(1, sizeof(*peering));
 
         if (!peering)
@@ -164,7 +164,7 @@ int peering_new(struct redis *redis, const char *namespace, const char *group, s
         peering->redis = redis;
         peering->namespace = strdup(namespace ?: "");
         peering->group = strdup(group);
-        if (!peering->namespace || !peering->group || asks_new(&ops, peering, &peering->asks) < 0) {
+        if (!peering->namespace || !peering->group || redis_batch_new(&ops, peering, &peering->redis_batch) < 0) {
                 peering_free(peering);
                 return -ENOMEM;
         }
@@ -183,7 +183,7 @@ static void write_share(struct peering *peering, const struct peer_share *share,
         snprintf(expiry, sizeof(expiry), "%u", seconds);
         const char *argv[] = {"SET", key, text, "EX", expiry};
         const size_t argvlen[] = {3, strlen(key), length, 2, strlen(expiry)};
-        (void)asks_add(peering->asks, peering->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
+        (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
 }
 
 static void ask_members(struct peering *peering)
@@ -194,7 +194,7 @@ static void ask_members(struct peering *peering)
         snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
         const char *argv[] = {"ZRANGE", key, "0", last};
         if (key)
-                (void)asks_add(peering->asks, peering->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
+                (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
 }
 
 void peering_look(struct peering *peering, const char *host, const struct peer_share *share, unsigned seconds,
@@ -202,7 +202,7 @@ void peering_look(struct peering *peering, const char *host, const struct peer_s
 {
         uint64_t connection = redis_connection_count(peering->redis);
 
-        if (redis_state(peering->redis) != REDIS_STATE_CONNECTED || asks_pending(peering->asks) > 0)
+        if (redis_state(peering->redis) != REDIS_STATE_CONNECTED || redis_batch_pending(peering->redis_batch) > 0)
                 return;
         if (connection != peering->connection)
                 peering->next_at = now;

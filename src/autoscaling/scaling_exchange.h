@@ -13,7 +13,7 @@ struct peering {
         struct redis *redis;
         char *namespace; /* owned, as group */
         char *group;
-        struct asks *asks;
+        struct redis_batch *redis_batch;
         char host[ROLLOUT_TEXT_MAX]; /* this one */
         char **keys;                 /* owned: of the hosts that are asked for */
         size_t n_keys;

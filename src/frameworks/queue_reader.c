@@ -2,7 +2,7 @@
 /* Reads the queues of one Redis; see the header. */
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_command.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
 #include "wire/withhold.h"
@@ -15,7 +15,7 @@ struct queue_reader {
         char *namespace;
         queues_reading_fn callback;
         void *userdata;
-        struct asks *asks; /* the tag of each: the queue, where it is for each, and which of the questions */
+        struct redis_batch *redis_batch; /* the tag of each: the queue, where it is for each, and which of the questions */
         struct queues_found found; /* of the reading under way, but for the measures */
         bool named;                /* it is of queues that are named */
         bool each;                 /* what there is of each queue has been asked for */
@@ -27,7 +27,7 @@ struct queue_reader *queue_reader_free(struct queue_reader *reader)
 {
         if (!reader)
                 return NULL;
-        asks_free(reader->asks);
+        redis_batch_free(reader->redis_batch);
         queues_free(reader->found.queues);
         if (reader->found.measures)
                 reader->format->measures_clear(reader->found.measures);
@@ -59,7 +59,7 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
         int r = command_make(&command, reader->format->key(reader->namespace, name, queue), question->words);
         if (r < 0)
                 return r;
-        r = asks_add(reader->asks, reader->redis, tag, command.argc, command.argv, NULL);
+        r = redis_batch_add(reader->redis_batch, reader->redis, tag, command.argc, command.argv, NULL);
         command_clear(&command);
         return r;
 }
@@ -182,7 +182,7 @@ static void on_round(void *userdata)
         if (reader->error[0] == '\0' && !reader->each)
                 ask(reader, QUEUES_EACH);
         /* Where one of them could not be sent, those before it are still to be answered. */
-        if (asks_pending(reader->asks) > 0)
+        if (redis_batch_pending(reader->redis_batch) > 0)
                 return;
         struct queues_reading reading = {.done_known = found->done_known, .done = found->done};
         if (reader->error[0] != '\0')
@@ -198,7 +198,7 @@ static void on_round(void *userdata)
 int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = on_round};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_round};
         struct queue_reader *reader = calloc(1, sizeof(*reader));
 
         if (!reader)
@@ -210,7 +210,7 @@ int queue_reader_new(struct redis *redis, const struct queues_format *format, co
                 .userdata = userdata,
                 .namespace = strdup(namespace ?: ""),
         };
-        if (!reader->namespace || asks_new(&ops, reader, &reader->asks) < 0) {
+        if (!reader->namespace || redis_batch_new(&ops, reader, &reader->redis_batch) < 0) {
                 queue_reader_free(reader);
                 return -ENOMEM;
         }
@@ -242,7 +242,7 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
 
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime)
 {
-        if (asks_pending(reader->asks) > 0)
+        if (redis_batch_pending(reader->redis_batch) > 0)
                 return -EBUSY;
         if (redis_state(reader->redis) != REDIS_STATE_CONNECTED)
                 return -ENOTCONN;
@@ -255,12 +255,12 @@ int queue_reader_read(struct queue_reader *reader, const char *names, usec_t rea
         ask(reader, names ? QUEUES_NAMED : QUEUES_ALL);
         if (names)
                 ask(reader, QUEUES_EACH);
-        return asks_pending(reader->asks) > 0 ? 0 : -ENOMEM;
+        return redis_batch_pending(reader->redis_batch) > 0 ? 0 : -ENOMEM;
 }
 
 bool queue_reader_is_busy(const struct queue_reader *reader)
 {
-        return reader && asks_pending(reader->asks) > 0;
+        return reader && redis_batch_pending(reader->redis_batch) > 0;
 }
 
 usec_t queue_reader_service(const struct queue_reader *reader, const char *names)

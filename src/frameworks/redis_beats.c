@@ -10,7 +10,7 @@
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include "frameworks/redis_slots.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -41,7 +41,7 @@ static void beats_destroy(struct redis_beats *beats)
                 slot_free(slot);
         }
         match_clear(&beats->match);
-        asks_free(beats->scan_permit.asks);
+        redis_batch_free(beats->scan_permit.redis_batch);
         free(beats->namespace);
         free(beats->set_key);
         free(beats->pattern);

@@ -2,7 +2,7 @@
 /* Reads what processes run from one Redis; see the header. */
 #include "frameworks/redis_works.h"
 #include "frameworks/redis_command.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct works {
         const struct works_format *format;
         struct job_list *lists;
         size_t n_lists;
-        struct asks *asks;       /* the tag of each: its list, and which of the commands for that */
+        struct redis_batch *redis_batch;       /* the tag of each: its list, and which of the commands for that */
         sd_event_source *decode; /* armed for each slice when there is none any more */
         size_t decoding;         /* the list that it has come to */
         char error[256];
@@ -28,7 +28,7 @@ struct works *redis_works_free(struct works *works)
 {
         if (!works)
                 return NULL;
-        asks_free(works->asks);
+        redis_batch_free(works->redis_batch);
         for (size_t i = 0; i < works->n_lists; i++)
                 job_list_clear(&works->lists[i]);
         free(works->lists);
@@ -89,7 +89,7 @@ static int ask_list(struct works *works, const struct works_request *request, si
 
         if (r < 0)
                 return r;
-        r = asks_add(works->asks, request->redis, tag, command.argc, command.argv, NULL);
+        r = redis_batch_add(works->redis_batch, request->redis, tag, command.argc, command.argv, NULL);
         command_clear(&command);
         return r;
 }
@@ -97,7 +97,7 @@ static int ask_list(struct works *works, const struct works_request *request, si
 int redis_works_read(const struct works_format *format, const struct works_request *request, works_fn done,
                      void *userdata, struct works **ret)
 {
-        static const struct asks_ops ops = {.reply = on_list, .done = on_lists};
+        static const struct redis_batch_ops ops = {.reply = on_list, .done = on_lists};
         struct works *works = calloc(1, sizeof(*works));
 
         if (!works || !(works->lists = calloc(request->n, sizeof(*works->lists)))) {
@@ -108,7 +108,7 @@ int redis_works_read(const struct works_format *format, const struct works_reque
         works->n_lists = request->n;
         works->done = done;
         works->userdata = userdata;
-        int r = asks_new(&ops, works, &works->asks);
+        int r = redis_batch_new(&ops, works, &works->redis_batch);
         /* Of a time long ago: a deferred source would come before all others of its priority. */
         if (r >= 0)
                 r = sd_event_add_time(request->event, &works->decode, CLOCK_MONOTONIC, 0, 1, on_decode,

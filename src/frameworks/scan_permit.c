@@ -3,7 +3,7 @@
 #include "frameworks/scan_permit.h"
 #include "base/macro.h"
 #include "frameworks/decode.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
 #include <hiredis/hiredis.h>
@@ -104,11 +104,11 @@ static void on_done(void *userdata)
 
 int scan_permit_init(struct scan_permit *scan_permit, struct redis *redis, unsigned nsec, scan_permit_fn callback, void *userdata)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
 
         *scan_permit = (struct scan_permit){
                 .redis = redis, .callback = callback, .userdata = userdata, .reading = {.nsec = nsec}};
-        return asks_new(&ops, scan_permit, &scan_permit->asks);
+        return redis_batch_new(&ops, scan_permit, &scan_permit->redis_batch);
 }
 
 int scan_permit_request(struct scan_permit *scan_permit, const char *set_key, unsigned scans)
@@ -124,10 +124,10 @@ int scan_permit_request(struct scan_permit *scan_permit, const char *set_key, un
         scan_permit->read = scan_permit->open = false;
         if (!scan_permit->counted)
                 scan_permit->counted =
-                        (r = asks_add(scan_permit->asks, scan_permit->redis, ASK_COUNTED, ELEMENTSOF(on), on, NULL)) == 0;
+                        (r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_COUNTED, ELEMENTSOF(on), on, NULL)) == 0;
         if (r == 0)
-                r = asks_add(scan_permit->asks, scan_permit->redis, ASK_MEMBERS, ELEMENTSOF(members), members, NULL);
+                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_MEMBERS, ELEMENTSOF(members), members, NULL);
         if (r == 0)
-                r = asks_add(scan_permit->asks, scan_permit->redis, ASK_SCANNERS, ELEMENTSOF(scanners), scanners, NULL);
-        return asks_pending(scan_permit->asks) > 0 ? 0 : r;
+                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_SCANNERS, ELEMENTSOF(scanners), scanners, NULL);
+        return redis_batch_pending(scan_permit->redis_batch) > 0 ? 0 : r;
 }

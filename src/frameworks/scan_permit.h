@@ -8,7 +8,7 @@
 
 #include "observe/scan_throttle.h"
 
-struct asks;
+struct redis_batch;
 struct redis;
 
 /* May the walk be made now? Called once for each scan_permit_request() that returned 0, never from within it, and also
@@ -17,7 +17,7 @@ typedef void (*scan_permit_fn)(bool open, void *userdata);
 
 struct scan_permit {
         struct redis *redis; /* not owned */
-        struct asks *asks;   /* to be freed by asks_free() */
+        struct redis_batch *redis_batch;   /* to be freed by redis_batch_free() */
         scan_permit_fn callback;
         void *userdata;
         struct scan_throttle scan_throttle;

@@ -7,7 +7,7 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/process.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -40,7 +40,7 @@ struct diagnosis {
         const struct persist *persist;
         struct doctor_readers readers;
         struct call *call;
-        struct asks *asks;
+        struct redis_batch *redis_batch;
         struct answers *answers;
         size_t n_answers;
         struct findings findings;
@@ -64,7 +64,7 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                         free(diagnosis->answers[i].texts[text]);
         free(diagnosis->answers);
         findings_clear(&diagnosis->findings);
-        asks_free(diagnosis->asks);
+        redis_batch_free(diagnosis->redis_batch);
         free(diagnosis);
 }
 
@@ -255,7 +255,7 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         set(answers, TEXT_URL, redis_url_text(redis));
         for (enum question q = 0; q < QUESTIONS && r == 0; q++)
                 if (q != QUESTION_REPLICAS || answers->has_group)
-                        r = asks_add(diagnosis->asks, redis, i * QUESTIONS + q, questions[q].argc,
+                        r = redis_batch_add(diagnosis->redis_batch, redis, i * QUESTIONS + q, questions[q].argc,
                                      questions[q].argv, NULL);
         if (r < 0)
                 set(answers, TEXT_ERROR,
@@ -271,13 +271,13 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 
 void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = finish};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &persist->runtime->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (diagnosis)
                 diagnosis->answers = calloc(links->n + 1, sizeof(*diagnosis->answers));
-        if (!diagnosis || !diagnosis->answers || asks_new(&ops, diagnosis, &diagnosis->asks) < 0) {
+        if (!diagnosis || !diagnosis->answers || redis_batch_new(&ops, diagnosis, &diagnosis->redis_batch) < 0) {
                 if (diagnosis)
                         diagnosis_free(diagnosis);
                 server_reply(call, NULL, false);
@@ -296,7 +296,7 @@ void doctor_request(const struct persist *persist, const struct doctor_readers *
                         diagnosis->answers[i].has_group |= fleet->group && fleet->link == link;
                 ask_redis(diagnosis, i, link->redis);
         }
-        if (asks_pending(diagnosis->asks) > 0)
+        if (redis_batch_pending(diagnosis->redis_batch) > 0)
                 server_keep(call, on_cancelled, diagnosis);
         else
                 finish(diagnosis);

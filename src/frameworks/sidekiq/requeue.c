@@ -3,7 +3,7 @@
 #include "frameworks/sidekiq/requeue.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "io/asks.h"
+#include "io/redis_batch.h"
 #include "settings/settings.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
@@ -48,7 +48,7 @@ static const char script[] =
         "return times\n";
 
 struct requeue {
-        struct asks *asks;
+        struct redis_batch *redis_batch;
         requeue_fn done;
         void *userdata;
         enum rescue_outcome outcome;
@@ -60,7 +60,7 @@ static struct requeue *requeue_free(struct requeue *requeue)
 {
         if (!requeue)
                 return NULL;
-        asks_free(requeue->asks);
+        redis_batch_free(requeue->redis_batch);
         free(requeue);
         return NULL;
 }
@@ -150,13 +150,13 @@ static int send_script(struct requeue *requeue, const struct requeue_request *re
                 argv[n++] = words[i];
         for (size_t i = 0; i < n; i++)
                 lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
-        return asks_add(requeue->asks, request->redis, 0, (int)n, argv, lengths);
+        return redis_batch_add(requeue->redis_batch, request->redis, 0, (int)n, argv, lengths);
 }
 
 static int requeue_begin(const struct requeue_request *request, requeue_fn done, void *userdata,
                          struct requeue **ret)
 {
-        static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         unsigned limit = request->settings->rescue_limit;
         char *keys[_KEY_MAX] = {NULL}, score[48], message[512];
         struct requeue *requeue = malloc(sizeof(*requeue));
@@ -172,7 +172,7 @@ static int requeue_begin(const struct requeue_request *request, requeue_fn done,
         snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
         _cleanup_free_ char *dead =
                 sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);
-        if (dead && make_keys(request, keys) && asks_new(&ops, requeue, &requeue->asks) == 0)
+        if (dead && make_keys(request, keys) && redis_batch_new(&ops, requeue, &requeue->redis_batch) == 0)
                 r = send_script(requeue, request, keys, dead, score);
         for (size_t i = 0; i < _KEY_MAX; i++)
                 free(keys[i]);

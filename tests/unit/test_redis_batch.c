@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/asks.h with a real redis-server. */
-#include "io/asks.h"
+/* Tests of io/redis_batch.h with a real redis-server. */
+#include "io/redis_batch.h"
 #include "redis_server.h"
 
 static struct redis *redis;
-static struct asks *asks;
+static struct redis_batch *redis_batch;
 static unsigned replies, failures, done;
 static char texts[4][32]; /* by tag */
 
@@ -24,11 +24,11 @@ static void on_done(void *userdata)
         done++;
 }
 
-static const struct asks_ops ops = {.reply = on_reply, .done = on_done};
+static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
 
 static int ask(size_t tag, const char *text)
 {
-        return asks_add(asks, redis, tag, 2, (const char *const[]){"ECHO", text}, NULL);
+        return redis_batch_add(redis_batch, redis, tag, 2, (const char *const[]){"ECHO", text}, NULL);
 }
 
 static void setup(void)
@@ -39,12 +39,12 @@ static void setup(void)
         server_start(0, NULL, NULL);
         server_wait();
         redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(asks_new(&ops, texts, &asks), 0);
+        ck_assert_int_eq(redis_batch_new(&ops, texts, &redis_batch), 0);
 }
 
 static void teardown(void)
 {
-        asks = asks_free(asks);
+        redis_batch = redis_batch_free(redis_batch);
         redis = redis_free(redis);
         loop_end();
 }
@@ -53,12 +53,12 @@ START_TEST(it_is_done_once_when_the_last_reply_is_in)
 {
         ck_assert_int_eq(ask(2, "two"), 0);
         ck_assert_int_eq(ask(0, "zero"), 0);
-        ck_assert_uint_eq(asks_pending(asks), 2);
+        ck_assert_uint_eq(redis_batch_pending(redis_batch), 2);
         ck_assert_uint_eq(replies, 0);
         run_until(done > 0);
         ck_assert_uint_eq(done, 1);
         ck_assert_uint_eq(replies, 2);
-        ck_assert_uint_eq(asks_pending(asks), 0);
+        ck_assert_uint_eq(redis_batch_pending(redis_batch), 0);
         ck_assert_str_eq(texts[0], "zero");
         ck_assert_str_eq(texts[2], "two");
 }
@@ -66,7 +66,7 @@ END_TEST
 
 static void on_first_round(void *userdata _unused_)
 {
-        ck_assert_uint_eq(asks_pending(asks), 0);
+        ck_assert_uint_eq(redis_batch_pending(redis_batch), 0);
         if (++done == 1)
                 ck_assert_int_eq(ask(1, "second"), 0);
 }
@@ -78,14 +78,14 @@ static void on_any(const redisReply *reply _unused_, size_t tag _unused_, void *
 
 START_TEST(where_more_is_asked_when_it_is_done_it_is_done_again)
 {
-        static const struct asks_ops rounds = {.reply = on_any, .done = on_first_round};
+        static const struct redis_batch_ops rounds = {.reply = on_any, .done = on_first_round};
 
-        asks_free(asks);
-        ck_assert_int_eq(asks_new(&rounds, texts, &asks), 0);
+        redis_batch_free(redis_batch);
+        ck_assert_int_eq(redis_batch_new(&rounds, texts, &redis_batch), 0);
         ck_assert_int_eq(ask(0, "first"), 0);
         run_until(done > 0);
         ck_assert_uint_eq(replies, 1);
-        ck_assert_uint_eq(asks_pending(asks), 1);
+        ck_assert_uint_eq(redis_batch_pending(redis_batch), 1);
         run_until(done > 1);
         ck_assert_uint_eq(replies, 2);
 }
@@ -96,7 +96,7 @@ START_TEST(a_word_has_the_length_that_is_given)
         static const char *const argv[] = {"ECHO", "abcdef"};
         static const size_t lengths[] = {4, 3};
 
-        ck_assert_int_eq(asks_add(asks, redis, 0, 2, argv, lengths), 0);
+        ck_assert_int_eq(redis_batch_add(redis_batch, redis, 0, 2, argv, lengths), 0);
         run_until(done > 0);
         ck_assert_str_eq(texts[0], "abc");
 }
@@ -104,7 +104,7 @@ END_TEST
 
 START_TEST(an_error_of_the_server_is_a_reply)
 {
-        ck_assert_int_eq(asks_add(asks, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL), 0);
+        ck_assert_int_eq(redis_batch_add(redis_batch, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL), 0);
         run_until(done > 0);
         ck_assert_uint_eq(failures, 0);
         ck_assert_ptr_nonnull(strstr(texts[1], "unknown command"));
@@ -123,32 +123,32 @@ END_TEST
 
 START_TEST(what_was_given_up_calls_nobody)
 {
-        struct asks *other;
+        struct redis_batch *other;
 
         ck_assert_int_eq(ask(0, "a"), 0);
-        asks = asks_free(asks);
+        redis_batch = redis_batch_free(redis_batch);
         /* Replies come in the order of the questions. */
-        ck_assert_int_eq(asks_new(&ops, texts, &other), 0);
-        ck_assert_int_eq(asks_add(other, redis, 1, 2, (const char *const[]){"ECHO", "b"}, NULL), 0);
+        ck_assert_int_eq(redis_batch_new(&ops, texts, &other), 0);
+        ck_assert_int_eq(redis_batch_add(other, redis, 1, 2, (const char *const[]){"ECHO", "b"}, NULL), 0);
         run_until(done > 0);
         ck_assert_uint_eq(replies, 1);
         ck_assert_str_eq(texts[0], "");
-        asks_free(other);
+        redis_batch_free(other);
 }
 END_TEST
 
 static void on_first(const redisReply *reply _unused_, size_t tag _unused_, void *userdata _unused_)
 {
         replies++;
-        asks = asks_free(asks);
+        redis_batch = redis_batch_free(redis_batch);
 }
 
 START_TEST(it_may_be_given_up_while_a_reply_is_taken)
 {
-        static const struct asks_ops once = {.reply = on_first, .done = on_done};
+        static const struct redis_batch_ops once = {.reply = on_first, .done = on_done};
 
-        asks_free(asks);
-        ck_assert_int_eq(asks_new(&once, texts, &asks), 0);
+        redis_batch_free(redis_batch);
+        ck_assert_int_eq(redis_batch_new(&once, texts, &redis_batch), 0);
         ck_assert_int_eq(ask(0, "a"), 0);
         ck_assert_int_eq(ask(1, "b"), 0);
         run_until(replies > 0);
@@ -163,7 +163,7 @@ START_TEST(what_cannot_be_asked_is_not_waited_for)
         server_kill();
         run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
         ck_assert_int_eq(ask(0, "a"), -ENOTCONN);
-        ck_assert_uint_eq(asks_pending(asks), 0);
+        ck_assert_uint_eq(redis_batch_pending(redis_batch), 0);
 }
 END_TEST
 
