@@ -6,7 +6,7 @@
 #include "io/connection.h"
 #include "base/macro.h"
 #include "io/clock.h"
-#include "io/gauge.h"
+#include "io/reply_limit.h"
 #include "io/resolve.h"
 #include "io/tls.h"
 #include <fcntl.h>
@@ -55,7 +55,7 @@ struct connection {
         unsigned next_address;
 
         redisContext *context;
-        struct gauge gauge; /* of what the context has received */
+        struct reply_limit reply_limit; /* of what the context has received */
         sd_event_source *io;
         struct tls_session *session; /* of the context; NULL: without TLS */
         bool unsent;                 /* there are commands that have not gone out */
@@ -160,7 +160,7 @@ static bool context_open(struct connection *connection, const char *address)
         const char *why = context ? context->errstr : "out of memory";
 
         connection->context = context;
-        connection->gauge = (struct gauge){0};
+        connection->reply_limit = (struct reply_limit){0};
         connection->wants_write = true;
         if (context && !context->err) {
                 int r = fcntl(context->fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
@@ -377,15 +377,15 @@ static int receive_bytes(struct connection *connection)
         size_t n = context->reader->len - before;
         if (n > 0)
                 connection->received_at = clock_now(CLOCK_MONOTONIC);
-        return gauge_feed(&connection->gauge, context->reader->buf + before, n);
+        return reply_limit_feed(&connection->reply_limit, context->reader->buf + before, n);
 }
 
 /* As soon as it shows, before room is made for it. */
-static void refuse_reply(struct connection *connection, enum gauge_outcome outcome)
+static void refuse_reply(struct connection *connection, enum reply_limit_outcome outcome)
 {
-        const char *what = gauge_explain(outcome);
+        const char *what = reply_limit_explain(outcome);
 
-        if (!connection->ops->on_oversized || !gauge_is_oversized(outcome)) {
+        if (!connection->ops->on_oversized || !reply_limit_is_oversized(outcome)) {
                 connection_lost(connection, "connection lost: the server sends %s", what);
                 return;
         }
@@ -403,7 +403,7 @@ static void receive(struct connection *connection)
                 return;
         /* What came whole before one that is refused is an answer yet: so the oldest question without one is
          * that whose reply it is. */
-        size_t left = outcome == GAUGE_FITS ? SIZE_MAX : connection->gauge.ended;
+        size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
         /* -fanalyzer: whatever a reply calls back, on_io() has entered, and the object stays until it leaves.
          */
         while (connection->openings == opening && left-- > 0) {
@@ -420,8 +420,8 @@ static void receive(struct connection *connection)
         }
         if (connection->openings != opening)
                 return;
-        if (outcome != GAUGE_FITS)
-                refuse_reply(connection, (enum gauge_outcome)outcome);
+        if (outcome != REPLY_LIMIT_FITS)
+                refuse_reply(connection, (enum reply_limit_outcome)outcome);
         else if (connection->waiting == 0 && !connection->ops->on_message &&
                  context->reader->pos < context->reader->len)
                 connection_lost(connection, "the server sends what it was not asked for: check url");

@@ -7,7 +7,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "io/gauge.h"
+#include "io/reply_limit.h"
 #include "io/redis.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
@@ -93,7 +93,7 @@ static size_t reply_size(const redisReply *reply)
         size_t n = 1;
 
         if (reply->type == REDIS_REPLY_STRING)
-                fuzz_check(reply->len <= GAUGE_BYTES_MAX && reply->str[reply->len] == '\0');
+                fuzz_check(reply->len <= REPLY_LIMIT_BYTES_MAX && reply->str[reply->len] == '\0');
         if (reply->type != REDIS_REPLY_ARRAY)
                 return n;
         for (size_t i = 0; i < reply->elements; i++)
@@ -108,7 +108,7 @@ static void on_reply(struct redis *from, const redisReply *reply, void *userdata
         fuzz_check(from == redis && *n == 0);
         (*n)++;
         if (reply)
-                fuzz_check(reply_size(reply) <= GAUGE_ELEMENTS_MAX + 1);
+                fuzz_check(reply_size(reply) <= REPLY_LIMIT_ELEMENTS_MAX + 1);
 }
 
 static void on_state(struct redis *from _unused_, enum redis_state state, const char *error,

@@ -2,89 +2,89 @@
 /* Does the gauge see replies as hiredis does, however they are cut, and what is too large as soon as it
  * shows? */
 #include "base/macro.h"
-#include "io/gauge.h"
+#include "io/reply_limit.h"
 #include "unit.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
-static enum gauge_outcome feed(struct gauge *gauge, const char *text)
+static enum reply_limit_outcome feed(struct reply_limit *reply_limit, const char *text)
 {
-        return gauge_feed(gauge, text, strlen(text));
+        return reply_limit_feed(reply_limit, text, strlen(text));
 }
 
-static bool is_between_replies(const struct gauge *gauge)
+static bool is_between_replies(const struct reply_limit *reply_limit)
 {
-        return gauge->left == 0 && gauge->length == 0 && gauge->skip == 0;
+        return reply_limit->left == 0 && reply_limit->length == 0 && reply_limit->skip == 0;
 }
 
 static const struct {
         const char *text;
-        enum gauge_outcome outcome;
+        enum reply_limit_outcome outcome;
 } cases[] = {
-        {"+OK\r\n-ERR no\r\n:12\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n", GAUGE_FITS},
-        {"+a\rb\nc\r\r\n", GAUGE_FITS},
-        {"*2\r\n*1\r\n$4\r\n\r\n\r\n\r\n*2\r\n:1\r\n$-1\r\n", GAUGE_FITS},
-        {"%1\r\n+a\r\n~1\r\n#t\r\n>1\r\n=5\r\ntxt:a\r\n_\r\n,1.5\r\n(1\r\n", GAUGE_FITS},
-        {"$33554432\r\n", GAUGE_TOO_MANY_BYTES},
-        {"$314572800\r\n", GAUGE_TOO_MANY_BYTES},
-        {"*2\r\n$20000000\r\n", GAUGE_FITS},
-        {"*262144\r\n", GAUGE_FITS},
-        {"*262145\r\n", GAUGE_TOO_MANY_ELEMENTS},
-        {"*2147483646\r\n", GAUGE_TOO_MANY_ELEMENTS},
-        {"*2\r\n*131072\r\n", GAUGE_FITS},
-        {"*131073\r\n*131072\r\n", GAUGE_TOO_MANY_ELEMENTS},
-        {"%131073\r\n", GAUGE_TOO_MANY_ELEMENTS},
-        {"*4294967297\r\n", GAUGE_TOO_MANY_ELEMENTS},
-        {"$999999999999999\r\n", GAUGE_TOO_MANY_BYTES},
-        {"$18446744073709551616\r\n", GAUGE_MALFORMED},
-        {"$-7\r\n", GAUGE_MALFORMED},
-        {"*-7\r\n", GAUGE_MALFORMED},
-        {"$\r\n", GAUGE_MALFORMED},
-        {"$1x\r\n", GAUGE_MALFORMED},
-        {"$01\r\n", GAUGE_MALFORMED},
-        {"*?\r\n", GAUGE_MALFORMED},
-        {"$000000000000000000000000000000001\r\n", GAUGE_MALFORMED},
-        {"HTTP/1.1 400 Bad Request\r\n", GAUGE_FOREIGN},
-        {"+OK\r\n\r\n", GAUGE_FOREIGN},
-        {"|1\r\n", GAUGE_FOREIGN},
+        {"+OK\r\n-ERR no\r\n:12\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n", REPLY_LIMIT_FITS},
+        {"+a\rb\nc\r\r\n", REPLY_LIMIT_FITS},
+        {"*2\r\n*1\r\n$4\r\n\r\n\r\n\r\n*2\r\n:1\r\n$-1\r\n", REPLY_LIMIT_FITS},
+        {"%1\r\n+a\r\n~1\r\n#t\r\n>1\r\n=5\r\ntxt:a\r\n_\r\n,1.5\r\n(1\r\n", REPLY_LIMIT_FITS},
+        {"$33554432\r\n", REPLY_LIMIT_TOO_MANY_BYTES},
+        {"$314572800\r\n", REPLY_LIMIT_TOO_MANY_BYTES},
+        {"*2\r\n$20000000\r\n", REPLY_LIMIT_FITS},
+        {"*262144\r\n", REPLY_LIMIT_FITS},
+        {"*262145\r\n", REPLY_LIMIT_TOO_MANY_ELEMENTS},
+        {"*2147483646\r\n", REPLY_LIMIT_TOO_MANY_ELEMENTS},
+        {"*2\r\n*131072\r\n", REPLY_LIMIT_FITS},
+        {"*131073\r\n*131072\r\n", REPLY_LIMIT_TOO_MANY_ELEMENTS},
+        {"%131073\r\n", REPLY_LIMIT_TOO_MANY_ELEMENTS},
+        {"*4294967297\r\n", REPLY_LIMIT_TOO_MANY_ELEMENTS},
+        {"$999999999999999\r\n", REPLY_LIMIT_TOO_MANY_BYTES},
+        {"$18446744073709551616\r\n", REPLY_LIMIT_MALFORMED},
+        {"$-7\r\n", REPLY_LIMIT_MALFORMED},
+        {"*-7\r\n", REPLY_LIMIT_MALFORMED},
+        {"$\r\n", REPLY_LIMIT_MALFORMED},
+        {"$1x\r\n", REPLY_LIMIT_MALFORMED},
+        {"$01\r\n", REPLY_LIMIT_MALFORMED},
+        {"*?\r\n", REPLY_LIMIT_MALFORMED},
+        {"$000000000000000000000000000000001\r\n", REPLY_LIMIT_MALFORMED},
+        {"HTTP/1.1 400 Bad Request\r\n", REPLY_LIMIT_FOREIGN},
+        {"+OK\r\n\r\n", REPLY_LIMIT_FOREIGN},
+        {"|1\r\n", REPLY_LIMIT_FOREIGN},
 };
 
 START_TEST(what_is_too_large_shows_in_its_header)
 {
-        struct gauge whole = {0}, cut = {0};
-        enum gauge_outcome outcome = GAUGE_FITS;
+        struct reply_limit whole = {0}, cut = {0};
+        enum reply_limit_outcome outcome = REPLY_LIMIT_FITS;
 
         ck_assert_int_eq(feed(&whole, cases[_i].text), cases[_i].outcome);
-        for (const char *c = cases[_i].text; *c != '\0' && outcome == GAUGE_FITS; c++)
-                outcome = gauge_feed(&cut, c, 1);
+        for (const char *c = cases[_i].text; *c != '\0' && outcome == REPLY_LIMIT_FITS; c++)
+                outcome = reply_limit_feed(&cut, c, 1);
         ck_assert_int_eq(outcome, cases[_i].outcome);
-        ck_assert_str_ne(gauge_explain(outcome), "");
+        ck_assert_str_ne(reply_limit_explain(outcome), "");
 }
 END_TEST
 
 START_TEST(a_byte_of_zero_is_no_type)
 {
-        ck_assert_int_eq(gauge_feed(&(struct gauge){0}, "", 1), GAUGE_FOREIGN);
+        ck_assert_int_eq(reply_limit_feed(&(struct reply_limit){0}, "", 1), REPLY_LIMIT_FOREIGN);
 }
 END_TEST
 
 START_TEST(many_strings_count_together)
 {
         static char megabyte[1024 * 1024];
-        struct gauge gauge = {0};
+        struct reply_limit reply_limit = {0};
         unsigned n = 0;
-        enum gauge_outcome outcome = feed(&gauge, "*100\r\n");
+        enum reply_limit_outcome outcome = feed(&reply_limit, "*100\r\n");
 
-        while (outcome == GAUGE_FITS && n < 100) {
-                outcome = feed(&gauge, "$1048576\r\n");
-                if (outcome == GAUGE_FITS) {
-                        ck_assert_int_eq(gauge_feed(&gauge, megabyte, sizeof(megabyte)), GAUGE_FITS);
-                        ck_assert_int_eq(feed(&gauge, "\r\n"), GAUGE_FITS);
+        while (outcome == REPLY_LIMIT_FITS && n < 100) {
+                outcome = feed(&reply_limit, "$1048576\r\n");
+                if (outcome == REPLY_LIMIT_FITS) {
+                        ck_assert_int_eq(reply_limit_feed(&reply_limit, megabyte, sizeof(megabyte)), REPLY_LIMIT_FITS);
+                        ck_assert_int_eq(feed(&reply_limit, "\r\n"), REPLY_LIMIT_FITS);
                         n++;
                 }
         }
-        ck_assert_int_eq(outcome, GAUGE_TOO_MANY_BYTES);
+        ck_assert_int_eq(outcome, REPLY_LIMIT_TOO_MANY_BYTES);
         ck_assert_uint_eq(n, 31);
 }
 END_TEST
@@ -92,27 +92,27 @@ END_TEST
 START_TEST(each_reply_is_counted_for_itself)
 {
         static char text[1000 * 1000];
-        struct gauge gauge = {0};
+        struct reply_limit reply_limit = {0};
 
         for (unsigned i = 0; i < 100; i++) {
-                ck_assert_int_eq(feed(&gauge, "*3\r\n:1\r\n$1000000\r\n"), GAUGE_FITS);
-                ck_assert_int_eq(gauge_feed(&gauge, text, sizeof(text)), GAUGE_FITS);
-                ck_assert_int_eq(feed(&gauge, "\r\n+OK\r\n"), GAUGE_FITS);
-                ck_assert(is_between_replies(&gauge));
+                ck_assert_int_eq(feed(&reply_limit, "*3\r\n:1\r\n$1000000\r\n"), REPLY_LIMIT_FITS);
+                ck_assert_int_eq(reply_limit_feed(&reply_limit, text, sizeof(text)), REPLY_LIMIT_FITS);
+                ck_assert_int_eq(feed(&reply_limit, "\r\n+OK\r\n"), REPLY_LIMIT_FITS);
+                ck_assert(is_between_replies(&reply_limit));
         }
 }
 END_TEST
 
 START_TEST(a_line_has_an_end)
 {
-        struct gauge gauge = {0};
-        enum gauge_outcome outcome = feed(&gauge, "+");
+        struct reply_limit reply_limit = {0};
+        enum reply_limit_outcome outcome = feed(&reply_limit, "+");
         size_t n = 0;
 
-        for (; outcome == GAUGE_FITS && n < 2 * GAUGE_LINE_MAX; n++)
-                outcome = feed(&gauge, "x");
-        ck_assert_int_eq(outcome, GAUGE_LINE_TOO_LONG);
-        ck_assert_uint_eq(n, GAUGE_LINE_MAX);
+        for (; outcome == REPLY_LIMIT_FITS && n < 2 * REPLY_LIMIT_LINE_MAX; n++)
+                outcome = feed(&reply_limit, "x");
+        ck_assert_int_eq(outcome, REPLY_LIMIT_LINE_TOO_LONG);
+        ck_assert_uint_eq(n, REPLY_LIMIT_LINE_MAX);
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(hiredis_sees_the_same_ends)
 {
         static char text[256 * 1024];
         redisReader *reader = redisReaderCreate();
-        struct gauge gauge = {0};
+        struct reply_limit reply_limit = {0};
 
         for (unsigned round = 0; round < 2000; round++) {
                 size_t length = put_reply(text, 0);
@@ -178,14 +178,14 @@ START_TEST(hiredis_sees_the_same_ends)
                 for (size_t i = 0; i < length; i++) {
                         void *reply = NULL;
 
-                        ck_assert_int_eq(gauge_feed(&gauge, text + i, 1), GAUGE_FITS);
+                        ck_assert_int_eq(reply_limit_feed(&reply_limit, text + i, 1), REPLY_LIMIT_FITS);
                         ck_assert_int_eq(redisReaderFeed(reader, text + i, 1), REDIS_OK);
                         ck_assert_int_eq(redisReaderGetReply(reader, &reply), REDIS_OK);
-                        ck_assert_int_eq(is_between_replies(&gauge), !!reply);
+                        ck_assert_int_eq(is_between_replies(&reply_limit), !!reply);
                         if (reply)
                                 freeReplyObject(reply);
                 }
-                ck_assert(is_between_replies(&gauge));
+                ck_assert(is_between_replies(&reply_limit));
         }
         redisReaderFree(reader);
 }
