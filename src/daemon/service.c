@@ -4,7 +4,7 @@
 #include "config.h"
 #include "daemon/api/listen.h"
 #include "io/log.h"
-#include "io/place.h"
+#include "io/path_trust.h"
 #include "io/users.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -70,7 +70,7 @@ int service_start(struct service *service, const struct handover *handover)
         if (r >= 0)
                 open_view(service, handover_fd(handover, HANDED_VIEW));
         if (r >= 0)
-                r = place_explain(settings->state_file, error, sizeof(error));
+                r = path_trust_explain(settings->state_file, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r < 0)

@@ -7,7 +7,7 @@
 #include "io/ini.h"
 #include "base/fd.h"
 #include "io/host.h"
-#include "io/place.h"
+#include "io/path_trust.h"
 #include "io/tls.h"
 #include "settings/draft.h"
 #include "settings/errors.h"
@@ -274,7 +274,7 @@ static bool check_place(const struct load *load, const struct source *source)
         char why[1024];
 
         /* What is not there at all is told of as it is opened. */
-        int r = place_explain_file(source->path, why, sizeof(why));
+        int r = path_trust_explain_file(source->path, why, sizeof(why));
         if (r != -EPERM && r != -ELOOP)
                 return true;
         refuse_source(load, source, "%s", why);
@@ -556,7 +556,7 @@ static void check_places(const struct load *load)
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
                 unsigned line = settings_draft_line(load->draft, NULL, places[i].key);
-                int r = settings->socket && places[i].path ? place_explain(places[i].path, why, sizeof(why))
+                int r = settings->socket && places[i].path ? path_trust_explain(places[i].path, why, sizeof(why))
                                                            : 0;
 
                 if (r == -EPERM)

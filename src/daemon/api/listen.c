@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "io/lock.h"
-#include "io/place.h"
+#include "io/path_trust.h"
 #include "wire/control.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -127,7 +127,7 @@ int listener_check(const char *path, char *error, size_t error_size)
                 slash[slash == directory] = '\0';
         if (access(directory, W_OK | X_OK) < 0)
                 return fail(-errno, error, error_size, "cannot listen on '%s', '%s'", path, directory);
-        int r = place_explain(path, error, error_size);
+        int r = path_trust_explain(path, error, error_size);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -239,7 +239,7 @@ int listener_open(struct listener *listener, const struct listener_place *place,
 
         int r = make_directory(path, error, error_size);
         if (r == 0)
-                r = place_explain(path, error, error_size);
+                r = path_trust_explain(path, error, error_size);
         if (r == 0)
                 r = listener_lock(path, &lock_fd, error, error_size);
         if (r < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where files of ours stand: may others put something else in their place? */
-#include "io/place.h"
+#include "io/path_trust.h"
 #include "base/macro.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 /* Names are cut to this in sentences. */
 #define NAME_SIZE 256
 
-enum { PLACE_SAFE, PLACE_UNSAFE };
+enum { PATH_TRUST_SAFE, PLACE_UNSAFE };
 
 static void name_directory(int fd, char name[static NAME_SIZE])
 {
@@ -44,14 +44,14 @@ static bool is_foreign(const struct stat *status)
         return status->st_uid != 0 && status->st_uid != geteuid();
 }
 
-/* Returns PLACE_SAFE, or PLACE_UNSAFE with the sentence written. */
+/* Returns PATH_TRUST_SAFE, or PLACE_UNSAFE with the sentence written. */
 static int judge(const struct check *check, int fd, const struct stat *status, bool last)
 {
         char name[NAME_SIZE];
         bool writable = (status->st_mode & (S_IWGRP | S_IWOTH)) && (last || !(status->st_mode & S_ISVTX));
 
         if (!is_foreign(status) && !writable)
-                return PLACE_SAFE;
+                return PATH_TRUST_SAFE;
         name_directory(fd, name);
         snprintf(check->why, check->size,
                  is_foreign(status)
@@ -77,7 +77,7 @@ static int check_directories(const struct check *check, const char *path, bool e
                 return -errno;
         for (bool last = !exists;; last = false) {
                 int r = judge(check, fd, &status, last);
-                if (r != PLACE_SAFE)
+                if (r != PATH_TRUST_SAFE)
                         return r;
                 int parent = openat(fd, "..", flags);
                 if (parent < 0)
@@ -87,7 +87,7 @@ static int check_directories(const struct check *check, const char *path, bool e
                 if (fstat(fd, &above) < 0)
                         return -errno;
                 if (above.st_dev == status.st_dev && above.st_ino == status.st_ino)
-                        return PLACE_SAFE;
+                        return PATH_TRUST_SAFE;
                 status = above;
         }
 }
@@ -104,7 +104,7 @@ static int check_link(const struct check *check, const char *path, unsigned link
         if (lstat(path, &status) < 0)
                 return -errno;
         if (!S_ISLNK(status.st_mode))
-                return PLACE_SAFE;
+                return PATH_TRUST_SAFE;
         if (is_foreign(&status)) {
                 snprintf(check->why, check->size,
                          "'%s': the link '%.*s' belongs to another user, who could have it lead elsewhere",
@@ -112,7 +112,7 @@ static int check_link(const struct check *check, const char *path, unsigned link
                 return PLACE_UNSAFE;
         }
         int r = check_directories(check, path, true);
-        if (r != PLACE_SAFE)
+        if (r != PATH_TRUST_SAFE)
                 return r;
         ssize_t length = readlink(path, target, sizeof(target) - 1);
         if (length < 0)
@@ -132,13 +132,13 @@ static int check_link(const struct check *check, const char *path, unsigned link
 static int check_links(const struct check *check, const char *path, unsigned links)
 {
         _cleanup_free_ char *text = strdup(path);
-        int r = PLACE_SAFE;
+        int r = PATH_TRUST_SAFE;
 
         if (!text)
                 return -ENOMEM;
         if (links == 0)
                 return -ELOOP;
-        for (char *p = text; *p != '\0' && r == PLACE_SAFE;) {
+        for (char *p = text; *p != '\0' && r == PATH_TRUST_SAFE;) {
                 p += strspn(p, "/");
                 p += strcspn(p, "/");
                 char behind = *p;
@@ -146,7 +146,7 @@ static int check_links(const struct check *check, const char *path, unsigned lin
                 r = check_link(check, text, links - 1);
                 *p = behind;
         }
-        return r != PLACE_SAFE ? r : check_directories(check, path, true);
+        return r != PATH_TRUST_SAFE ? r : check_directories(check, path, true);
 }
 
 static int finish(const struct check *check, int r)
@@ -157,16 +157,16 @@ static int finish(const struct check *check, int r)
         return r == PLACE_UNSAFE ? -EPERM : r;
 }
 
-int place_explain(const char *path, char *why, size_t size)
+int path_trust_explain(const char *path, char *why, size_t size)
 {
         const struct check check = {.path = path, .why = why, .size = size};
         _cleanup_free_ char *directory = directory_of(path);
         int r = directory ? check_links(&check, directory, LINKS_MAX) : -ENOMEM;
 
-        return finish(&check, r == PLACE_SAFE ? check_directories(&check, path, false) : r);
+        return finish(&check, r == PATH_TRUST_SAFE ? check_directories(&check, path, false) : r);
 }
 
-int place_explain_file(const char *path, char *why, size_t size)
+int path_trust_explain_file(const char *path, char *why, size_t size)
 {
         const struct check check = {.path = path, .why = why, .size = size};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which directories are safe for what is ours, with real ones. */
 #include "base/macro.h"
-#include "io/place.h"
+#include "io/path_trust.h"
 #include "unit.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const char *below(const char *name)
         return path[n];
 }
 
-/* explain: place_explain(), or place_explain_file(). */
+/* explain: path_trust_explain(), or path_trust_explain_file(). */
 static void assert_safe(int (*explain)(const char *path, char *why, size_t size), const char *name)
 {
         char why[512] = "";
@@ -93,9 +93,9 @@ START_TEST(who_may_write_there_is_told_by_the_modes)
         make("a/b", modes[_i].last);
         ck_assert_int_eq(chmod(below("a"), modes[_i].above), 0);
         if (modes[_i].fault)
-                assert_unsafe(place_explain, "a/b/file", WRITABLE, modes[_i].fault);
+                assert_unsafe(path_trust_explain, "a/b/file", WRITABLE, modes[_i].fault);
         else
-                assert_safe(place_explain, "a/b/file");
+                assert_safe(path_trust_explain, "a/b/file");
 }
 END_TEST
 
@@ -104,7 +104,7 @@ START_TEST(links_are_judged_by_where_they_lead)
         make("a", 0777);
         make("a/b", 0755);
         ck_assert_int_eq(symlink("a/b", below("link")), 0);
-        assert_unsafe(place_explain, "link/file", WRITABLE, "a");
+        assert_unsafe(path_trust_explain, "link/file", WRITABLE, "a");
 }
 END_TEST
 
@@ -112,11 +112,11 @@ START_TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
 {
         make("a", 0755);
         ck_assert_int_eq(symlink("a", below("link")), 0);
-        assert_safe(place_explain, "link/file");
+        assert_safe(path_trust_explain, "link/file");
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(lchown(below("link"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(place_explain, "link/file", "the link", "link");
+        assert_unsafe(path_trust_explain, "link/file", "the link", "link");
 }
 END_TEST
 
@@ -127,7 +127,7 @@ START_TEST(a_directory_of_another_user_is_not_safe)
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(chown(below("a"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(place_explain, "a/b/file", "the directory", "a");
+        assert_unsafe(path_trust_explain, "a/b/file", "the directory", "a");
 }
 END_TEST
 
@@ -146,18 +146,18 @@ START_TEST(a_file_is_where_no_link_can_be_changed)
         make_file("a/b/file");
         ck_assert_int_eq(symlink("b", below("a/link")), 0);
         ck_assert_int_eq(symlink(below("a/link/file"), below("file")), 0);
-        assert_safe(place_explain_file, "file");
+        assert_safe(path_trust_explain_file, "file");
 
         /* Where it ends is as safe as before, and so is where it begins. */
         ck_assert_int_eq(chmod(below("a"), 0777), 0);
         ck_assert_int_eq(chmod(below("a/b"), 01777), 0);
-        assert_unsafe(place_explain_file, "file", WRITABLE, "a");
+        assert_unsafe(path_trust_explain_file, "file", WRITABLE, "a");
         ck_assert_int_eq(chmod(below("a"), 01777), 0);
-        assert_safe(place_explain_file, "file");
+        assert_safe(path_trust_explain_file, "file");
         if (geteuid() != 0)
                 return;
         ck_assert_int_eq(lchown(below("a/link"), OTHER, (gid_t)-1), 0);
-        assert_unsafe(place_explain_file, "file", "the link", "a/link");
+        assert_unsafe(path_trust_explain_file, "file", "the link", "a/link");
 }
 END_TEST
 
@@ -166,8 +166,8 @@ START_TEST(links_in_a_circle_have_an_end)
         char why[512];
 
         ck_assert_int_eq(symlink("link", below("link")), 0);
-        ck_assert_int_eq(place_explain_file(below("link"), why, sizeof(why)), -ELOOP);
-        ck_assert_int_eq(place_explain(below("link/file"), why, sizeof(why)), -ELOOP);
+        ck_assert_int_eq(path_trust_explain_file(below("link"), why, sizeof(why)), -ELOOP);
+        ck_assert_int_eq(path_trust_explain(below("link/file"), why, sizeof(why)), -ELOOP);
 }
 END_TEST
 
@@ -183,7 +183,7 @@ START_TEST(a_chain_of_links_has_an_end)
                 snprintf(before, sizeof(before), "%s", name);
                 snprintf(path, sizeof(path), "%s/file", name);
                 bool found = access(below(name), F_OK) == 0;
-                int r = place_explain(below(path), why, sizeof(why));
+                int r = path_trust_explain(below(path), why, sizeof(why));
                 ck_assert_msg(r == (found ? 0 : -ELOOP), "%u links: %d", i, r);
                 ck_assert_msg(found || strstr(why, "Too many levels of symbolic links"), "%s", why);
         }
@@ -196,8 +196,8 @@ START_TEST(what_is_not_there_is_told)
 {
         char why[512];
 
-        ck_assert_int_eq(place_explain(below("none/file"), why, sizeof(why)), -ENOENT);
-        ck_assert_int_eq(place_explain("/file", why, sizeof(why)), 0);
+        ck_assert_int_eq(path_trust_explain(below("none/file"), why, sizeof(why)), -ENOENT);
+        ck_assert_int_eq(path_trust_explain("/file", why, sizeof(why)), 0);
 }
 END_TEST
 

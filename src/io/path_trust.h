@@ -8,8 +8,8 @@
  * belong to root or ourselves. Nobody else may write to them; above the last one, a directory with the sticky
  * bit may be writable: what is ours there is nobody else's to move. Returns 0 where the place is safe; else
  * -EPERM, or -errno (-ENOENT: no such directory, -ELOOP: too many links), with a sentence in why. */
-int place_explain(const char *path, char *why, size_t size);
+int path_trust_explain(const char *path, char *why, size_t size);
 
 /* The same of a file that is there and belongs to root or ourselves, also for each link by which it is
  * reached: safe where nobody else has a say in which file is read. */
-int place_explain_file(const char *path, char *why, size_t size);
+int path_trust_explain_file(const char *path, char *why, size_t size);
