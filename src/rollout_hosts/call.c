@@ -5,7 +5,7 @@
 #include "io/redis.h"
 #include "rollout_hosts/reply_rules.h"
 #include "rollout_hosts/script_rules.h"
-#include "rollout_hosts/seal.h"
+#include "rollout_hosts/hmac.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -85,10 +85,10 @@ static void on_reply(struct redis *redis, const struct redisReply *reply, void *
 static int send_call(struct redis *redis, struct call *call)
 {
         const char *argv[3 + WORDS_MAX] = {"EVAL", rollout_script, "5"};
-        char name[SEAL_SCRIPT_MAX];
+        char name[HMAC_SCRIPT_SHA1_MAX];
 
         static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
-        call->whole |= seal_script(rollout_script, name) < 0;
+        call->whole |= hmac_script_sha1(rollout_script, name) < 0;
         if (!call->whole) {
                 argv[0] = "EVALSHA";
                 argv[1] = name;

@@ -9,7 +9,7 @@
 #include "model/describe.h"
 #include "model/world.h"
 #include "observe/observe_world.h"
-#include "rollout_hosts/seal.h"
+#include "rollout_hosts/hmac.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -309,7 +309,7 @@ static bool is_sealed(const struct host_group *group, const char *order, const s
         const char *key = group->fleet->settings->rollout_key;
         _cleanup_free_ char *text = rollout_reply_seal_text(order, group->name, reply);
 
-        return text && seal_is(key, strlen(key), text, seal);
+        return text && hmac_verify(key, strlen(key), text, seal);
 }
 
 static enum rollout_seal seal_of(const struct host_group *group, const struct rollout_reply *reply)

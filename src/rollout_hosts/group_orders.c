@@ -6,7 +6,7 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "rollout_hosts/group.h"
-#include "rollout_hosts/seal.h"
+#include "rollout_hosts/hmac.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -80,7 +80,7 @@ static void tell_order(const struct host_group *group, const char *what, const c
 
 /* Seals the order, where there is a key. Returns 0, or -errno. */
 static int seal(const struct host_group *group, const char *what, const struct rollout_reply *epoch,
-                char mac[static SEAL_MAX])
+                char mac[static HMAC_MAX])
 {
         const char *key = group->fleet->settings->rollout_key;
 
@@ -88,7 +88,7 @@ static int seal(const struct host_group *group, const char *what, const struct r
         if (!key)
                 return 0;
         _cleanup_free_ char *text = rollout_reply_seal_text(what, group->name, epoch);
-        return text ? seal_make(key, strlen(key), text, mac) : -ENOMEM;
+        return text ? hmac_make(key, strlen(key), text, mac) : -ENOMEM;
 }
 
 static int send_begin(struct order *order, const struct rollout_reply *there);
@@ -146,7 +146,7 @@ static int begin(struct order *order, const char *release)
         const struct fleet_settings *settings = order->group->fleet->settings;
         struct rollout_reply *epoch = &order->epoch;
 
-        static_assert(sizeof(epoch->mac) >= SEAL_MAX, "room for a seal");
+        static_assert(sizeof(epoch->mac) >= HMAC_MAX, "room for a seal");
         snprintf(epoch->asked, sizeof(epoch->asked), "%u%s", settings->rollout_hosts.value,
                  settings->rollout_hosts.percent ? "%" : "");
         epoch->canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
@@ -199,7 +199,7 @@ static void on_found(const struct rollout_answer *answer, void *userdata)
         struct order *order = userdata;
         struct host_group *group = order->group;
         bool aborts = order->kind == ORDER_ABORT;
-        char mac[SEAL_MAX];
+        char mac[HMAC_MAX];
 
         if (!is_answered(order, answer))
                 return;

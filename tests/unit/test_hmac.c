@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of seals (rollout_hosts/seal.h), with the test cases of RFC 4231. */
-#include "rollout_hosts/seal.h"
+/* Tests of seals (rollout_hosts/hmac.h), with the test cases of RFC 4231. */
+#include "rollout_hosts/hmac.h"
 #include "unit.h"
 #include <config.h>
 
 #if HAVE_SEAL
 START_TEST(makes_what_the_standard_says)
 {
-        char seal[SEAL_MAX], key[131];
+        char seal[HMAC_MAX], key[131];
 
-        ck_assert_int_eq(seal_make("Jefe", 4, "what do ya want for nothing?", seal), 0);
+        ck_assert_int_eq(hmac_make("Jefe", 4, "what do ya want for nothing?", seal), 0);
         ck_assert_str_eq(seal, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
         memset(key, 0xaa, sizeof(key));
         ck_assert_int_eq(
-                seal_make(key, sizeof(key), "Test Using Larger Than Block-Size Key - Hash Key First", seal),
+                hmac_make(key, sizeof(key), "Test Using Larger Than Block-Size Key - Hash Key First", seal),
                 0);
         ck_assert_str_eq(seal, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
@@ -21,35 +21,35 @@ END_TEST
 
 START_TEST(another_text_key_or_seal_is_refused)
 {
-        char seal[SEAL_MAX];
+        char seal[HMAC_MAX];
 
-        ck_assert_int_eq(seal_make("key", 3, "text", seal), 0);
-        ck_assert(seal_is("key", 3, "text", seal));
-        ck_assert(!seal_is("kez", 3, "text", seal));
-        ck_assert(!seal_is("key", 3, "texts", seal));
-        ck_assert(!seal_is("key", 3, "text", ""));
-        seal[SEAL_MAX - 2] ^= 1;
-        ck_assert(!seal_is("key", 3, "text", seal));
+        ck_assert_int_eq(hmac_make("key", 3, "text", seal), 0);
+        ck_assert(hmac_verify("key", 3, "text", seal));
+        ck_assert(!hmac_verify("kez", 3, "text", seal));
+        ck_assert(!hmac_verify("key", 3, "texts", seal));
+        ck_assert(!hmac_verify("key", 3, "text", ""));
+        seal[HMAC_MAX - 2] ^= 1;
+        ck_assert(!hmac_verify("key", 3, "text", seal));
 }
 END_TEST
 
 /* As FIPS 180 has it. */
 START_TEST(a_script_has_the_name_that_redis_gives_it)
 {
-        char name[SEAL_SCRIPT_MAX];
+        char name[HMAC_SCRIPT_SHA1_MAX];
 
-        ck_assert_int_eq(seal_script("abc", name), 0);
+        ck_assert_int_eq(hmac_script_sha1("abc", name), 0);
         ck_assert_str_eq(name, "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 END_TEST
 #else
 START_TEST(without_openssl_there_is_none)
 {
-        char seal[SEAL_MAX];
+        char seal[HMAC_MAX];
 
-        ck_assert_int_eq(seal_make("key", 3, "text", seal), -EOPNOTSUPP);
-        ck_assert(!seal_is("key", 3, "text", ""));
-        ck_assert_int_eq(seal_script("abc", seal), -EOPNOTSUPP);
+        ck_assert_int_eq(hmac_make("key", 3, "text", seal), -EOPNOTSUPP);
+        ck_assert(!hmac_verify("key", 3, "text", ""));
+        ck_assert_int_eq(hmac_script_sha1("abc", seal), -EOPNOTSUPP);
 }
 END_TEST
 #endif
