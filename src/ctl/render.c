@@ -308,7 +308,7 @@ char *render_fleet_summary(json_t *fleet)
 
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
 {
-        render_text(out, say_last_lines(text), colour, view);
+        render_text(out, say_log_tail(text), colour, view);
 }
 
 /* What is wrong or is waited for, each of it beginning a line: it may be long. */
@@ -350,7 +350,7 @@ static void render_template(FILE *out, json_t *template, const struct view *view
 
         reply_template(template, text);
         if (refused)
-                say_last_lines(text);
+                say_log_tail(text);
         render_text(out, text, refused ? RENDER_YELLOW : "", view);
 }
 
@@ -453,7 +453,7 @@ void render_event(FILE *out, json_t *event, const struct view *view)
                      reply_string(event, "text")) < 0)
                 text = NULL;
         if (text && view->columns > 0)
-                say_last_lines(text);
+                say_log_tail(text);
         int begin = (int)strlen(stamp),
             indent = view->columns - begin < EVENT_COLUMNS_MIN ? RENDER_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);

@@ -185,7 +185,7 @@ static int tell_halt(json_t *fleet)
                 CTL_FAILED,
                 "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
                 any_old ? "the old workers go on" : "there are no old workers to go on", name,
-                text ? say_last_lines(text) : error);
+                text ? say_log_tail(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */

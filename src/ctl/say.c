@@ -134,7 +134,7 @@ const char *say_names(json_t *names)
         return text;
 }
 
-char *say_last_lines(char *text)
+char *say_log_tail(char *text)
 {
         char *at = strstr(text, WITHHOLD_LAST_LINES);
 

@@ -41,7 +41,7 @@ const char *say_names(json_t *names);
 
 /* A sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
  * text, and returns it. */
-char *say_last_lines(char *text);
+char *say_log_tail(char *text);
 
 /* Prints one JSON object on a line of its own. */
 void say_print_json(json_t *json);

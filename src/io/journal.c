@@ -4,7 +4,7 @@
 #include "io/journal.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/last_lines.h"
+#include "io/log_tail.h"
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int open_journal(const struct journal_query *query, sd_journal **ret)
             (r = sd_journal_add_match(*ret, "_TRANSPORT=stdout", 0)) < 0 ||
             (r = add_match_pid(*ret, query->pids[0])) < 0 || (r = add_match_pid(*ret, query->pids[1])) < 0)
                 return r;
-        return sd_journal_set_data_threshold(*ret, LAST_LINES_LOOK_BACK_BYTES);
+        return sd_journal_set_data_threshold(*ret, LOG_TAIL_LOOK_BACK_BYTES);
 }
 
 /* Fills text from its end with what was written last, a line each. Returns the length. */
@@ -84,13 +84,13 @@ static size_t collect_lines(sd_journal *journal, usec_t since, char *text, size_
 }
 
 /* Reads until the lines are the last. Returns their length; they are at the end of text. */
-static size_t await_lines(sd_journal *journal, usec_t since, char text[static LAST_LINES_LOOK_BACK_BYTES])
+static size_t await_lines(sd_journal *journal, usec_t since, char text[static LOG_TAIL_LOOK_BACK_BYTES])
 {
         usec_t now = clock_now(CLOCK_MONOTONIC), until = usec_add(now, PATIENCE_USEC), settled = until;
         size_t length = 0;
 
         for (;;) {
-                char seen[LAST_LINES_LOOK_BACK_BYTES];
+                char seen[LOG_TAIL_LOOK_BACK_BYTES];
                 size_t seen_length = collect_lines(journal, since, seen, sizeof(seen));
 
                 now = clock_now(CLOCK_MONOTONIC);
@@ -109,7 +109,7 @@ static size_t await_lines(sd_journal *journal, usec_t since, char text[static LA
  * needed here, the alarm ends this. */
 static _Noreturn void child_run(const struct journal_query *query, int fd)
 {
-        char text[LAST_LINES_LOOK_BACK_BYTES], lines[LAST_LINES_MAX_BYTES + 1];
+        char text[LOG_TAIL_LOOK_BACK_BYTES], lines[LOG_TAIL_MAX_BYTES + 1];
         sd_journal *journal;
         sigset_t none;
 
@@ -124,7 +124,7 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
             fd_close_range((unsigned)fd + 1, UINT_MAX, false) < 0 || open_journal(query, &journal) < 0)
                 _exit(EXIT_FAILURE);
         size_t length = await_lines(journal, query->since, text);
-        last_lines_cut(text + sizeof(text) - length, length, lines, sizeof(lines));
+        log_tail_cut(text + sizeof(text) - length, length, lines, sizeof(lines));
         (void)send(fd, lines, strlen(lines), MSG_NOSIGNAL);
         _exit(EXIT_SUCCESS);
 }
@@ -138,7 +138,7 @@ static void finish(struct journal_read *read, const char *lines)
 
 static int on_answer(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
-        char lines[LAST_LINES_MAX_BYTES + 1];
+        char lines[LOG_TAIL_MAX_BYTES + 1];
         ssize_t n = recv(fd, lines, sizeof(lines) - 1, MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -15,7 +15,7 @@ struct journal_query {
 
 struct journal_read;
 
-/* Called once, from the loop, with lines as last_lines_cut() leaves them; "" where there are none, or the
+/* Called once, from the loop, with lines as log_tail_cut() leaves them; "" where there are none, or the
  * journal could not be read in time. The read may be freed in it. */
 typedef void (*journal_read_fn)(const char *lines, void *userdata);
 

@@ -15,8 +15,8 @@ void failure_describe(struct fleet *fleet, const struct exit_status *exit, const
         va_start(arguments, format);
         vsnprintf(fleet->crash_last, sizeof(fleet->crash_last), format, arguments);
         va_end(arguments);
-        if (exit && exit->last_lines)
-                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->last_lines);
+        if (exit && exit->log_tail)
+                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->log_tail);
         fleet->lines_token = exit ? exit->lines_token : 0;
 }
 

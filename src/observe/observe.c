@@ -551,7 +551,7 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         worker->process.start = pid_start;
 }
 
-void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines)
+void observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines)
 {
         struct rollout *rollout = &fleet->rollout;
         const char *told = NULL;

@@ -61,4 +61,4 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
 
 /* The last lines of a worker that is gone have come, "" where there are none: for each token once. What tells
  * of another end by then stays as it is. */
-void observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines);
+void observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines);

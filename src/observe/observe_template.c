@@ -300,15 +300,15 @@ void template_observe_killed(struct template *template, usec_t now)
 
 /* Refuses where the last lines show that the script was not found, which is no release that does not load:
  * Ruby names the file that it was to load first. Returns whether they do. */
-static bool refuse_unseen(struct fleet *fleet, const char *last_lines, const char *script)
+static bool refuse_unseen(struct fleet *fleet, const char *log_tail, const char *script)
 {
-        if (!last_lines || !strstr(last_lines, "cannot load such file") || !strstr(last_lines, script))
+        if (!log_tail || !strstr(log_tail, "cannot load such file") || !strstr(log_tail, script))
                 return false;
         refuse(fleet, "its command does not see '%s' where it runs", script);
         return true;
 }
 
-void template_observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines, const char *script)
+void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script)
 {
         struct preload *preload = &fleet->preload;
 
@@ -355,7 +355,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, life, now);
-        else if (!current || !refuse_unseen(fleet, exit->last_lines, script))
+        else if (!current || !refuse_unseen(fleet, exit->log_tail, script))
                 observe_failure(fleet, template->generation, template->started_at, now);
         template_forget(template);
 }

@@ -51,5 +51,5 @@ void template_observe_killed(struct template *template, usec_t now);
  * told that the command cannot see that. */
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
                            usec_t now);
-/* The same, where its last lines have come later; before observe_last_lines(). */
-void template_observe_last_lines(struct fleet *fleet, uint64_t token, const char *lines, const char *script);
+/* The same, where its last lines have come later; before observe_log_tail(). */
+void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script);

@@ -140,7 +140,7 @@ static void make_world(void)
                 observe_redis(world->fleets[i], true, NOW);
                 struct worker *worker =
                         observe_started(world->fleets[i], 1, REASON_NONE, 100 + (pid_t)i, 1, NOW);
-                const struct exit_status exit = {.known = true, .last_lines = "a secret"};
+                const struct exit_status exit = {.known = true, .log_tail = "a secret"};
 
                 /* What a worker wrote is among what can be told. */
                 fuzz_check(worker);

@@ -176,7 +176,7 @@ START_TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
                 ck_assert_str_eq(t.fleet->rollout.error, "it had halted, and the operator acknowledged that");
                 ck_assert_uint_eq(t.fleet->crash.count, 0);
                 /* They are of what is over. */
-                observe_last_lines(t.fleet, 5, "boom");
+                observe_log_tail(t.fleet, 5, "boom");
                 ck_assert_ptr_null(strstr(t.fleet->rollout.error, "boom"));
         }
 }

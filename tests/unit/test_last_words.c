@@ -38,7 +38,7 @@ static uint64_t read_of(const char *fleet)
                                            .since = clock_now(CLOCK_MONOTONIC)};
         const struct launch_report report = LAUNCH_REPORT_INIT;
         struct exit_status exit = {.known = false};
-        char lines[LAST_LINES_MAX_BYTES + 1];
+        char lines[LOG_TAIL_MAX_BYTES + 1];
 
         last_words_add(&runtime, &dead, &report, false, lines, &exit);
         return exit.lines_token;

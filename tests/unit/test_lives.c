@@ -460,7 +460,7 @@ START_TEST(the_end_is_told_in_words)
                 {{.known = true, .status = 9, .by_signal = true}, "was killed by signal 9 (SIGKILL)"},
                 {{.known = false}, "exited, status unknown"},
                 {{.launch_error = "cannot run 'x'"}, ") could not be started: cannot run 'x'"},
-                {{.known = true, .status = 1, .last_lines = "boom\nbang"}, "its last lines: boom|bang"},
+                {{.known = true, .status = 1, .log_tail = "boom\nbang"}, "its last lines: boom|bang"},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -492,7 +492,7 @@ START_TEST(last_lines_that_are_too_long_are_cut_between_characters)
                 memcpy(lines + i, "\xc3\xa9", 3);
         for (int status = 1; status <= 10; status += 9) {
                 observe_exit(test_spawn(&t),
-                             &(struct exit_status){.known = true, .status = status, .last_lines = lines},
+                             &(struct exit_status){.known = true, .status = status, .log_tail = lines},
                              t.now);
                 size_t length = strlen(t.fleet->crash_last);
                 ck_assert_int_ne(t.fleet->crash_last[length - 1], '\xc3');
@@ -511,10 +511,10 @@ START_TEST(last_lines_that_come_later_are_told)
 {
         die_with_token(7);
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
-        observe_last_lines(t.fleet, 7, "boom\nbang");
+        observe_log_tail(t.fleet, 7, "boom\nbang");
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "after 0s; its last lines: boom|bang"));
         ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->crash_last);
-        observe_last_lines(t.fleet, 7, "again");
+        observe_log_tail(t.fleet, 7, "again");
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "again"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
@@ -524,17 +524,17 @@ START_TEST(last_lines_of_an_earlier_death_are_not_told)
 {
         die_with_token(1);
         die_with_token(2);
-        observe_last_lines(t.fleet, 1, "early");
+        observe_log_tail(t.fleet, 1, "early");
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
-        observe_last_lines(t.fleet, 2, "late");
+        observe_log_tail(t.fleet, 2, "late");
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "its last lines: late"));
 
         die_with_token(3);
         observe_start_failed(t.fleet, 9, "no fork", t.now);
-        observe_last_lines(t.fleet, 3, "early");
+        observe_log_tail(t.fleet, 3, "early");
         die_with_token(4);
         die_with_token(0);
-        observe_last_lines(t.fleet, 4, "early");
+        observe_log_tail(t.fleet, 4, "early");
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
@@ -543,7 +543,7 @@ END_TEST
 START_TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
 {
         die_with_token(1);
-        observe_last_lines(t.fleet, 1, "");
+        observe_log_tail(t.fleet, 1, "");
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 0);
 }

@@ -678,7 +678,7 @@ START_TEST(a_halt_whose_last_lines_are_being_read_is_told_with_them)
         strcpy(web->rollout.error, "it failed");
         ck_assert(next_reply(&reply));
         expect_fleet(&reply, 0, "halted", true);
-        observe_last_lines(web, 5, "boom");
+        observe_log_tail(web, 5, "boom");
         ck_assert(next_reply(&reply));
         json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
         ck_assert_str_eq(json_string_value(json_object_get(told, "error")),

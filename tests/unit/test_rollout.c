@@ -229,21 +229,21 @@ START_TEST(a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names)
                 observe_exit(test_spawn(&t),
                              &(struct exit_status){.known = true, .status = 1, .lines_token = token}, t.now);
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
-        observe_last_lines(t.fleet, 2, "second");
-        observe_last_lines(t.fleet, 3, "third");
+        observe_log_tail(t.fleet, 2, "second");
+        observe_log_tail(t.fleet, 3, "third");
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error,
                                      "status 1 before its first beat, after 0s; its last "
                                      "lines: third"));
         ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->rollout.error);
         /* Another one has died since. */
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
-        observe_last_lines(t.fleet, 4, "fourth");
+        observe_log_tail(t.fleet, 4, "fourth");
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "its last lines: fourth"));
         ck_assert_ptr_null(strstr(t.fleet->rollout.error, "fourth"));
         ck_assert_ptr_null(strstr(t.fleet->rollout.error, "second"));
 
         restart();
-        observe_last_lines(t.fleet, 3, "late");
+        observe_log_tail(t.fleet, 3, "late");
         ck_assert_str_eq(t.fleet->rollout.error, "");
 }
 END_TEST

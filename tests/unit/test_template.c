@@ -174,7 +174,7 @@ END_TEST
 START_TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
-        t.newborn_template.last_lines =
+        t.newborn_template.log_tail =
                 "<internal:require>: cannot load such file -- /usr/libexec/sqmgr-preload.rb (LoadError)";
         settle();
         ck_assert_uint_eq(t.loads, 1);
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
-        t.newborn_template.last_lines = "cannot load such file -- rails (LoadError)";
+        t.newborn_template.log_tail = "cannot load such file -- rails (LoadError)";
         test_run(&t, 2);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),

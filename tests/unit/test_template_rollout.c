@@ -117,7 +117,7 @@ END_TEST
 START_TEST(three_loads_that_fail_halt_with_the_last_lines)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
-        t.newborn_template.last_lines = "undefined method 'foo'";
+        t.newborn_template.log_tail = "undefined method 'foo'";
         restart();
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
@@ -151,7 +151,7 @@ START_TEST(last_lines_that_are_read_later_are_told_with_the_halt)
                 template_observe_exit(template, &exits[i], "preload.rb", t.now);
         }
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
-        observe_last_lines(t.fleet, 3, "it went wrong");
+        observe_log_tail(t.fleet, 3, "it went wrong");
         ck_assert(strstr(t.fleet->rollout.error, "before it was ready; its last lines: it went wrong"));
 }
 END_TEST

@@ -222,7 +222,7 @@ struct worker *test_hello(struct test_world *t, struct template *template)
 static void template_exit(struct test_world *t, struct template *template, int status)
 {
         struct template_process *process = template->process;
-        const struct exit_status exit = {.known = true, .status = status, .last_lines = process->last_lines};
+        const struct exit_status exit = {.known = true, .status = status, .log_tail = process->log_tail};
 
         template_observe_exit(template, &exit, TEST_SCRIPT, t->now);
         free(process);

@@ -113,7 +113,7 @@ static void ended(struct process *process, struct exit_status exit)
                 .pids = {worker->process.pid, worker->process.beat_pid ?: process->ended_beat_pid},
                 .since = worker->spawned_at,
         };
-        char lines[LAST_LINES_MAX_BYTES + 1] = "";
+        char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
         last_words_add(process->runtime, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);

@@ -44,8 +44,8 @@ static void on_lines(const char *text, void *userdata)
         struct fleet *fleet = world_fleet(runtime->world, lines->fleet);
 
         if (fleet) {
-                template_observe_last_lines(fleet, lines->token, text, runtime->preload_script);
-                observe_last_lines(fleet, lines->token, text);
+                template_observe_log_tail(fleet, lines->token, text, runtime->preload_script);
+                observe_log_tail(fleet, lines->token, text);
         }
         wakeup_arm(runtime->wakeup);
         LIST_UNLINK(runtime->last_words, lines);
@@ -90,13 +90,13 @@ static uint64_t read_journal(struct runtime *runtime, const struct last_words_of
 }
 
 void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
-                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit)
+                    bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit)
 {
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: "it could not be prepared";
         if (report->log_fd >= 0 &&
-            last_lines_of_log(report->log_fd, report->log_start_bytes, lines, LAST_LINES_MAX_BYTES + 1) == 0)
-                exit->last_lines = lines;
-        if (!exit->launch_error && !exit->last_lines && !expected)
+            log_tail_read(report->log_fd, report->log_start_bytes, lines, LOG_TAIL_MAX_BYTES + 1) == 0)
+                exit->log_tail = lines;
+        if (!exit->launch_error && !exit->log_tail && !expected)
                 exit->lines_token = read_journal(runtime, of);
 }

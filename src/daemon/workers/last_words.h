@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "io/last_lines.h"
+#include "io/log_tail.h"
 
 struct exit_status;
 struct launch_report;
@@ -19,5 +19,5 @@ struct last_words_of {
  * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
  * and lines then. */
 void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
-                    bool expected, char lines[static LAST_LINES_MAX_BYTES + 1], struct exit_status *exit);
+                    bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);
 void last_words_forget(struct runtime *runtime);

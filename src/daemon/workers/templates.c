@@ -101,7 +101,7 @@ static void over(struct template_process *process, struct exit_status exit)
                 .pids = {template->pid, template->serving_pid},
                 .since = template->started_at,
         };
-        char lines[LAST_LINES_MAX_BYTES + 1] = "";
+        char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);

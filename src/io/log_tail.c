@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a process wrote last, without what only fills it. */
-#include "io/last_lines.h"
+#include "io/log_tail.h"
 #include "base/printable.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -43,16 +43,16 @@ static size_t drop_frames(char *text, size_t length)
         return kept > 0 ? kept : length;
 }
 
-/* Cuts text down to its last LAST_LINES_MAX lines, and to max bytes: whole lines where one fits. Returns
+/* Cuts text down to its last LOG_TAIL_MAX lines, and to max bytes: whole lines where one fits. Returns
  * the new length. */
-static size_t keep_last_lines(char *text, size_t length, size_t max)
+static size_t keep_log_tail(char *text, size_t length, size_t max)
 {
         unsigned lines = 0;
 
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
                 length--;
         size_t first = length;
-        for (size_t at = length; at > 0 && lines < LAST_LINES_MAX && length - at < max; at--) {
+        for (size_t at = length; at > 0 && lines < LOG_TAIL_MAX && length - at < max; at--) {
                 if (at == 1 || text[at - 2] == '\n') {
                         first = at - 1;
                         lines++;
@@ -64,20 +64,20 @@ static size_t keep_last_lines(char *text, size_t length, size_t max)
         return length - first;
 }
 
-void last_lines_cut(char *text, size_t length, char *lines, size_t size)
+void log_tail_cut(char *text, size_t length, char *lines, size_t size)
 {
         /* Sidekiq 8 colours each line that it logs, on a terminal or not. */
         length = printable_drop_colours(text, length);
         length = drop_frames(text, length);
-        length = keep_last_lines(text, length, MIN((size_t)LAST_LINES_MAX_BYTES, size - 1));
+        length = keep_log_tail(text, length, MIN((size_t)LOG_TAIL_MAX_BYTES, size - 1));
         printable_replace(text, length, true);
         memcpy(lines, text, length);
         lines[length] = '\0';
 }
 
-int last_lines_of_log(int log_fd, uint64_t start_bytes, char *lines, size_t size)
+int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
 {
-        char text[LAST_LINES_LOOK_BACK_BYTES];
+        char text[LOG_TAIL_LOOK_BACK_BYTES];
         struct stat st;
 
         if (fstat(log_fd, &st) < 0)
@@ -94,6 +94,6 @@ int last_lines_of_log(int log_fd, uint64_t start_bytes, char *lines, size_t size
         if (n < 0)
                 return -errno;
 
-        last_lines_cut(text, (size_t)n, lines, size);
+        log_tail_cut(text, (size_t)n, lines, size);
         return 0;
 }

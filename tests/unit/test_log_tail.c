@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is quoted of a log: its last lines, and no more than fits. */
 #include "base/fd.h"
-#include "io/last_lines.h"
+#include "io/log_tail.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>
@@ -49,12 +49,12 @@ static const struct {
 
 START_TEST(reads_last_lines)
 {
-        char lines[LAST_LINES_MAX_BYTES + 1];
+        char lines[LOG_TAIL_MAX_BYTES + 1];
 
         int fd = memfd_create("log", MFD_CLOEXEC);
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(fd_write_all(fd, tails[_i].text, strlen(tails[_i].text)), 0);
-        ck_assert_int_eq(last_lines_of_log(fd, tails[_i].start, lines, tails[_i].size), 0);
+        ck_assert_int_eq(log_tail_read(fd, tails[_i].start, lines, tails[_i].size), 0);
         ck_assert_str_eq(lines, tails[_i].lines);
         close(fd);
 }
@@ -67,11 +67,11 @@ START_TEST(what_is_no_regular_file_has_no_last_lines)
 
         ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
         ck_assert_int_eq(fd_write_all(ends[1], "line\n", 5), 0);
-        ck_assert_int_eq(last_lines_of_log(ends[0], 0, lines, sizeof(lines)), 0);
+        ck_assert_int_eq(log_tail_read(ends[0], 0, lines, sizeof(lines)), 0);
         ck_assert_str_eq(lines, "");
         close(ends[0]);
         close(ends[1]);
-        ck_assert_int_eq(last_lines_of_log(-1, 0, lines, sizeof(lines)), -EBADF);
+        ck_assert_int_eq(log_tail_read(-1, 0, lines, sizeof(lines)), -EBADF);
 }
 END_TEST
 
