@@ -19,7 +19,7 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exits.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/last_words.h"
+#include "daemon/workers/exit_log.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
@@ -224,7 +224,7 @@ static int add_signals(struct supervisor *supervisor)
 /* The processes of the workers are let go of, not ended. */
 static void end_runtime(struct runtime *runtime)
 {
-        last_words_forget(runtime);
+        exit_log_forget(runtime);
         after_exits_forget(runtime);
         templates_forget(runtime);
         WORLD_FOREACH_FLEET(runtime->world, fleet)

@@ -12,7 +12,7 @@
 struct proc_host;      /* io/host.h */
 struct pressure_watch; /* pressure_watch.h */
 struct state_dead;     /* continuity/state.h */
-struct last_words;     /* last_words.c */
+struct exit_log;     /* exit_log.c */
 struct after_exit;     /* after_exit.c */
 
 /* A socket that one image of sqmgr leaves to the next; see handover.h. */
@@ -44,7 +44,7 @@ struct runtime {
         struct rlimit nofile;            /* before sqmgr raised its own */
         char instance[17];               /* the same for every sqmgr on this state file */
         struct state_dead *rescues;      /* of rescue.c: they are written into the state */
-        struct last_words *last_words;   /* those that are being read */
+        struct exit_log *exit_log;   /* those that are being read */
         struct after_exit *after_exits;  /* those that run */
         char *preload_script;            /* the Ruby file of templates; owned */
         struct handed *handed;           /* sockets that the image before left; not owned */

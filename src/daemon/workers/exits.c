@@ -3,7 +3,7 @@
 #include "daemon/workers/exits.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/orphan.h"
-#include "daemon/workers/last_words.h"
+#include "daemon/workers/exit_log.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/rescue.h"
 #include "io/clock.h"
@@ -108,14 +108,14 @@ static struct exit_status reap(const struct process *process)
 static void ended(struct process *process, struct exit_status exit)
 {
         const struct worker *worker = process->worker;
-        const struct last_words_of whose = {
+        const struct exit_log_source whose = {
                 .fleet = worker->fleet,
                 .pids = {worker->process.pid, worker->process.beat_pid ?: process->ended_beat_pid},
                 .since = worker->spawned_at,
         };
         char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
-        last_words_add(process->runtime, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
+        exit_log_add(process->runtime, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;

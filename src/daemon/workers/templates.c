@@ -5,7 +5,7 @@
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/last_words.h"
+#include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/launch_request.h"
@@ -96,7 +96,7 @@ static void over(struct template_process *process, struct exit_status exit)
 {
         struct runtime *runtime = process->runtime;
         struct template *template = process->template;
-        const struct last_words_of whose = {
+        const struct exit_log_source whose = {
                 .fleet = template->fleet,
                 .pids = {template->pid, template->serving_pid},
                 .since = template->started_at,
@@ -105,7 +105,7 @@ static void over(struct template_process *process, struct exit_status exit)
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);
-        last_words_add(runtime, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
+        exit_log_add(runtime, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
         template->process = NULL;
         template_observe_exit(template, &exit, runtime->preload_script, clock_now(CLOCK_MONOTONIC));
         template_process_free(process);

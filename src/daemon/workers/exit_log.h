@@ -9,7 +9,7 @@ struct exit_status;
 struct launch_report;
 
 /* Whose they are. */
-struct last_words_of {
+struct exit_log_source {
         const struct fleet *fleet;
         pid_t pids[2]; /* 0, or one of them twice: there are fewer */
         usec_t since;
@@ -18,6 +18,6 @@ struct last_words_of {
 /* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
  * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
  * and lines then. */
-void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
+void exit_log_add(struct runtime *runtime, const struct exit_log_source *of, const struct launch_report *report,
                     bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);
-void last_words_forget(struct runtime *runtime);
+void exit_log_forget(struct runtime *runtime);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Has the last lines of workers that died read back from the journal, and observes them when they come. */
-#include "daemon/workers/last_words.h"
+#include "daemon/workers/exit_log.h"
 #include "io/journal.h"
 #include "io/launch.h"
 #include "io/log.h"
@@ -14,32 +14,32 @@
 /* When many die at once, the lines of some tell enough. */
 #define READS_MAX 4
 
-struct last_words {
-        struct last_words *next;
+struct exit_log {
+        struct exit_log *next;
         struct runtime *runtime;
         struct journal_read *read;
         uint64_t token;
         char fleet[]; /* its name */
 };
 
-static struct last_words *last_words_free(struct last_words *lines)
+static struct exit_log *exit_log_free(struct exit_log *lines)
 {
-        struct last_words *next = lines->next;
+        struct exit_log *next = lines->next;
 
         journal_read_free(lines->read);
         free(lines);
         return next;
 }
 
-void last_words_forget(struct runtime *runtime)
+void exit_log_forget(struct runtime *runtime)
 {
-        while (runtime->last_words)
-                runtime->last_words = last_words_free(runtime->last_words);
+        while (runtime->exit_log)
+                runtime->exit_log = exit_log_free(runtime->exit_log);
 }
 
 static void on_lines(const char *text, void *userdata)
 {
-        struct last_words *lines = userdata;
+        struct exit_log *lines = userdata;
         struct runtime *runtime = lines->runtime;
         struct fleet *fleet = world_fleet(runtime->world, lines->fleet);
 
@@ -48,8 +48,8 @@ static void on_lines(const char *text, void *userdata)
                 observe_log_tail(fleet, lines->token, text);
         }
         wakeup_arm(runtime->wakeup);
-        LIST_UNLINK(runtime->last_words, lines);
-        last_words_free(lines);
+        LIST_UNLINK(runtime->exit_log, lines);
+        exit_log_free(lines);
 }
 
 static bool writes_to_journal(const struct fleet_settings *settings)
@@ -60,7 +60,7 @@ static bool writes_to_journal(const struct fleet_settings *settings)
 }
 
 /* Begins to read what went to the journal. Returns the token of the answer, or 0 where none will come. */
-static uint64_t read_journal(struct runtime *runtime, const struct last_words_of *of)
+static uint64_t read_journal(struct runtime *runtime, const struct exit_log_source *of)
 {
         const char *name = of->fleet->settings->name;
         struct journal_query query = {
@@ -69,12 +69,12 @@ static uint64_t read_journal(struct runtime *runtime, const struct last_words_of
         };
         unsigned n = 0;
 
-        for (const struct last_words *i = runtime->last_words; i; i = i->next)
+        for (const struct exit_log *i = runtime->exit_log; i; i = i->next)
                 n++;
         if (n >= READS_MAX || !writes_to_journal(of->fleet->settings))
                 return 0;
         size_t size = strlen(name) + 1;
-        struct last_words *lines = calloc(1, sizeof(*lines) + size);
+        struct exit_log *lines = calloc(1, sizeof(*lines) + size);
         if (!lines)
                 return 0;
         lines->runtime = runtime;
@@ -84,12 +84,12 @@ static uint64_t read_journal(struct runtime *runtime, const struct last_words_of
                 return 0;
         }
         lines->token = ++runtime->lines_token;
-        lines->next = runtime->last_words;
-        runtime->last_words = lines;
+        lines->next = runtime->exit_log;
+        runtime->exit_log = lines;
         return lines->token;
 }
 
-void last_words_add(struct runtime *runtime, const struct last_words_of *of, const struct launch_report *report,
+void exit_log_add(struct runtime *runtime, const struct exit_log_source *of, const struct launch_report *report,
                     bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit)
 {
         if (report->outcome == LAUNCH_FAILED)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read back of workers that died (daemon/workers/last_words.h) where the journal holds
+/* Tests of what is read back of workers that died (daemon/workers/exit_log.h) where the journal holds
  * nothing of them; tests/e2e/journal.bats has lines. */
 #include "runtime.h"
-#include "daemon/workers/last_words.h"
+#include "daemon/workers/exit_log.h"
 #include "io/launch.h"
 #include "model/exit_status.h"
 #include <unistd.h>
@@ -25,7 +25,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        last_words_forget(&runtime);
+        exit_log_forget(&runtime);
         runtime_end();
         event = sd_event_unref(event);
 }
@@ -33,14 +33,14 @@ static void teardown(void)
 /* One that nobody has logged as since it was started. */
 static uint64_t read_of(const char *fleet)
 {
-        const struct last_words_of dead = {.fleet = world_fleet(runtime_world, fleet),
+        const struct exit_log_source dead = {.fleet = world_fleet(runtime_world, fleet),
                                            .pids = {getpid()},
                                            .since = clock_now(CLOCK_MONOTONIC)};
         const struct launch_report report = LAUNCH_REPORT_INIT;
         struct exit_status exit = {.known = false};
         char lines[LOG_TAIL_MAX_BYTES + 1];
 
-        last_words_add(&runtime, &dead, &report, false, lines, &exit);
+        exit_log_add(&runtime, &dead, &report, false, lines, &exit);
         return exit.lines_token;
 }
 
@@ -52,7 +52,7 @@ START_TEST(the_answer_ends_the_wait_for_the_lines)
         web->lines_token = read_of("web");
         ck_assert_uint_ne(web->lines_token, 0);
         run_until(web->lines_token == 0);
-        ck_assert_ptr_null(runtime.last_words);
+        ck_assert_ptr_null(runtime.exit_log);
         run_until(runtime_turns > turns);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(each_death_has_an_answer_of_its_own)
         web->lines_token = read_of("web");
         ck_assert_uint_ne(web->lines_token, first);
         web->lines_token = first;
-        run_until(!runtime.last_words);
+        run_until(!runtime.exit_log);
         ck_assert_uint_eq(web->lines_token, 0);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(a_log_that_is_no_journal_is_not_read)
         ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
         ck_assert_uint_eq(read_of("own"), 0);
         ck_assert_uint_eq(read_of("plain"), 0);
-        ck_assert_ptr_null(runtime.last_words);
+        ck_assert_ptr_null(runtime.exit_log);
         close(fd);
 }
 END_TEST
@@ -90,7 +90,7 @@ START_TEST(when_many_die_at_once_some_are_enough)
         while (n < 100 && read_of("web") != 0)
                 n++;
         ck_assert_uint_eq(n, 4);
-        run_until(!runtime.last_words);
+        run_until(!runtime.exit_log);
         ck_assert_uint_ne(read_of("web"), 0);
 }
 END_TEST
@@ -102,7 +102,7 @@ START_TEST(a_fleet_that_is_gone_by_then_is_not_told)
         world_forget_removed(runtime_world);
         ck_assert_ptr_null(world_fleet(runtime_world, "web"));
         links_join(&runtime.links);
-        run_until(!runtime.last_words);
+        run_until(!runtime.exit_log);
 }
 END_TEST
 
@@ -111,8 +111,8 @@ START_TEST(what_is_forgotten_is_not_answered)
         struct fleet *web = world_fleet(runtime_world, "web");
 
         web->lines_token = read_of("web");
-        last_words_forget(&runtime);
-        ck_assert_ptr_null(runtime.last_words);
+        exit_log_forget(&runtime);
+        ck_assert_ptr_null(runtime.exit_log);
         /* Its child ends by itself, and nobody hears of it. */
         ck_assert_int_gt(wait(NULL), 0);
         while (sd_event_run(event, 0) > 0)
