@@ -224,7 +224,7 @@ static void check_pressure(struct findings *findings, const struct doctor_machin
                            const struct world *world)
 {
         static const char about[] = "memory pressure";
-        char text[RELIEF_TEXT_MAX];
+        char text[PRESSURE_RESPONSE_TEXT_MAX];
 
         if (world->settings->pressure_limit == 0)
                 return;
@@ -232,12 +232,12 @@ static void check_pressure(struct findings *findings, const struct doctor_machin
                 findings_add(findings, FINDING_PROBLEM, about,
                              "start the kernel with psi=1, or take pressure_limit out",
                              "this kernel does not tell of it: pressure_limit has no effect");
-        else if (relief_holds(world))
+        else if (pressure_response_holds(world))
                 findings_add(
                         findings, FINDING_PROBLEM, about,
                         "see in 'sqmgrctl status' what the workers hold: run fewer, or give the machine more "
                         "memory",
-                        "%s", relief_text(world, text));
+                        "%s", pressure_response_text(world, text));
         else
                 findings_add(findings, FINDING_OK, about, NULL, "it is below pressure_limit %u%%, by '%s'",
                              world->settings->pressure_limit, machine->pressure);

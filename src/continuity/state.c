@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "continuity/record.h"
 #include "decide/plan.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
@@ -168,7 +168,7 @@ static void pack_worker(struct record_writer *writer, const struct worker *worke
         struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
         /* Of a shortage that is over nothing is left to do. */
-        saved.worker.orders.pressed = relief_presses(worker);
+        saved.worker.orders.pressed = pressure_response_applies(worker);
         record_write(writer, &worker_record, &saved);
         (*n)++;
 }

@@ -2,7 +2,7 @@
 /* Decides what to start, quiet, stop and kill. Everything but the three rules (start, quiet, stop) only
  * decides who is wanted out. */
 #include "decide/plan.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
@@ -110,7 +110,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
                 return REASON_SHUTDOWN;
         if (fleet_order(fleet) != ORDER_RUN || worker->orders.quiet)
                 return REASON_OPERATOR;
-        if (worker->memory.over_limit || relief_presses(worker))
+        if (worker->memory.over_limit || pressure_response_applies(worker))
                 return REASON_MEMORY;
         if (replaced && worker_outdated(worker))
                 return REASON_RESTART;
@@ -126,7 +126,7 @@ static bool is_urgent(const struct worker *worker)
 {
         return worker->verdict.wanted_out == REASON_SHUTDOWN ||
                worker->verdict.wanted_out == REASON_OPERATOR || worker->memory.over_limit ||
-               relief_presses(worker);
+               pressure_response_applies(worker);
 }
 
 static void count_workers(struct round *round)
@@ -261,7 +261,7 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
                 else if (worker->verdict.wanted_out == REASON_AGE)
                         allowed = 1;
                 else if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
-                         !relief_presses(worker))
+                         !pressure_response_applies(worker))
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
@@ -330,11 +330,11 @@ static bool lacks_memory(struct round *round)
 
 /* While memory is so short that all stands still for it, nothing extra is started, nor in the place of one
  * that left for it. */
-static bool waits_for_relief(const struct round *round)
+static bool waits_for_pressure_response(const struct round *round)
 {
         const struct fleet *fleet = round->fleet;
 
-        return relief_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
+        return pressure_response_holds(fleet->world) && round->live + fleet->places_left >= round->target &&
                (round->starts || round->active + round->starting + round->hung > 0);
 }
 
@@ -388,7 +388,7 @@ static void plan_starts(struct round *round)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
                         fleet->waits_for = WAIT_PLACES;
-                else if (waits_for_relief(round) || lacks_memory(round))
+                else if (waits_for_pressure_response(round) || lacks_memory(round))
                         fleet->waits_for = WAIT_MEMORY;
                 if (fleet->waits_for != WAIT_NONE || !choose_template(round, &template))
                         return;
@@ -433,7 +433,7 @@ static enum wait load_wait(struct round *round)
                 return WAIT_ADOPTION;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
-        return waits_for_relief(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
+        return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
 }
 
 /* One that loads may be a worker, of which that is only not seen yet: it has the time that a worker has to
@@ -493,7 +493,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 return wait;
         /* The others may have died since it was chosen. */
         if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
-            relief_presses(worker) && round->active < 2) {
+            pressure_response_applies(worker) && round->active < 2) {
                 worker->verdict.waits_count = 1;
                 return WAIT_READY_OTHERS;
         }

@@ -288,12 +288,12 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                  (int)worker_pid(longest), jobs, span);
 }
 
-const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_MAX])
+const char *pressure_response_text(const struct world *world, char text[static PRESSURE_RESPONSE_TEXT_MAX])
 {
         const struct pressure_reading *reading = &world->pressure_reading;
         char left[FORMAT_MAX], total[FORMAT_MAX];
 
-        snprintf(text, RELIEF_TEXT_MAX,
+        snprintf(text, PRESSURE_RESPONSE_TEXT_MAX,
                  "%u%% of the time something waits for memory (pressure_limit %u%%), %s of %s are left",
                  reading->avg10 / 100, world->settings->pressure_limit,
                  format_size(reading->available_bytes, left, sizeof(left)),
@@ -304,12 +304,12 @@ const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_
 static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct world *world = fleet->world;
-        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "", pressure[RELIEF_TEXT_MAX];
+        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "", pressure[PRESSURE_RESPONSE_TEXT_MAX];
         uint64_t reserved = memory_reserved_bytes(world, now);
         const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
-        if (relief_holds(world)) {
-                snprintf(text, size, "waits for memory: %s", relief_text(world, pressure));
+        if (pressure_response_holds(world)) {
+                snprintf(text, size, "waits for memory: %s", pressure_response_text(world, pressure));
                 return;
         }
         format_size(world->available_bytes, available, sizeof(available));

@@ -35,9 +35,9 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
 
 /* How high it is: "32% of the time something waits for memory (pressure_limit 20%), 410M of 16G are left".
  * Returns text. */
-#define RELIEF_TEXT_MAX 192
+#define PRESSURE_RESPONSE_TEXT_MAX 192
 
-const char *relief_text(const struct world *world, char text[static RELIEF_TEXT_MAX]);
+const char *pressure_response_text(const struct world *world, char text[static PRESSURE_RESPONSE_TEXT_MAX]);
 
 /* A worker and its process, as events name them: "web/3 (pid 28650)". Returns text. */
 #define WORKER_EVENT_NAME_MAX 300

@@ -77,7 +77,7 @@ void world_events_clear(struct world *world);
 
 /* Memory is so short that no worker beyond the count is started, and none in the place of one that left for
  * it. */
-static inline bool relief_holds(const struct world *world)
+static inline bool pressure_response_holds(const struct world *world)
 {
         return world->pressure.high && world->settings->pressure_limit > 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises, checked against what truly is the case in the world and what could be read of it: never
  * against what the core believes, save its orders and settings. */
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "model/counts.h"
 #include "model/memory.h"
 #include "model/names.h"
@@ -291,11 +291,11 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
 
         process->pressed |=
-                action->reason == REASON_MEMORY && relief_presses(worker) && worker->memory.over_limit;
+                action->reason == REASON_MEMORY && pressure_response_applies(worker) && worker->memory.over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
             worker->memory.over_limit)
                 return;
-        if (action->reason == REASON_MEMORY && relief_presses(worker)) {
+        if (action->reason == REASON_MEMORY && pressure_response_applies(worker)) {
                 pressure_quieted(sim, action, process);
                 return;
         }

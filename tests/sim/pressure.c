@@ -2,7 +2,7 @@
 /* Memory pressure: when the machine stands still for want of memory, what is read of that, and what sqmgr may
  * do about it then. */
 #include "model/pressure.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "model/world.h"
 #include "sim.h"
 

@@ -2,7 +2,7 @@
 /* The simulated world. */
 #include "world.h"
 #include "autoscaling/autoscale_rules.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
@@ -263,7 +263,7 @@ static void check_quiet(const struct test_world *t, const struct action *action)
         ck_assert_msg(test_process(worker)->beat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
-            (action->reason == REASON_MEMORY && relief_presses(worker)) ||
+            (action->reason == REASON_MEMORY && pressure_response_applies(worker)) ||
             (action->reason == REASON_RESTART && fleet_surge(t->fleet) == 0))
                 return;
         for (size_t i = 0; i < t->fleet->n_workers; i++)

@@ -136,7 +136,7 @@ static void put_self(struct metrics *metrics, const struct tick_totals *ticks)
         if (world->settings->pressure_limit > 0)
                 put_one(metrics, "sqmgr_memory_pressure",
                         "1 while memory is short by pressure_limit; only where there is such a limit.",
-                        relief_holds(world));
+                        pressure_response_holds(world));
         if (world->available_bytes > 0)
                 put_one(metrics, "sqmgr_available_memory_bytes", "Memory available to further processes.",
                         (double)world->available_bytes);

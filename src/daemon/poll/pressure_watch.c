@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Watches memory pressure; see the header. */
 #include "daemon/poll/pressure_watch.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/log.h"

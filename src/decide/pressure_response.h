@@ -15,4 +15,4 @@ struct world;
 void observe_pressure(struct world *world, const struct pressure_reading *reading, usec_t now);
 
 /* This one is to leave for it. */
-bool relief_presses(const struct worker *worker);
+bool pressure_response_applies(const struct worker *worker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done about memory pressure; see the header. */
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "base/parse.h"
 #include "model/describe.h"
 #include "model/freshness.h"
@@ -12,9 +12,9 @@
 
 #define HUNDREDTHS 100
 
-bool relief_presses(const struct worker *worker)
+bool pressure_response_applies(const struct worker *worker)
 {
-        return worker->orders.pressed && relief_holds(worker->fleet->world);
+        return worker->orders.pressed && pressure_response_holds(worker->fleet->world);
 }
 
 /* One more of its fleet takes jobs. */
@@ -57,14 +57,14 @@ static struct worker *fattest(struct world *world, usec_t now)
 static void tell_begun(struct world *world)
 {
         const struct worker *most = fattest(world, 0);
-        char text[RELIEF_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
+        char text[PRESSURE_RESPONSE_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
 
         if (most)
                 snprintf(who, sizeof(who), "; %s (pid %d) holds the most, %s", WORKER_ID(most),
                          (int)worker_pid(most), format_size(memory_taken_bytes(most), bytes, sizeof(bytes)));
         world_event(world, EVENT_MEMORY_PRESSURE, NULL, NULL,
                     "memory is short: %s%s; no worker beyond the count is started meanwhile",
-                    relief_text(world, text), who);
+                    pressure_response_text(world, text), who);
 }
 
 /* Places that were left are filled again, and who has not left yet stays. */

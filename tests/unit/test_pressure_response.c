@@ -3,7 +3,7 @@
 /* promises: P2 P5 */
 #include "continuity/state.h"
 #include "decide/command.h"
-#include "decide/relief.h"
+#include "decide/pressure_response.h"
 #include "model/describe.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -150,7 +150,7 @@ START_TEST(what_is_not_read_any_more_holds_nothing)
         press(12);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 2);
         t.settings.pressure_limit = 0;
-        ck_assert(!relief_holds(t.world));
+        ck_assert(!pressure_response_holds(t.world));
         observe_pressure(t.world, &reading, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 2);
 }
@@ -174,7 +174,7 @@ START_TEST(those_that_drain_are_counted_with_the_others)
         ck_assert_uint_eq(test_counts(&t).active, 3);
         ck_assert_uint_eq(test_counts(&t).live, 6);
         press(12);
-        ck_assert(relief_holds(t.world));
+        ck_assert(pressure_response_holds(t.world));
         unsigned starts = t.starts;
         test_exit(&t, test_worker(&t, 5), 1);
         press(60);
@@ -222,7 +222,7 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         /* What the next one does. This one has left meanwhile. */
         t.world->pressure = (struct pressure){0};
         state_continue_fleet(t.fleet, &state->fleets[0], t.now);
-        ck_assert(relief_holds(t.world));
+        ck_assert(pressure_response_holds(t.world));
         known.index = 5;
         ck_assert_ptr_nonnull(observe_adopted(t.fleet, &known, 0, 0, t.now));
         ck_assert_uint_eq(t.fleet->places_left, 1);
