@@ -103,7 +103,7 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
 
         scaling->scan_throttle = scaling->scan_throttle * keep_pace + grown * (1 - keep_pace);
         scaling->busy = scaling->busy * keep + reading->busy * (1 - keep);
-        scaling->growth = scaling->growth * keep + grown * (1 - keep);
+        scaling->leak = scaling->leak * keep + grown * (1 - keep);
         if (reading->done_known)
                 fold_service(scaling, reading, elapsed, keep);
         scaling->waiting = waiting;
@@ -124,7 +124,7 @@ static double service_of(const struct scaling *scaling, const struct scaling_rea
  * of what comes later the next readings will tell. */
 static double growing(const struct scaling *scaling, double service, usec_t target)
 {
-        return service > 0 ? scaling->growth * MIN(service, seconds(target)) : 0;
+        return service > 0 ? scaling->leak * MIN(service, seconds(target)) : 0;
 }
 
 static double backlog(const struct scaling_reading *reading, double service)

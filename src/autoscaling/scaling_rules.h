@@ -82,7 +82,7 @@ struct scaling {
         usec_t since;   /* readings follow upon each other since then */
         uint64_t waiting, done;
         double busy;                    /* averages */
-        double growth;                  /* jobs in a second */
+        double leak;                  /* jobs in a second */
         double scan_throttle;                    /* the same, of the last few readings */
         double busy_seconds, jobs_done; /* decayed sums, whose ratio is the service time */
         double service;                 /* by these, in seconds; 0: not known yet */

@@ -103,8 +103,8 @@ static const struct record_field preload_fields[] = {
 static const struct record preload_record = RECORD(preload_fields);
 
 static const struct record_field grown_fields[] = {
-        RECORD_FIELD(NUMBER, struct growth_past, generation),
-        RECORD_FIELD(NUMBER, struct growth_past, bytes_per_day),
+        RECORD_FIELD(NUMBER, struct leak_past, generation),
+        RECORD_FIELD(NUMBER, struct leak_past, bytes_per_day),
 };
 static const struct record grown_record = RECORD(grown_fields);
 
@@ -135,7 +135,7 @@ static const struct record_field fleet_fields[] = {
         RECORD_PART(RECORD, struct state_fleet, templates[1], template_record),
 };
 static const struct record fleet_record = RECORD_GROWN(fleet_fields, 14);
-static_assert(GROWTH_PAST == 2 && TEMPLATES_MAX == 2, "each has its row");
+static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2, "each has its row");
 
 static const struct record_field dead_fields[] = {
         RECORD_FIELD(STRING, struct state_dead, fleet),
@@ -298,7 +298,7 @@ static void pack_fleet(struct record_writer *writer, const struct state_source *
                 .preload = fleet->preload,
         };
 
-        memcpy(saved.grown, fleet->growth.past, sizeof(saved.grown));
+        memcpy(saved.grown, fleet->leak.past, sizeof(saved.grown));
         memcpy(saved.templates, fleet->templates, sizeof(saved.templates));
         memcpy(saved.crash_last, fleet->crash_last, sizeof(saved.crash_last));
         writer->failed = writer->failed || (settings->redis_url && !url);
@@ -537,7 +537,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
         fleet->random = saved->random;
         fleet->preload = saved->preload;
-        memcpy(fleet->growth.past, saved->grown, sizeof(fleet->growth.past));
+        memcpy(fleet->leak.past, saved->grown, sizeof(fleet->leak.past));
         /* Until it is read to be over, which without a limit it never is. */
         if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {
                 fleet->places_left = saved->places_left;

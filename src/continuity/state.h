@@ -62,7 +62,7 @@ struct state_fleet {
 
         struct state_features features;
         unsigned places_left; /* see struct fleet */
-        struct growth_past grown[GROWTH_PAST];
+        struct leak_past grown[LEAK_PAST];
 
         struct preload preload;
         struct template templates[TEMPLATES_MAX]; /* of those that live, what outlives a sqmgr */

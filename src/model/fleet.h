@@ -17,21 +17,21 @@ struct link;       /* the shell's: a connection to Redis */
 struct host_group; /* of rollout_hosts/ */
 
 /* Generations that grew, kept to compare with. */
-#define GROWTH_PAST 2
+#define LEAK_PAST 2
 
-struct growth_past {
+struct leak_past {
         uint64_t generation; /* 0: there is none */
         uint64_t bytes_per_day;
 };
 
 /* Of a fleet. */
-struct growth {
+struct leak {
         bool grows;           /* more than half of its workers that can be judged do */
         uint64_t generation;  /* of which that is so */
         struct trend_fit fit; /* the median of those that grow */
         bool due;             /* there are new points */
         usec_t judged_at;
-        struct growth_past past[GROWTH_PAST]; /* the newest first; told of already */
+        struct leak_past past[LEAK_PAST]; /* the newest first; told of already */
 };
 
 enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
@@ -77,8 +77,8 @@ struct culprits {
         unsigned index; /* of the worker */
         pid_t pid;
         uint64_t memory_bytes; /* 0: not known */
-        uint64_t growth_bytes; /* 0: none was seen */
-        usec_t growth_usec;    /* within so long */
+        uint64_t leak_bytes; /* 0: none was seen */
+        usec_t leak_usec;    /* within so long */
         struct job_classes classes;
 };
 
@@ -147,7 +147,7 @@ struct fleet {
         bool rescue_off_told;
         bool uncaught_told;   /* that a worker of it does not catch the quiet signal */
         usec_t shutdown_told; /* that a worker of it takes so long to exit; 0: was not told */
-        struct growth growth;
+        struct leak leak;
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
         bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 

@@ -96,11 +96,11 @@ static bool grows_in_all(const uint64_t *points, size_t length, double slope)
 
 static enum trend_kind kind_of(const uint64_t *points, double slope, double level, double residue)
 {
-        double growth = slope * (TREND_POINTS - 1);
+        double leak = slope * (TREND_POINTS - 1);
 
         if (residue > MOST_RESIDUE * level)
                 return TREND_WILD;
-        if (growth <= LEAST_GROWTH * level || growth <= LEAST_RESIDUES * residue)
+        if (leak <= LEAST_GROWTH * level || leak <= LEAST_RESIDUES * residue)
                 return TREND_STEADY;
         return grows_in_all(points, TREND_POINTS / 2, slope) && grows_in_all(points, TREND_POINTS / 3, slope)
                        ? TREND_GROWS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Folds readings of the memory of a worker into the model; see the header. */
 #include "observe/observe_memory.h"
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "base/parse.h"
 #include "model/backoff.h"
 #include "model/describe.h"
@@ -64,7 +64,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
 
         worker->memory.bytes = bytes;
         worker->memory.read_at = now;
-        growth_observe(worker, bytes, now);
+        leak_observe(worker, bytes, now);
         if (worker->memory.mark_at == 0 && worker->heartbeat.seen)
                 observe_memory_mark(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;

@@ -2,7 +2,7 @@
 /* Folds the passing of time into the model: what has lasted long enough is reset, or reported; see the
  * header. */
 #include "observe/observe_time.h"
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "base/parse.h"
 #include "model/backoff.h"
 #include "model/crash.h"
@@ -112,6 +112,6 @@ void observe_time(struct world *world, usec_t now)
                 loop_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
                 wait_observe_time(fleet, now);
-                growth_observe_time(fleet, now);
+                leak_observe_time(fleet, now);
         }
 }

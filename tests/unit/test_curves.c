@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Advice on leaks by what real Ruby processes held, as tests/unit/curves/record has recorded it: a leak is
  * told of with about the right hour, and what only looks like one is not, whenever one begins to watch it. */
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "model/fleet.h"
 #include "model/trend.h"
 #include "observe/observe_memory.h"
@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(the_hour_is_about_right)
 {
-        char text[GROWTH_TEXT_MAX];
+        char text[LEAK_TEXT_MAX];
         size_t line = 0;
 
         read_curve("leak");
@@ -99,16 +99,16 @@ START_TEST(the_hour_is_about_right)
         /* All of them hold more only with the last lines. */
         t.fleet_settings.memory_threshold = curve[n_lines - 4][0];
         test_settle(&t);
-        for (; line < n_lines && !t.fleet->growth.grows; line++) {
+        for (; line < n_lines && !t.fleet->leak.grows; line++) {
                 for (size_t i = 0; i < SIBLINGS; i++)
                         observe_memory(t.fleet->workers[i], curve[line][i], time_of(line));
                 observe_time(t.world, time_of(line));
         }
         ck_assert_uint_lt(line * step, 3 * USEC_PER_HOUR);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), 1);
-        ck_assert_ptr_nonnull(strstr(growth_text(t.fleet, text), "reaches memory_threshold"));
+        ck_assert_ptr_nonnull(strstr(leak_text(t.fleet, text), "reaches memory_threshold"));
         double left = (double)((n_lines - 4 - line) * step);
-        ck_assert_double_eq_tol((double)growth_reaches(t.fleet->workers[0]), left, left / 10);
+        ck_assert_double_eq_tol((double)leak_reaches(t.fleet->workers[0]), left, left / 10);
         test_world_close(&t);
 }
 END_TEST

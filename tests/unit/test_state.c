@@ -421,7 +421,7 @@ static struct fleet fixed_fleets[] = {
          .churn = {.count = 8, .failed_at = 302, .next_at = 303, .freed = 9},
          .automatic_count = 6,
          .places_left = 2,
-         .growth.past = {{.generation = 5, .bytes_per_day = 801}, {.generation = 4, .bytes_per_day = 802}},
+         .leak.past = {{.generation = 5, .bytes_per_day = 801}, {.generation = 4, .bytes_per_day = 802}},
          .preload = {.refused = "it cannot be forked",
                      .refused_generation = 3,
                      .failures = 10,
@@ -569,9 +569,9 @@ START_TEST(reads_what_this_version_writes)
         ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
         ck_assert_uint_eq(saved->places_left, fleet->places_left);
-        for (size_t i = 0; i < GROWTH_PAST; i++) {
-                ck_assert_uint_eq(saved->grown[i].generation, fleet->growth.past[i].generation);
-                ck_assert_uint_eq(saved->grown[i].bytes_per_day, fleet->growth.past[i].bytes_per_day);
+        for (size_t i = 0; i < LEAK_PAST; i++) {
+                ck_assert_uint_eq(saved->grown[i].generation, fleet->leak.past[i].generation);
+                ck_assert_uint_eq(saved->grown[i].bytes_per_day, fleet->leak.past[i].bytes_per_day);
         }
         ck_assert_str_eq(saved->preload.refused, fleet->preload.refused);
         ck_assert_uint_eq(saved->preload.refused_generation, fleet->preload.refused_generation);

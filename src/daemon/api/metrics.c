@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as text for Prometheus. */
 #include "daemon/api/metrics.h"
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "base/printable.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
@@ -296,7 +296,7 @@ static unsigned count_of(const struct fleet_counts *counts, unsigned state)
 
 static double reaches(const struct worker *worker)
 {
-        usec_t usec = growth_reaches(worker);
+        usec_t usec = leak_reaches(worker);
 
         return usec != USEC_INFINITY ? seconds(usec) : -1;
 }
@@ -351,24 +351,24 @@ static void put_culprits(struct metrics *metrics)
 
 static bool grows(const struct fleet *fleet)
 {
-        return fleet->growth.grows;
+        return fleet->leak.grows;
 }
 
 static double growth_ratio(const struct fleet *fleet)
 {
         uint64_t than;
-        double times = growth_times(fleet, &than);
+        double times = leak_times(fleet, &than);
 
         return times > 0 ? times : -1;
 }
 
-static void put_growth(struct metrics *metrics)
+static void put_leak(struct metrics *metrics)
 {
         if (!any_fleet(metrics, grows))
                 return;
         PUT_FLEETS(metrics, "sqmgr_fleet_memory_growth_bytes_per_second",
                    "How fast a worker grows, of fleets whose workers seem to leak.",
-                   grows(fleet) ? fleet->growth.fit.slope : -1);
+                   grows(fleet) ? fleet->leak.fit.slope : -1);
         PUT_FLEETS(
                 metrics, "sqmgr_fleet_memory_growth_times",
                 "How many times as fast as in the generation that grew before it; only where that is known.",
@@ -428,7 +428,7 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
         subsystems_metrics(metrics->info->subsystems, metrics);
         put_workers(metrics);
         put_culprits(metrics);
-        put_growth(metrics);
+        put_leak(metrics);
         put_templates(metrics);
         put_events(metrics);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "daemon/runtime/subsystem.h"
 #include "frameworks/table.h"
 #include "model/counts.h"
@@ -67,8 +67,8 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
 {
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.wanted_out;
         usec_t oldest = worker_oldest_job_usec(worker, now);
-        usec_t reaches = growth_reaches(worker);
-        char waits_for[256], growth[GROWTH_TEXT_MAX];
+        usec_t reaches = leak_reaches(worker);
+        char waits_for[256], leak[LEAK_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
@@ -89,7 +89,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 (int)worker->process.forked, "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
                 reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
-                varlink_text(growth_worker_text(worker, growth)));
+                varlink_text(leak_worker_text(worker, leak)));
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)
@@ -155,7 +155,7 @@ static json_t *render_culprits(const struct fleet *fleet, usec_t now)
                         varlink_text(WORKER_ID_OF(fleet->settings->name, culprits->index)), "pid",
                         (json_int_t)culprits->pid, "cause", culprits_cause_name(culprits->cause),
                         "memory_bytes", (json_int_t)culprits->memory_bytes, "growth_bytes",
-                        (json_int_t)culprits->growth_bytes, "growth_seconds", seconds(culprits->growth_usec),
+                        (json_int_t)culprits->leak_bytes, "growth_seconds", seconds(culprits->leak_usec),
                         "age_seconds", seconds(usec_sub(now, culprits->at)), "classes",
                         render_classes(&culprits->classes), "more_classes",
                         (json_int_t)culprits->classes.more, "text",
@@ -200,22 +200,22 @@ static json_t *render_template(const struct fleet *fleet)
 }
 
 /* Null where its workers do not grow. */
-static json_t *render_growth(const struct fleet *fleet)
+static json_t *render_leak(const struct fleet *fleet)
 {
-        const struct worker *first = growth_first(fleet);
+        const struct worker *first = leak_first(fleet);
         uint64_t than = 0;
-        double times = growth_times(fleet, &than);
-        char text[GROWTH_TEXT_MAX];
+        double times = leak_times(fleet, &than);
+        char text[LEAK_TEXT_MAX];
 
-        if (!fleet->growth.grows)
+        if (!fleet->leak.grows)
                 return json_null();
         return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "bytes_per_hour",
-                         (json_int_t)growth_bytes_per_hour(fleet), "generation",
-                         (json_int_t)fleet->growth.generation, "reaches_seconds",
-                         first ? json_real(seconds(growth_reaches(first))) : json_null(), "times",
+                         (json_int_t)leak_bytes_per_hour(fleet), "generation",
+                         (json_int_t)fleet->leak.generation, "reaches_seconds",
+                         first ? json_real(seconds(leak_reaches(first))) : json_null(), "times",
                          times > 0 ? json_real((double)(int64_t)(times * 10 + 0.5) / 10) : json_null(),
                          "than_generation", than > 0 ? json_integer((json_int_t)than) : json_null(), "text",
-                         varlink_text(growth_text(fleet, text)));
+                         varlink_text(leak_text(fleet, text)));
 }
 
 static json_t *render_fleet(const struct fleet *fleet, const struct status_info *info, usec_t now)
@@ -247,7 +247,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group, "scaling", json_null(), "growth", render_growth(fleet));
+                fleet->settings->rollout_group, "scaling", json_null(), "growth", render_leak(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Advice on leaks: what workers hold is read for hours, of one generation and the next. */
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "continuity/state.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -59,14 +59,14 @@ static void replace(void)
 
 static const char *text(void)
 {
-        static char buffer[GROWTH_TEXT_MAX];
+        static char buffer[LEAK_TEXT_MAX];
 
-        return growth_text(t.fleet, buffer);
+        return leak_text(t.fleet, buffer);
 }
 
 START_TEST(a_leak_is_told_once_with_when_it_reaches_the_threshold)
 {
-        char buffer[GROWTH_TEXT_MAX];
+        char buffer[LEAK_TEXT_MAX];
 
         grow(1.9, 300, 60, 0);
         ck_assert_str_eq(text(), "");
@@ -75,9 +75,9 @@ START_TEST(a_leak_is_told_once_with_when_it_reaches_the_threshold)
         ck_assert_str_eq(text(),
                          "its workers grow by about 60M an hour: default/1 reaches memory_threshold (1G) "
                          "in about 10h");
-        ck_assert_str_eq(growth_worker_text(test_worker(&t, 2), buffer),
+        ck_assert_str_eq(leak_worker_text(test_worker(&t, 2), buffer),
                          "reaches memory_threshold in about 10h");
-        ck_assert_uint_eq(growth_bytes_per_hour(t.fleet) / MEGABYTE, 60);
+        ck_assert_uint_eq(leak_bytes_per_hour(t.fleet) / MEGABYTE, 60);
         grow(1, 450, 60, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), 1);
         ck_assert_ptr_nonnull(
@@ -91,9 +91,9 @@ START_TEST(siblings_that_do_not_are_no_proof)
                 t.fleet->workers[i]->state = i == 0 ? WORKER_ACTIVE : WORKER_QUIET;
         grow(3, 300, 60, 0);
         /* What drains is not read for it, and one alone is judged by itself. */
-        ck_assert(t.fleet->growth.grows);
+        ck_assert(t.fleet->leak.grows);
         ck_assert_uint_eq(t.fleet->workers[1]->memory.trend.n, 0);
-        t.fleet->growth = (struct growth){0};
+        t.fleet->leak = (struct leak){0};
         for (size_t i = 0; i < t.fleet->n_workers; i++) {
                 t.fleet->workers[i]->state = WORKER_ACTIVE;
                 t.fleet->workers[i]->memory.trend = (struct trend){0};
@@ -118,7 +118,7 @@ START_TEST(what_does_not_grow_or_has_no_limit)
                          "its workers grow by about 60M an hour: default/1 reaches memory_limit (500M) in "
                          "about 30min");
         t.fleet_settings.memory_metric = MEMORY_PSS;
-        ck_assert_uint_eq(growth_limit_bytes(t.fleet, &name), 0);
+        ck_assert_uint_eq(leak_limit_bytes(t.fleet, &name), 0);
         ck_assert_str_eq(text(), "its workers grow by about 60M an hour");
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(a_release_is_compared_with_the_one_that_grew_before_it)
         uint64_t than;
 
         grow(3, 300, 20, 0);
-        ck_assert_double_eq(growth_times(t.fleet, &than), 0);
+        ck_assert_double_eq(leak_times(t.fleet, &than), 0);
         replace();
         grow(3, 300, 80, 0);
         ck_assert_ptr_nonnull(strstr(text(), "; this release grows 4 times as fast as generation 1"));
@@ -157,22 +157,22 @@ START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
         source.now = t.now;
         ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
         ck_assert_int_eq(state_unpack(bytes, size, "boot", t.now, &state), STATE_READ);
-        struct growth_past past = t.fleet->growth.past[0];
-        t.fleet->growth = (struct growth){0};
+        struct leak_past past = t.fleet->leak.past[0];
+        t.fleet->leak = (struct leak){0};
         t.fleet->places_left = 0;
         t.settings.pressure_limit = 0;
         state_continue_fleet(t.fleet, &state->fleets[0], t.now);
         ck_assert(t.fleet->places_left == 0 && !t.world->pressure.high);
         t.settings.pressure_limit = 20;
         state_continue_fleet(t.fleet, &state->fleets[0], t.now);
-        ck_assert_uint_eq(t.fleet->growth.past[0].generation, 1);
-        ck_assert_uint_eq(t.fleet->growth.past[0].bytes_per_day, past.bytes_per_day);
+        ck_assert_uint_eq(t.fleet->leak.past[0].generation, 1);
+        ck_assert_uint_eq(t.fleet->leak.past[0].bytes_per_day, past.bytes_per_day);
         ck_assert_uint_eq(t.fleet->places_left, 2);
         ck_assert(t.world->pressure.high);
         /* It is not told again. */
         unsigned told = test_events(&t, EVENT_MEMORY_GROWTH);
         grow(3, 360, 20, 0);
-        ck_assert(t.fleet->growth.grows);
+        ck_assert(t.fleet->leak.grows);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), told);
         state_free(state);
         free(bytes);

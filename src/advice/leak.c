@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Advice on leaks; see the header. */
-#include "advice/growth.h"
+#include "advice/leak.h"
 #include "base/parse.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -12,12 +12,12 @@
 #define PER_DAY     86400.0
 #define PER_HOUR    3600.0
 
-void growth_observe(struct worker *worker, uint64_t bytes, usec_t now)
+void leak_observe(struct worker *worker, uint64_t bytes, usec_t now)
 {
         if (worker->state != WORKER_ACTIVE || !trend_add(&worker->memory.trend, bytes, now))
                 return;
         worker->memory.fit = trend_fit(&worker->memory.trend);
-        worker->fleet->growth.due = true;
+        worker->fleet->leak.due = true;
 }
 
 static bool is_judged(const struct worker *worker)
@@ -28,22 +28,22 @@ static bool is_judged(const struct worker *worker)
 /* A generation is told of once. */
 static void remember(struct fleet *fleet)
 {
-        struct growth *growth = &fleet->growth;
-        bool known = growth->past[0].generation == growth->generation;
-        char text[GROWTH_TEXT_MAX];
+        struct leak *leak = &fleet->leak;
+        bool known = leak->past[0].generation == leak->generation;
+        char text[LEAK_TEXT_MAX];
 
-        for (size_t i = GROWTH_PAST - 1; !known && i > 0; i--)
-                growth->past[i] = growth->past[i - 1];
-        growth->past[0] = (struct growth_past){.generation = growth->generation,
-                                               .bytes_per_day = (uint64_t)(growth->fit.slope * PER_DAY)};
+        for (size_t i = LEAK_PAST - 1; !known && i > 0; i--)
+                leak->past[i] = leak->past[i - 1];
+        leak->past[0] = (struct leak_past){.generation = leak->generation,
+                                               .bytes_per_day = (uint64_t)(leak->fit.slope * PER_DAY)};
         if (!known)
-                fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", growth_text(fleet, text));
+                fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", leak_text(fleet, text));
 }
 
 static void judge(struct fleet *fleet)
 {
         _cleanup_free_ struct trend_fit *fits = calloc(fleet->n_workers + 1, sizeof(*fits));
-        struct growth *growth = &fleet->growth;
+        struct leak *leak = &fleet->leak;
         uint64_t generation = 0;
         size_t n = 0;
 
@@ -53,25 +53,25 @@ static void judge(struct fleet *fleet)
         for (size_t i = 0; fits && i < fleet->n_workers; i++)
                 if (fleet->workers[i]->state == WORKER_ACTIVE && fleet->workers[i]->generation == generation)
                         fits[n++] = fleet->workers[i]->memory.fit;
-        growth->generation = generation;
-        growth->grows = fits && trend_agree(fits, n, &growth->fit) && growth->fit.slope > 0;
+        leak->generation = generation;
+        leak->grows = fits && trend_agree(fits, n, &leak->fit) && leak->fit.slope > 0;
         /* One that an older generation left behind is no news. */
-        if (growth->grows && generation >= growth->past[0].generation)
+        if (leak->grows && generation >= leak->past[0].generation)
                 remember(fleet);
 }
 
-void growth_observe_time(struct fleet *fleet, usec_t now)
+void leak_observe_time(struct fleet *fleet, usec_t now)
 {
-        struct growth *growth = &fleet->growth;
+        struct leak *leak = &fleet->leak;
 
-        if (!growth->due || now < usec_add(growth->judged_at, JUDGE_USEC))
+        if (!leak->due || now < usec_add(leak->judged_at, JUDGE_USEC))
                 return;
-        growth->due = false;
-        growth->judged_at = now;
+        leak->due = false;
+        leak->judged_at = now;
         judge(fleet);
 }
 
-uint64_t growth_limit_bytes(const struct fleet *fleet, const char **ret_name)
+uint64_t leak_limit_bytes(const struct fleet *fleet, const char **ret_name)
 {
         const struct fleet_settings *settings = fleet->settings;
 
@@ -82,50 +82,50 @@ uint64_t growth_limit_bytes(const struct fleet *fleet, const char **ret_name)
         return settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
 }
 
-usec_t growth_reaches(const struct worker *worker)
+usec_t leak_reaches(const struct worker *worker)
 {
-        const struct growth *growth = &worker->fleet->growth;
+        const struct leak *leak = &worker->fleet->leak;
         const char *name;
-        uint64_t limit = growth_limit_bytes(worker->fleet, &name);
+        uint64_t limit = leak_limit_bytes(worker->fleet, &name);
 
-        if (!growth->grows || worker->state != WORKER_ACTIVE || worker->generation != growth->generation ||
+        if (!leak->grows || worker->state != WORKER_ACTIVE || worker->generation != leak->generation ||
             worker->memory.fit.kind != TREND_GROWS || limit == 0 || worker->memory.bytes >= limit)
                 return USEC_INFINITY;
         return trend_reaches(&worker->memory.fit, limit);
 }
 
-const struct worker *growth_first(const struct fleet *fleet)
+const struct worker *leak_first(const struct fleet *fleet)
 {
         const struct worker *first = NULL;
 
         FLEET_FOREACH_WORKER(fleet, worker) {
-                usec_t reaches = growth_reaches(worker);
+                usec_t reaches = leak_reaches(worker);
 
-                if (reaches != USEC_INFINITY && (!first || reaches < growth_reaches(first)))
+                if (reaches != USEC_INFINITY && (!first || reaches < leak_reaches(first)))
                         first = worker;
         }
         return first;
 }
 
-double growth_times(const struct fleet *fleet, uint64_t *ret_generation)
+double leak_times(const struct fleet *fleet, uint64_t *ret_generation)
 {
-        const struct growth *growth = &fleet->growth;
+        const struct leak *leak = &fleet->leak;
 
-        for (size_t i = 0; growth->grows && i < GROWTH_PAST; i++) {
-                const struct growth_past *past = &growth->past[i];
+        for (size_t i = 0; leak->grows && i < LEAK_PAST; i++) {
+                const struct leak_past *past = &leak->past[i];
 
-                if (past->generation == 0 || past->generation >= growth->generation ||
+                if (past->generation == 0 || past->generation >= leak->generation ||
                     past->bytes_per_day == 0)
                         continue;
                 *ret_generation = past->generation;
-                return growth->fit.slope * PER_DAY / (double)past->bytes_per_day;
+                return leak->fit.slope * PER_DAY / (double)past->bytes_per_day;
         }
         return 0;
 }
 
-uint64_t growth_bytes_per_hour(const struct fleet *fleet)
+uint64_t leak_bytes_per_hour(const struct fleet *fleet)
 {
-        return fleet->growth.grows ? (uint64_t)(fleet->growth.fit.slope * PER_HOUR) : 0;
+        return fleet->leak.grows ? (uint64_t)(fleet->leak.fit.slope * PER_HOUR) : 0;
 }
 
 /* It is a guess, and reads like one. */
@@ -141,7 +141,7 @@ static const char *about(usec_t usec, char text[static FORMAT_MAX])
 static void times_text(const struct fleet *fleet, char *text, size_t size)
 {
         uint64_t generation = 0;
-        double times = growth_times(fleet, &generation);
+        double times = leak_times(fleet, &generation);
         unsigned tenths = (unsigned)(MIN(times, 1000.0) * 10 + 0.5);
 
         text[0] = '\0';
@@ -155,35 +155,35 @@ static void times_text(const struct fleet *fleet, char *text, size_t size)
                          tenths / 10, tenths % 10, (unsigned long long)generation);
 }
 
-const char *growth_text(const struct fleet *fleet, char text[static GROWTH_TEXT_MAX])
+const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX])
 {
-        const struct worker *first = growth_first(fleet);
+        const struct worker *first = leak_first(fleet);
         char hour[FORMAT_MAX], limit[FORMAT_MAX], span[FORMAT_MAX];
-        char reaches[GROWTH_TEXT_MAX / 2] = "", times[96];
+        char reaches[LEAK_TEXT_MAX / 2] = "", times[96];
         const char *name;
 
         text[0] = '\0';
-        if (!fleet->growth.grows)
+        if (!fleet->leak.grows)
                 return text;
-        format_size(growth_limit_bytes(fleet, &name), limit, sizeof(limit));
+        format_size(leak_limit_bytes(fleet, &name), limit, sizeof(limit));
         if (first)
                 snprintf(reaches, sizeof(reaches), ": %s reaches %s (%s) in about %s", WORKER_ID(first), name,
-                         limit, about(growth_reaches(first), span));
+                         limit, about(leak_reaches(first), span));
         times_text(fleet, times, sizeof(times));
-        snprintf(text, GROWTH_TEXT_MAX, "its workers grow by about %s an hour%s%s",
-                 format_size(growth_bytes_per_hour(fleet), hour, sizeof(hour)), reaches, times);
+        snprintf(text, LEAK_TEXT_MAX, "its workers grow by about %s an hour%s%s",
+                 format_size(leak_bytes_per_hour(fleet), hour, sizeof(hour)), reaches, times);
         return text;
 }
 
-const char *growth_worker_text(const struct worker *worker, char text[static GROWTH_TEXT_MAX])
+const char *leak_worker_text(const struct worker *worker, char text[static LEAK_TEXT_MAX])
 {
-        usec_t reaches = growth_reaches(worker);
+        usec_t reaches = leak_reaches(worker);
         char span[FORMAT_MAX];
         const char *name;
 
         text[0] = '\0';
-        (void)growth_limit_bytes(worker->fleet, &name);
+        (void)leak_limit_bytes(worker->fleet, &name);
         if (reaches != USEC_INFINITY)
-                snprintf(text, GROWTH_TEXT_MAX, "reaches %s in about %s", name, about(reaches, span));
+                snprintf(text, LEAK_TEXT_MAX, "reaches %s in about %s", name, about(reaches, span));
         return text;
 }
