@@ -3,7 +3,7 @@
  * on, in the order of their bytes. */
 #include "continuity/state.h"
 #include "base/hash.h"
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "decide/plan.h"
 #include "decide/pressure_response.h"
 #include "model/preload.h"
@@ -21,129 +21,129 @@
 #define STATE_VERSION       8
 #define STATE_HEADER_SIZE   (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
-static const struct record_field backoff_fields[] = {
-        RECORD_FIELD(NUMBER, struct backoff, count),
-        RECORD_FIELD(TIME, struct backoff, failed_at),
-        RECORD_FIELD(WAIT, struct backoff, next_at),
-        RECORD_FIELD(NUMBER, struct backoff, freed),
+static const struct codec_field backoff_fields[] = {
+        CODEC_FIELD(NUMBER, struct backoff, count),
+        CODEC_FIELD(TIME, struct backoff, failed_at),
+        CODEC_FIELD(WAIT, struct backoff, next_at),
+        CODEC_FIELD(NUMBER, struct backoff, freed),
 };
 static const struct record backoff_record = RECORD(backoff_fields);
 
-static const struct record_field rollout_fields[] = {
-        RECORD_RANGE(struct rollout, state, 0, _ROLLOUT_STATE_MAX - 1),
-        RECORD_FIELD(NUMBER, struct rollout, total),
-        RECORD_FIELD(TIME, struct rollout, started_at),
-        RECORD_FIELD(TIME, struct rollout, progress_at),
-        RECORD_FIELD(NUMBER, struct rollout, failures),
-        RECORD_FIELD(TIME, struct rollout, failed_at),
-        RECORD_FIELD(ARRAY, struct rollout, error),
+static const struct codec_field rollout_fields[] = {
+        CODEC_RANGE(struct rollout, state, 0, _ROLLOUT_STATE_MAX - 1),
+        CODEC_FIELD(NUMBER, struct rollout, total),
+        CODEC_FIELD(TIME, struct rollout, started_at),
+        CODEC_FIELD(TIME, struct rollout, progress_at),
+        CODEC_FIELD(NUMBER, struct rollout, failures),
+        CODEC_FIELD(TIME, struct rollout, failed_at),
+        CODEC_FIELD(ARRAY, struct rollout, error),
 };
 static const struct record rollout_record = RECORD(rollout_fields);
 
-static const struct record_field worker_flag_fields[] = {
-        RECORD_FIELD(NUMBER, struct worker, heartbeat.seen),
-        RECORD_FIELD(NUMBER, struct worker, evidence.threads_witness),
-        RECORD_FIELD(NUMBER, struct worker, memory.over_threshold),
-        RECORD_FIELD(NUMBER, struct worker, orders.quiet),
-        RECORD_FIELD(NUMBER, struct worker, heartbeat.hung),
-        RECORD_FIELD(NUMBER, struct worker, process.unproven),
-        RECORD_FIELD(NUMBER, struct worker, orders.quiet_uncaught),
-        RECORD_FIELD(NUMBER, struct worker, orders.finishes_job),
-        RECORD_FIELD(NUMBER, struct worker, process.forked),
-        RECORD_FIELD(NUMBER, struct worker, process.awaits_go),
-        RECORD_FIELD(NUMBER, struct worker, orders.pressed),
+static const struct codec_field worker_flag_fields[] = {
+        CODEC_FIELD(NUMBER, struct worker, heartbeat.seen),
+        CODEC_FIELD(NUMBER, struct worker, evidence.threads_witness),
+        CODEC_FIELD(NUMBER, struct worker, memory.over_threshold),
+        CODEC_FIELD(NUMBER, struct worker, orders.quiet),
+        CODEC_FIELD(NUMBER, struct worker, heartbeat.hung),
+        CODEC_FIELD(NUMBER, struct worker, process.unproven),
+        CODEC_FIELD(NUMBER, struct worker, orders.quiet_uncaught),
+        CODEC_FIELD(NUMBER, struct worker, orders.finishes_job),
+        CODEC_FIELD(NUMBER, struct worker, process.forked),
+        CODEC_FIELD(NUMBER, struct worker, process.awaits_go),
+        CODEC_FIELD(NUMBER, struct worker, orders.pressed),
 };
-static const struct record worker_flags = RECORD_GROWN(worker_flag_fields, 5);
+static const struct record worker_flags = CODEC_GROWN(worker_flag_fields, 5);
 
-static const struct record_field worker_fields[] = {
-        RECORD_RANGE(struct state_worker, worker.index, 1, UINT32_MAX),
-        RECORD_RANGE(struct state_worker, worker.generation, 1, UINT64_MAX - 1),
-        RECORD_RANGE(struct state_worker, worker.process.pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.process.start),
-        RECORD_RANGE(struct state_worker, worker.process.beat_pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.process.beat_start),
-        RECORD_RANGE(struct state_worker, worker.state, 0, WORKER_GONE - 1),
-        RECORD_RANGE(struct state_worker, worker.reason, 0, _REASON_MAX - 1),
-        RECORD_RANGE(struct state_worker, worker.started_for, 0, _REASON_MAX - 1),
-        RECORD_FIELD(TIME, struct state_worker, worker.spawned_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.state_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.active_at),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.last_life),
-        RECORD_FIELD(TIME, struct state_worker, worker.orders.quiet_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.orders.stop_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.orders.killed_at),
-        RECORD_FIELD(TIME, struct state_worker, worker.heartbeat.changed_at),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.heartbeat.written_usec),
-        RECORD_FIELD(NUMBER, struct state_worker, worker.heartbeat.concurrency),
-        RECORD_PART(FLAGS, struct state_worker, worker, worker_flags),
-        RECORD_FIELD(STRING, struct state_worker, identity),
+static const struct codec_field worker_fields[] = {
+        CODEC_RANGE(struct state_worker, worker.index, 1, UINT32_MAX),
+        CODEC_RANGE(struct state_worker, worker.generation, 1, UINT64_MAX - 1),
+        CODEC_RANGE(struct state_worker, worker.process.pid, 0, INT32_MAX),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.process.start),
+        CODEC_RANGE(struct state_worker, worker.process.beat_pid, 0, INT32_MAX),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.process.beat_start),
+        CODEC_RANGE(struct state_worker, worker.state, 0, WORKER_GONE - 1),
+        CODEC_RANGE(struct state_worker, worker.reason, 0, _REASON_MAX - 1),
+        CODEC_RANGE(struct state_worker, worker.started_for, 0, _REASON_MAX - 1),
+        CODEC_FIELD(TIME, struct state_worker, worker.spawned_at),
+        CODEC_FIELD(TIME, struct state_worker, worker.state_at),
+        CODEC_FIELD(TIME, struct state_worker, worker.active_at),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.last_life),
+        CODEC_FIELD(TIME, struct state_worker, worker.orders.quiet_at),
+        CODEC_FIELD(TIME, struct state_worker, worker.orders.stop_at),
+        CODEC_FIELD(TIME, struct state_worker, worker.orders.killed_at),
+        CODEC_FIELD(TIME, struct state_worker, worker.heartbeat.changed_at),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.heartbeat.written_usec),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.heartbeat.concurrency),
+        CODEC_PART(FLAGS, struct state_worker, worker, worker_flags),
+        CODEC_FIELD(STRING, struct state_worker, identity),
 };
 static const struct record worker_record = RECORD(worker_fields);
 
-static const struct record_field template_fields[] = {
-        RECORD_RANGE(struct template, state, 0, _TEMPLATE_STATE_MAX - 1),
-        RECORD_RANGE(struct template, generation, 0, UINT64_MAX - 1),
-        RECORD_RANGE(struct template, pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct template, pid_start),
-        RECORD_RANGE(struct template, serving_pid, 0, INT32_MAX),
-        RECORD_FIELD(NUMBER, struct template, serving_start),
-        RECORD_FIELD(TIME, struct template, started_at),
-        RECORD_FIELD(TIME, struct template, state_at),
-        RECORD_FIELD(NUMBER, struct template, memory_bytes),
+static const struct codec_field template_fields[] = {
+        CODEC_RANGE(struct template, state, 0, _TEMPLATE_STATE_MAX - 1),
+        CODEC_RANGE(struct template, generation, 0, UINT64_MAX - 1),
+        CODEC_RANGE(struct template, pid, 0, INT32_MAX),
+        CODEC_FIELD(NUMBER, struct template, pid_start),
+        CODEC_RANGE(struct template, serving_pid, 0, INT32_MAX),
+        CODEC_FIELD(NUMBER, struct template, serving_start),
+        CODEC_FIELD(TIME, struct template, started_at),
+        CODEC_FIELD(TIME, struct template, state_at),
+        CODEC_FIELD(NUMBER, struct template, memory_bytes),
 };
 static const struct record template_record = RECORD(template_fields);
 
-static const struct record_field preload_fields[] = {
-        RECORD_FIELD(ARRAY, struct preload, refused),
-        RECORD_FIELD(NUMBER, struct preload, refused_generation),
-        RECORD_FIELD(NUMBER, struct preload, failures),
-        RECORD_FIELD(NUMBER, struct preload, slowest_fork),
-        RECORD_FIELD(NUMBER, struct preload, template_bytes),
+static const struct codec_field preload_fields[] = {
+        CODEC_FIELD(ARRAY, struct preload, refused),
+        CODEC_FIELD(NUMBER, struct preload, refused_generation),
+        CODEC_FIELD(NUMBER, struct preload, failures),
+        CODEC_FIELD(NUMBER, struct preload, slowest_fork),
+        CODEC_FIELD(NUMBER, struct preload, template_bytes),
 };
 static const struct record preload_record = RECORD(preload_fields);
 
-static const struct record_field grown_fields[] = {
-        RECORD_FIELD(NUMBER, struct leak_past, generation),
-        RECORD_FIELD(NUMBER, struct leak_past, bytes_per_day),
+static const struct codec_field grown_fields[] = {
+        CODEC_FIELD(NUMBER, struct leak_past, generation),
+        CODEC_FIELD(NUMBER, struct leak_past, bytes_per_day),
 };
 static const struct record grown_record = RECORD(grown_fields);
 
 /* Behind it: the number of its workers and their records; the size of what features keep and its bytes. */
-static const struct record_field fleet_fields[] = {
-        RECORD_FIELD(STRING, struct state_fleet, name),
-        RECORD_RANGE(struct state_fleet, generation, 1, UINT64_MAX - 1),
-        RECORD_RANGE(struct state_fleet, order, 0, _FLEET_ORDER_MAX - 1),
-        RECORD_FIELD(NUMBER, struct state_fleet, force),
-        RECORD_FIELD(NUMBER, struct state_fleet, scale),
-        RECORD_FIELD(NUMBER, struct state_fleet, scale_for),
-        RECORD_FIELD(NUMBER, struct state_fleet, launch_hash),
-        RECORD_FIELD(NUMBER, struct state_fleet, framework),
-        RECORD_FIELD(STRING, struct state_fleet, redis_url),
-        RECORD_FIELD(NUMBER, struct state_fleet, random),
-        RECORD_PART(RECORD, struct state_fleet, rollout, rollout_record),
-        RECORD_PART(RECORD, struct state_fleet, crash, backoff_record),
-        RECORD_FIELD(ARRAY, struct state_fleet, crash_last),
-        RECORD_PART(RECORD, struct state_fleet, churn, backoff_record),
+static const struct codec_field fleet_fields[] = {
+        CODEC_FIELD(STRING, struct state_fleet, name),
+        CODEC_RANGE(struct state_fleet, generation, 1, UINT64_MAX - 1),
+        CODEC_RANGE(struct state_fleet, order, 0, _FLEET_ORDER_MAX - 1),
+        CODEC_FIELD(NUMBER, struct state_fleet, force),
+        CODEC_FIELD(NUMBER, struct state_fleet, scale),
+        CODEC_FIELD(NUMBER, struct state_fleet, scale_for),
+        CODEC_FIELD(NUMBER, struct state_fleet, launch_hash),
+        CODEC_FIELD(NUMBER, struct state_fleet, framework),
+        CODEC_FIELD(STRING, struct state_fleet, redis_url),
+        CODEC_FIELD(NUMBER, struct state_fleet, random),
+        CODEC_PART(RECORD, struct state_fleet, rollout, rollout_record),
+        CODEC_PART(RECORD, struct state_fleet, crash, backoff_record),
+        CODEC_FIELD(ARRAY, struct state_fleet, crash_last),
+        CODEC_PART(RECORD, struct state_fleet, churn, backoff_record),
         /* Version 1 ends here, and has nothing of features. */
-        RECORD_FIELD(NUMBER, struct state_fleet, scaled),
-        RECORD_RANGE(struct state_fleet, heartbeat, 0, _HEARTBEAT_PLACE_MAX - 1),
-        RECORD_FIELD(NUMBER, struct state_fleet, places_left),
-        RECORD_PART(RECORD, struct state_fleet, grown[0], grown_record),
-        RECORD_PART(RECORD, struct state_fleet, grown[1], grown_record),
-        RECORD_PART(RECORD, struct state_fleet, preload, preload_record),
-        RECORD_PART(RECORD, struct state_fleet, templates[0], template_record),
-        RECORD_PART(RECORD, struct state_fleet, templates[1], template_record),
+        CODEC_FIELD(NUMBER, struct state_fleet, scaled),
+        CODEC_RANGE(struct state_fleet, heartbeat, 0, _HEARTBEAT_PLACE_MAX - 1),
+        CODEC_FIELD(NUMBER, struct state_fleet, places_left),
+        CODEC_PART(RECORD, struct state_fleet, grown[0], grown_record),
+        CODEC_PART(RECORD, struct state_fleet, grown[1], grown_record),
+        CODEC_PART(RECORD, struct state_fleet, preload, preload_record),
+        CODEC_PART(RECORD, struct state_fleet, templates[0], template_record),
+        CODEC_PART(RECORD, struct state_fleet, templates[1], template_record),
 };
-static const struct record fleet_record = RECORD_GROWN(fleet_fields, 14);
+static const struct record fleet_record = CODEC_GROWN(fleet_fields, 14);
 static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2, "each has its row");
 
-static const struct record_field dead_fields[] = {
-        RECORD_FIELD(STRING, struct state_dead, fleet),
-        RECORD_PART(RECORD, struct state_dead, worker, worker_record),
-        RECORD_FIELD(NUMBER, struct state_dead, worker.worker.heartbeat.busy),
-        RECORD_FIELD(NUMBER, struct state_dead, exit.known),
-        RECORD_FIELD(NUMBER, struct state_dead, exit.by_signal),
-        RECORD_RANGE(struct state_dead, exit.status, 0, INT32_MAX),
+static const struct codec_field dead_fields[] = {
+        CODEC_FIELD(STRING, struct state_dead, fleet),
+        CODEC_PART(RECORD, struct state_dead, worker, worker_record),
+        CODEC_FIELD(NUMBER, struct state_dead, worker.worker.heartbeat.busy),
+        CODEC_FIELD(NUMBER, struct state_dead, exit.known),
+        CODEC_FIELD(NUMBER, struct state_dead, exit.by_signal),
+        CODEC_RANGE(struct state_dead, exit.status, 0, INT32_MAX),
 };
 static const struct record dead_record = RECORD(dead_fields);
 
@@ -162,19 +162,19 @@ static bool is_starting(const struct plan *plan, const struct fleet *fleet, unsi
 }
 
 /* Counts in *n. */
-static void pack_worker(struct record_writer *writer, const struct worker *worker, const char *identity,
+static void pack_worker(struct codec_writer *writer, const struct worker *worker, const char *identity,
                         uint64_t *n)
 {
         struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
         /* Of a shortage that is over nothing is left to do. */
         saved.worker.orders.pressed = pressure_response_applies(worker);
-        record_write(writer, &worker_record, &saved);
+        codec_write(writer, &worker_record, &saved);
         (*n)++;
 }
 
 /* A start that is under way. */
-static void pack_start(struct record_writer *writer, unsigned index, uint64_t generation,
+static void pack_start(struct codec_writer *writer, unsigned index, uint64_t generation,
                        enum reason started_for, usec_t at, uint64_t *n)
 {
         const struct worker worker = {
@@ -188,7 +188,7 @@ static void pack_start(struct record_writer *writer, unsigned index, uint64_t ge
         pack_worker(writer, &worker, NULL, n);
 }
 
-static void pack_starts(struct record_writer *writer, const struct state_source *source,
+static void pack_starts(struct codec_writer *writer, const struct state_source *source,
                         const struct fleet *fleet, uint64_t *n)
 {
         const struct plan *plan = source->starting;
@@ -218,10 +218,10 @@ static void pack_starts(struct record_writer *writer, const struct state_source 
         }
 }
 
-static void pack_workers(struct record_writer *writer, const struct state_source *source,
+static void pack_workers(struct codec_writer *writer, const struct state_source *source,
                          const struct fleet *fleet)
 {
-        size_t n_at = record_write_later(writer);
+        size_t n_at = codec_write_later(writer);
         uint64_t n = 0;
 
         for (size_t i = 0; i < fleet->n_workers; i++) {
@@ -232,7 +232,7 @@ static void pack_workers(struct record_writer *writer, const struct state_source
                                     source->identity ? source->identity(worker, source->userdata) : NULL, &n);
         }
         pack_starts(writer, source, fleet, &n);
-        record_fill_number(writer, n_at, n);
+        codec_fill_number(writer, n_at, n);
 }
 
 static int compare_places(const void *left, const void *right)
@@ -243,22 +243,22 @@ static int compare_places(const void *left, const void *right)
 }
 
 /* No worker is of a later generation than generation. */
-static void check_worker(struct record_reader *reader, const struct worker *worker, uint64_t generation)
+static void check_worker(struct codec_reader *reader, const struct worker *worker, uint64_t generation)
 {
         if (worker->generation > generation || (worker->process.pid == 0 && worker->state != WORKER_STARTING))
                 reader->wrong = true;
 }
 
-static int unpack_workers(struct record_reader *reader, struct state_fleet *fleet)
+static int unpack_workers(struct codec_reader *reader, struct state_fleet *fleet)
 {
-        size_t n = record_read_number(reader, 0, reader->left / record_bytes_min(&worker_record));
+        size_t n = codec_read_number(reader, 0, reader->left / codec_bytes_min(&worker_record));
 
         fleet->workers = calloc(n + 1, sizeof(*fleet->workers));
         if (!fleet->workers)
                 return -ENOMEM;
         while (fleet->n_workers < n && !reader->wrong) {
                 struct state_worker *saved = &fleet->workers[fleet->n_workers++];
-                int r = record_read(reader, &worker_record, saved);
+                int r = codec_read(reader, &worker_record, saved);
                 if (r < 0)
                         return r;
                 check_worker(reader, &saved->worker, fleet->generation);
@@ -272,7 +272,7 @@ static int unpack_workers(struct record_reader *reader, struct state_fleet *flee
         return 0;
 }
 
-static void pack_fleet(struct record_writer *writer, const struct state_source *source,
+static void pack_fleet(struct codec_writer *writer, const struct state_source *source,
                        const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
@@ -302,17 +302,17 @@ static void pack_fleet(struct record_writer *writer, const struct state_source *
         memcpy(saved.templates, fleet->templates, sizeof(saved.templates));
         memcpy(saved.crash_last, fleet->crash_last, sizeof(saved.crash_last));
         writer->failed = writer->failed || (settings->redis_url && !url);
-        record_write(writer, &fleet_record, &saved);
+        codec_write(writer, &fleet_record, &saved);
         pack_workers(writer, source, fleet);
-        size_t size_at = record_write_later(writer), begin = writer->size;
+        size_t size_at = codec_write_later(writer), begin = writer->size;
         if (source->features)
                 source->features(writer, fleet, source->features_userdata);
-        record_fill_number(writer, size_at, writer->size - begin);
+        codec_fill_number(writer, size_at, writer->size - begin);
 }
 
-static int unpack_features(struct record_reader *reader, struct state_features *features)
+static int unpack_features(struct codec_reader *reader, struct state_features *features)
 {
-        struct record_reader inner = record_read_inner(reader);
+        struct codec_reader inner = codec_read_inner(reader);
 
         if (inner.left == 0)
                 return 0;
@@ -325,9 +325,9 @@ static int unpack_features(struct record_reader *reader, struct state_features *
         return 0;
 }
 
-static int unpack_fleet(struct record_reader *reader, struct state_fleet *fleet)
+static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
 {
-        int r = record_read(reader, &fleet_record, fleet);
+        int r = codec_read(reader, &fleet_record, fleet);
 
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &fleet->templates[i];
@@ -342,27 +342,27 @@ static int unpack_fleet(struct record_reader *reader, struct state_fleet *fleet)
         return r;
 }
 
-static void pack_dead(struct record_writer *writer, const struct state_dead *dead)
+static void pack_dead(struct codec_writer *writer, const struct state_dead *dead)
 {
         uint64_t n = 0;
 
         for (const struct state_dead *each = dead; each; each = each->next)
                 n++;
-        record_write_number(writer, n);
+        codec_write_number(writer, n);
         for (; dead; dead = dead->next)
-                record_write(writer, &dead_record, dead);
+                codec_write(writer, &dead_record, dead);
 }
 
-static int unpack_dead(struct record_reader *reader, struct state *state)
+static int unpack_dead(struct codec_reader *reader, struct state *state)
 {
-        uint64_t n = record_read_number(reader, 0, reader->left / record_bytes_min(&dead_record));
+        uint64_t n = codec_read_number(reader, 0, reader->left / codec_bytes_min(&dead_record));
 
         for (struct state_dead **end = &state->dead; n > 0 && !reader->wrong; n--, end = &(*end)->next) {
                 struct state_dead *dead = *end = calloc(1, sizeof(*dead));
 
                 if (!dead)
                         return -ENOMEM;
-                int r = record_read(reader, &dead_record, dead);
+                int r = codec_read(reader, &dead_record, dead);
                 if (r < 0)
                         return r;
                 check_worker(reader, &dead->worker.worker, UINT64_MAX - 1);
@@ -374,9 +374,9 @@ static void pack_header(uint8_t *bytes, size_t size)
 {
         uint8_t *at = mempcpy(bytes, STATE_MAGIC, sizeof(STATE_MAGIC) - 1);
 
-        record_put_bytes(at, 4, STATE_VERSION);
-        record_put_bytes(at + 4, 8, size - STATE_HEADER_SIZE);
-        record_put_bytes(at + 12, 8,
+        codec_put_bytes(at, 4, STATE_VERSION);
+        codec_put_bytes(at + 4, 8, size - STATE_HEADER_SIZE);
+        codec_put_bytes(at + 12, 8,
                          hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
 }
 
@@ -389,13 +389,13 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, uint6
         if (size < STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
         const uint8_t *at = bytes + sizeof(STATE_MAGIC) - 1;
-        uint64_t version = record_get_bytes(at, 4), length = record_get_bytes(at + 4, 8);
+        uint64_t version = codec_get_bytes(at, 4), length = codec_get_bytes(at + 4, 8);
         if (version != STATE_VERSION_FIRST && version != STATE_VERSION)
                 return version > STATE_VERSION ? STATE_NEWER : STATE_GARBLED;
         if (length > size - STATE_HEADER_SIZE)
                 return STATE_TRUNCATED;
         if (length < size - STATE_HEADER_SIZE || size > STATE_BYTES_MAX ||
-            record_get_bytes(at + 12, 8) != hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, length))
+            codec_get_bytes(at + 12, 8) != hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, length))
                 return STATE_GARBLED;
         *ret_version = version;
         return STATE_READ;
@@ -404,13 +404,13 @@ static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, uint6
 int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_size)
 {
         const struct world *world = source->world;
-        struct record_writer writer = {.now = source->now};
+        struct codec_writer writer = {.now = source->now};
         uint64_t n = 0;
 
-        (void)record_write_space(&writer, STATE_HEADER_SIZE);
-        record_write_text(&writer, source->boot_id);
-        record_write_number(&writer, source->now);
-        size_t n_at = record_write_later(&writer);
+        (void)codec_write_space(&writer, STATE_HEADER_SIZE);
+        codec_write_text(&writer, source->boot_id);
+        codec_write_number(&writer, source->now);
+        size_t n_at = codec_write_later(&writer);
         for (size_t i = 0; i < world->n_fleets; i++) {
                 /* No state told of its workers, which are still searched for: so must the next sqmgr. */
                 if (world->fleets[i]->unknown)
@@ -418,7 +418,7 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
                 pack_fleet(&writer, source, world->fleets[i]);
                 n++;
         }
-        record_fill_number(&writer, n_at, n);
+        codec_fill_number(&writer, n_at, n);
         pack_dead(&writer, source->dead);
         if (writer.failed || writer.size > STATE_BYTES_MAX) {
                 free(writer.bytes);
@@ -483,18 +483,18 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
 
         if (outcome != STATE_READ)
                 return outcome;
-        struct record_reader reader = {.at = bytes + STATE_HEADER_SIZE,
+        struct codec_reader reader = {.at = bytes + STATE_HEADER_SIZE,
                                        .left = size - STATE_HEADER_SIZE,
                                        .first_version = version == STATE_VERSION_FIRST};
-        const char *boot = record_read_text(&reader, RECORD_TEXT_MAX, &length);
-        usec_t packed_at = record_read_number(&reader, 0, UINT64_MAX);
+        const char *boot = codec_read_text(&reader, CODEC_TEXT_MAX, &length);
+        usec_t packed_at = codec_read_number(&reader, 0, UINT64_MAX);
         /* A boot's own clock never runs back. */
         bool same_boot = packed_at <= now && length == strlen(boot_id) && memcmp(boot, boot_id, length) == 0;
         reader.now = same_boot ? packed_at : now;
 
         /* Each has the number of its workers, too. */
-        size_t fleet_min = record_bytes_min(&fleet_record) + sizeof(uint64_t);
-        size_t n = record_read_number(&reader, 0, reader.left / fleet_min);
+        size_t fleet_min = codec_bytes_min(&fleet_record) + sizeof(uint64_t);
+        size_t n = codec_read_number(&reader, 0, reader.left / fleet_min);
         state = calloc(1, sizeof(*state));
         if (!state || !(state->fleets = calloc(n + 1, sizeof(*state->fleets))))
                 return -ENOMEM;

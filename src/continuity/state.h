@@ -9,7 +9,7 @@
 
 struct world;
 struct plan;
-struct record_writer;
+struct codec_writer;
 
 /* More than that is never packed, and never read. */
 #define STATE_BYTES_MAX ((size_t)16 << 20)
@@ -39,7 +39,7 @@ struct underway {
 struct state_features {
         uint8_t *bytes; /* owned; NULL: nothing */
         size_t size;
-        usec_t now; /* when the bytes were written, by our clock: that of a record_reader */
+        usec_t now; /* when the bytes were written, by our clock: that of a codec_reader */
 };
 
 struct state_fleet {
@@ -99,7 +99,7 @@ struct state_source {
         state_identity_fn identity; /* may be NULL */
         void *userdata;
         /* Writes what optional features keep of a fleet, if anything. NULL: there are none. */
-        void (*features)(struct record_writer *writer, const struct fleet *fleet, void *userdata);
+        void (*features)(struct codec_writer *writer, const struct fleet *fleet, void *userdata);
         void *features_userdata;
         usec_t now;
 };

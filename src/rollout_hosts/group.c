@@ -631,13 +631,13 @@ void groups_end(void *self)
         free(groups);
 }
 
-void groups_pack(const void *self _unused_, const struct fleet *fleet, struct record_writer *writer)
+void groups_pack(const void *self _unused_, const struct fleet *fleet, struct codec_writer *writer)
 {
         if (fleet->group)
                 rollout_group_pack(&fleet->group->rule, fleet->group->name, writer);
 }
 
-void groups_unpack(void *self _unused_, struct fleet *fleet, struct record_reader *reader)
+void groups_unpack(void *self _unused_, struct fleet *fleet, struct codec_reader *reader)
 {
         if (fleet->group && rollout_group_unpack(reader, fleet->group->name, &fleet->group->rule))
                 arm_renewal(fleet->group, fleet->group->rule.asked_at);

@@ -52,8 +52,8 @@ void groups_join(void *self);
 void groups_poll(void *self, usec_t now);
 void groups_tick(void *self, usec_t now);
 void groups_end(void *self);
-void groups_pack(const void *self, const struct fleet *fleet, struct record_writer *writer);
-void groups_unpack(void *self, struct fleet *fleet, struct record_reader *reader);
+void groups_pack(const void *self, const struct fleet *fleet, struct codec_writer *writer);
+void groups_unpack(void *self, struct fleet *fleet, struct codec_reader *reader);
 
 /* Why this host takes no part, or cannot tell; "": neither. Returns text. */
 const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX]);

@@ -2,7 +2,7 @@
 /* What this host does in a rollout over many hosts; see the header. */
 #include "rollout_hosts/group_rules.h"
 #include "base/parse.h"
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -28,33 +28,33 @@ struct saved_group {
         struct rollout_group group;
 };
 
-static const struct record_field saved_fields[] = {
-        RECORD_FIELD(STRING, struct saved_group, name),
-        RECORD_FIELD(NUMBER, struct saved_group, group.number),
-        RECORD_FIELD(ARRAY, struct saved_group, group.id),
-        RECORD_RANGE(struct saved_group, group.lease, 0, _HOST_LEASE_MAX - 1),
-        RECORD_FIELD(NUMBER, struct saved_group, group.begun),
-        RECORD_FIELD(NUMBER, struct saved_group, group.trusted),
-        RECORD_FIELD(NUMBER, struct saved_group, group.drain_told),
-        RECORD_FIELD(TIME, struct saved_group, group.began_at),
-        RECORD_FIELD(TIME, struct saved_group, group.done_at),
-        RECORD_FIELD(ARRAY, struct saved_group, group.error),
+static const struct codec_field saved_fields[] = {
+        CODEC_FIELD(STRING, struct saved_group, name),
+        CODEC_FIELD(NUMBER, struct saved_group, group.number),
+        CODEC_FIELD(ARRAY, struct saved_group, group.id),
+        CODEC_RANGE(struct saved_group, group.lease, 0, _HOST_LEASE_MAX - 1),
+        CODEC_FIELD(NUMBER, struct saved_group, group.begun),
+        CODEC_FIELD(NUMBER, struct saved_group, group.trusted),
+        CODEC_FIELD(NUMBER, struct saved_group, group.drain_told),
+        CODEC_FIELD(TIME, struct saved_group, group.began_at),
+        CODEC_FIELD(TIME, struct saved_group, group.done_at),
+        CODEC_FIELD(ARRAY, struct saved_group, group.error),
 };
 static const struct record saved_record = RECORD(saved_fields);
 
-void rollout_group_pack(const struct rollout_group *group, const char *name, struct record_writer *writer)
+void rollout_group_pack(const struct rollout_group *group, const char *name, struct codec_writer *writer)
 {
         const struct saved_group saved = {.name = (char *)name, .group = *group};
 
         if (group->number > 0)
-                record_write(writer, &saved_record, &saved);
+                codec_write(writer, &saved_record, &saved);
 }
 
-bool rollout_group_unpack(struct record_reader *reader, const char *name, struct rollout_group *ret)
+bool rollout_group_unpack(struct codec_reader *reader, const char *name, struct rollout_group *ret)
 {
         struct saved_group saved = {.group = rollout_group_new()};
 
-        int r = record_read(reader, &saved_record, &saved);
+        int r = codec_read(reader, &saved_record, &saved);
         bool is_it = r == 0 && !reader->wrong && reader->left == 0 && strcmp(saved.name, name) == 0;
         if (is_it)
                 *ret = saved.group;

@@ -7,8 +7,8 @@
 #include "model/rollout_state.h"
 #include "rollout_hosts/reply_rules.h"
 
-struct record_reader;
-struct record_writer;
+struct codec_reader;
+struct codec_writer;
 
 /* So long after it began a turn of an epoch a host begins no other, unless it knows who wants that: whoever
  * may write to Redis cannot make it restart all the while. */
@@ -99,10 +99,10 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
 uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply);
 
 /* What a later sqmgr has to know; nothing where this host knows of no epoch. name: of the group. */
-void rollout_group_pack(const struct rollout_group *group, const char *name, struct record_writer *writer);
+void rollout_group_pack(const struct rollout_group *group, const char *name, struct codec_writer *writer);
 /* What an earlier sqmgr knew of the group of that name. Returns false where it says nothing of that: *ret is
  * not touched then. */
-bool rollout_group_unpack(struct record_reader *reader, const char *name, struct rollout_group *ret);
+bool rollout_group_unpack(struct codec_reader *reader, const char *name, struct rollout_group *ret);
 /* Why it begins no turn yet, though the epoch runs; "": it may. Returns text. */
 const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size);
 /* Why it takes no part, a sentence; "": it does. reply: the last answer. Returns text. */

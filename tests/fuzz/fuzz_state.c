@@ -2,7 +2,7 @@
 /* The bytes of a state file, and the world that goes on with what they tell. The first byte says whether they
  * come as they are, or behind a header that fits them, and of which version that is. */
 #include "base/hash.h"
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "continuity/state.h"
 #include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
@@ -40,11 +40,11 @@ static struct state *unpack_payload(uint8_t version, const uint8_t *payload, siz
 
         fuzz_check(bytes);
         uint8_t *at = mempcpy(bytes, MAGIC, sizeof(MAGIC) - 1);
-        record_put_bytes(at, 4, version);
-        record_put_bytes(at + 4, 8, size);
+        codec_put_bytes(at, 4, version);
+        codec_put_bytes(at + 4, 8, size);
         if (size > 0)
                 memcpy(bytes + HEADER, payload, size);
-        record_put_bytes(at + 12, 8, hash_bytes(HASH_INIT, bytes + HEADER, size));
+        codec_put_bytes(at + 12, 8, hash_bytes(HASH_INIT, bytes + HEADER, size));
         struct state *state = unpack(bytes, HEADER + size);
         free(bytes);
         return state;
@@ -53,8 +53,8 @@ static struct state *unpack_payload(uint8_t version, const uint8_t *payload, siz
 /* What the rollouts over many hosts keep is of any origin, too. */
 static void continue_group(const struct state_features *features)
 {
-        struct record_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
-        struct record_writer writer = {.now = NOW};
+        struct codec_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
+        struct codec_writer writer = {.now = NOW};
         struct rollout_group group;
 
         if (!features->bytes || !rollout_group_unpack(&reader, "g", &group))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each host of the group does, with what must hold by what the simulated world knows. */
 #include "hosts.h"
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "model/names.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -196,7 +196,7 @@ static void execute(struct group_sim *sim, struct host *host)
 
 void host_pack(const struct group_sim *sim, struct host *host)
 {
-        struct record_writer writer = {.now = host_now(sim, host)};
+        struct codec_writer writer = {.now = host_now(sim, host)};
 
         rollout_group_pack(&host->group, "group", &writer);
         assert(!writer.failed && writer.size <= sizeof(host->saved));
@@ -377,7 +377,7 @@ void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
         host->up = true;
         host->connected = false;
         host->flight.under_way = false;
-        struct record_reader reader = {.at = host->saved, .left = host->saved_size, .now = host->saved_at};
+        struct codec_reader reader = {.at = host->saved, .left = host->saved_size, .now = host->saved_at};
         host->group = rollout_group_new();
         if (!state_lost && host->saved_size > 0)
                 (void)rollout_group_unpack(&reader, "group", &host->group);

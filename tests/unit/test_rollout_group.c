@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what a host does in a rollout over many (rollout_hosts/group_rules.h). */
 /* promises: P5 P8 */
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "rollout_hosts/group_rules.h"
 #include "unit.h"
 
@@ -469,16 +469,16 @@ END_TEST
 START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
 {
         take_lease();
-        struct record_writer writer = {.now = now};
+        struct codec_writer writer = {.now = now};
         struct rollout_group next;
 
         rollout_group_pack(&group, "g", &writer);
         ck_assert(!writer.failed);
-        struct record_reader reader = {.at = writer.bytes, .left = writer.size, .now = now};
+        struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = now};
         ck_assert(!rollout_group_unpack(&reader, "another group", &next));
-        reader = (struct record_reader){.at = writer.bytes, .left = writer.size - 1, .now = now};
+        reader = (struct codec_reader){.at = writer.bytes, .left = writer.size - 1, .now = now};
         ck_assert(!rollout_group_unpack(&reader, "g", &next));
-        reader = (struct record_reader){.at = writer.bytes, .left = writer.size, .now = now};
+        reader = (struct codec_reader){.at = writer.bytes, .left = writer.size, .now = now};
         ck_assert(rollout_group_unpack(&reader, "g", &next));
         free(writer.bytes);
         ck_assert_uint_eq(next.number, 1);
@@ -494,7 +494,7 @@ END_TEST
 
 START_TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
 {
-        struct record_writer writer = {.now = now};
+        struct codec_writer writer = {.now = now};
 
         rollout_group_pack(&group, "g", &writer);
         ck_assert_ptr_null(writer.bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
@@ -448,10 +448,10 @@ static struct fleet fixed_fleets[] = {
 };
 static struct fleet *fixed_list[] = {&fixed_fleets[0], &fixed_fleets[1]};
 
-static void write_features(struct record_writer *writer, const struct fleet *fleet, void *userdata _unused_)
+static void write_features(struct codec_writer *writer, const struct fleet *fleet, void *userdata _unused_)
 {
         if (fleet == fixed_list[0])
-                record_write_text(writer, "a feature");
+                codec_write_text(writer, "a feature");
 }
 
 static void pack_fixed(void)
@@ -581,10 +581,10 @@ START_TEST(reads_what_this_version_writes)
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 assert_template_equal(&saved->templates[i], &fleet->templates[i]);
 
-        struct record_reader reader = {
+        struct codec_reader reader = {
                 .at = saved->features.bytes, .left = saved->features.size, .now = saved->features.now};
         size_t length;
-        ck_assert_int_eq(strncmp(record_read_text(&reader, RECORD_TEXT_MAX, &length), "a feature", 9), 0);
+        ck_assert_int_eq(strncmp(codec_read_text(&reader, CODEC_TEXT_MAX, &length), "a feature", 9), 0);
         ck_assert(length == 9 && reader.left == 0 && reader.now == 1000);
 
         ck_assert_uint_eq(mail->heartbeat, HEARTBEAT_FILE);

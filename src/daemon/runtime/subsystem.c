@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls the optional features of the daemon; see the header. */
 #include "daemon/runtime/subsystem.h"
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include "continuity/state.h"
 #include <string.h>
 
@@ -84,7 +84,7 @@ int subsystems_status(const struct subsystems *subsystems, const struct fleet *f
         return r;
 }
 
-void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata)
+void subsystems_pack(struct codec_writer *writer, const struct fleet *fleet, void *userdata)
 {
         const struct subsystems *subsystems = userdata;
 
@@ -93,10 +93,10 @@ void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, vo
 
                 if (!subsystems->table[i]->pack)
                         continue;
-                record_write_text(writer, subsystems->table[i]->name);
-                size_t size_at = record_write_later(writer), begin = writer->size;
+                codec_write_text(writer, subsystems->table[i]->name);
+                size_t size_at = codec_write_later(writer), begin = writer->size;
                 subsystems->table[i]->pack(subsystems->self[i], fleet, writer);
-                record_fill_number(writer, size_at, writer->size - begin);
+                codec_fill_number(writer, size_at, writer->size - begin);
                 if (writer->size == begin)
                         writer->size = before;
         }
@@ -105,12 +105,12 @@ void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, vo
 void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
                        const struct state_features *features)
 {
-        struct record_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
+        struct codec_reader reader = {.at = features->bytes, .left = features->size, .now = features->now};
 
         while (reader.left > 0 && !reader.wrong) {
                 size_t length;
-                const char *name = record_read_text(&reader, RECORD_TEXT_MAX, &length);
-                struct record_reader part = record_read_inner(&reader);
+                const char *name = codec_read_text(&reader, CODEC_TEXT_MAX, &length);
+                struct codec_reader part = codec_read_inner(&reader);
 
                 for (size_t i = 0; !part.wrong && i < subsystems->n; i++)
                         if (subsystems->table[i]->unpack && strlen(subsystems->table[i]->name) == length &&

@@ -13,8 +13,8 @@ struct fleet;
 struct persist;
 struct link;
 struct metrics;
-struct record_reader;
-struct record_writer;
+struct codec_reader;
+struct codec_writer;
 struct state_features;
 
 /* All functions but begin() may be NULL. They are called from the loop, never from within each other. `now`
@@ -51,10 +51,10 @@ struct subsystem {
         /* Before the connections to Redis are closed, with no control call left. Frees self. */
         void (*end)(void *self);
         /* Writes what a later sqmgr has to know of the fleet, if there is anything. */
-        void (*pack)(const void *self, const struct fleet *fleet, struct record_writer *writer);
+        void (*pack)(const void *self, const struct fleet *fleet, struct codec_writer *writer);
         /* The fleet continues where it was: reads what pack() has written, which may be of another version of
          * sqmgr. */
-        void (*unpack)(void *self, struct fleet *fleet, struct record_reader *reader);
+        void (*unpack)(void *self, struct fleet *fleet, struct codec_reader *reader);
 };
 
 #define SUBSYSTEMS_MAX 8
@@ -85,7 +85,7 @@ void subsystems_diagnose_link(const struct subsystems *subsystems, const struct 
 /* subsystems: NULL for none. Returns 0 or -ENOMEM. */
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object);
 /* What a later sqmgr has to know of the fleet; as state_source takes it, userdata is the subsystems. */
-void subsystems_pack(struct record_writer *writer, const struct fleet *fleet, void *userdata);
+void subsystems_pack(struct codec_writer *writer, const struct fleet *fleet, void *userdata);
 /* The fleet continues with that. Parts of subsystems that this sqmgr does not have are passed over. */
 void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
                        const struct state_features *features);

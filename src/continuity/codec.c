@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs as bytes, by the table of their fields. */
-#include "continuity/record.h"
+#include "continuity/codec.h"
 #include <string.h>
 
 /* Of a time that never came. */
@@ -8,13 +8,13 @@
 
 #define NUMBER_BYTES sizeof(uint64_t)
 
-void record_put_bytes(uint8_t *at, size_t size, uint64_t value)
+void codec_put_bytes(uint8_t *at, size_t size, uint64_t value)
 {
         for (size_t i = 0; i < size; i++)
                 at[i] = (uint8_t)(value >> (8 * i));
 }
 
-uint64_t record_get_bytes(const uint8_t *at, size_t size)
+uint64_t codec_get_bytes(const uint8_t *at, size_t size)
 {
         uint64_t value = 0;
 
@@ -56,7 +56,7 @@ static void field_store(void *field, size_t size, uint64_t number)
                 memcpy(field, &number, sizeof(number));
 }
 
-uint8_t *record_write_space(struct record_writer *writer, size_t size)
+uint8_t *codec_write_space(struct codec_writer *writer, size_t size)
 {
         if (!writer->failed && size > writer->allocated - writer->size) {
                 size_t allocated = MAX(2 * writer->allocated, writer->size + size + 1024);
@@ -72,87 +72,87 @@ uint8_t *record_write_space(struct record_writer *writer, size_t size)
         return writer->bytes + writer->size - size;
 }
 
-void record_write_number(struct record_writer *writer, uint64_t value)
+void codec_write_number(struct codec_writer *writer, uint64_t value)
 {
-        uint8_t *at = record_write_space(writer, NUMBER_BYTES);
+        uint8_t *at = codec_write_space(writer, NUMBER_BYTES);
 
         if (at)
-                record_put_bytes(at, NUMBER_BYTES, value);
+                codec_put_bytes(at, NUMBER_BYTES, value);
 }
 
-size_t record_write_later(struct record_writer *writer)
+size_t codec_write_later(struct codec_writer *writer)
 {
         size_t place = writer->size;
 
-        record_write_number(writer, 0);
+        codec_write_number(writer, 0);
         return place;
 }
 
-void record_fill_number(struct record_writer *writer, size_t place, uint64_t value)
+void codec_fill_number(struct codec_writer *writer, size_t place, uint64_t value)
 {
         if (!writer->failed)
-                record_put_bytes(writer->bytes + place, NUMBER_BYTES, value);
+                codec_put_bytes(writer->bytes + place, NUMBER_BYTES, value);
 }
 
-void record_write_text(struct record_writer *writer, const char *text)
+void codec_write_text(struct codec_writer *writer, const char *text)
 {
-        size_t length = strnlen(text ?: "", RECORD_TEXT_MAX);
+        size_t length = strnlen(text ?: "", CODEC_TEXT_MAX);
 
-        record_write_number(writer, length);
-        uint8_t *at = record_write_space(writer, length);
+        codec_write_number(writer, length);
+        uint8_t *at = codec_write_space(writer, length);
         if (at && length > 0)
                 memcpy(at, text, length);
 }
 
-static void write_flags(struct record_writer *writer, const struct record *flags, const char *base)
+static void write_flags(struct codec_writer *writer, const struct record *flags, const char *base)
 {
         uint64_t bits = 0;
 
         for (size_t i = 0; i < flags->n_fields; i++)
                 bits |= field_load(base + flags->fields[i].offset, sizeof(bool)) << i;
-        record_write_number(writer, bits);
+        codec_write_number(writer, bits);
 }
 
-static void write_time(struct record_writer *writer, usec_t at)
+static void write_time(struct codec_writer *writer, usec_t at)
 {
-        record_write_number(writer, at == 0 ? AGE_NONE : usec_sub(writer->now, at));
+        codec_write_number(writer, at == 0 ? AGE_NONE : usec_sub(writer->now, at));
 }
 
-static void write_field(struct record_writer *writer, const struct record_field *field, const char *base)
+static void write_field(struct codec_writer *writer, const struct codec_field *field, const char *base)
 {
         const char *place = base + field->offset;
 
         switch (field->kind) {
-        case RECORD_NUMBER:
-                record_write_number(writer, field_load(place, field->size));
+        case CODEC_NUMBER:
+                codec_write_number(writer, field_load(place, field->size));
                 return;
-        case RECORD_TIME:
+        case CODEC_TIME:
                 write_time(writer, field_load(place, field->size));
                 return;
-        case RECORD_WAIT:
-                record_write_number(writer, usec_sub(field_load(place, field->size), writer->now));
+        case CODEC_WAIT:
+                codec_write_number(writer, usec_sub(field_load(place, field->size), writer->now));
                 return;
-        case RECORD_ARRAY:
-                record_write_text(writer, place);
+        case CODEC_ARRAY:
+                codec_write_text(writer, place);
                 return;
-        case RECORD_STRING:
-                record_write_text(writer, *(const char *const *)(const void *)place);
+        case CODEC_STRING:
+                codec_write_text(writer, *(const char *const *)(const void *)place);
                 return;
-        case RECORD_FLAGS:
+        case CODEC_FLAGS:
                 write_flags(writer, field->record, place);
                 return;
-        case RECORD_RECORD:
-                record_write(writer, field->record, place);
+        case CODEC_RECORD:
+                codec_write(writer, field->record, place);
         }
 }
 
-void record_write(struct record_writer *writer, const struct record *record, const void *base)
+void codec_write(struct codec_writer *writer, const struct record *record, const void *base)
 {
         for (size_t i = 0; i < record->n_fields; i++)
                 write_field(writer, &record->fields[i], base);
 }
 
-static const uint8_t *read_space(struct record_reader *reader, size_t size)
+static const uint8_t *read_space(struct codec_reader *reader, size_t size)
 {
         reader->wrong = reader->wrong || size > reader->left;
         if (reader->wrong)
@@ -162,18 +162,18 @@ static const uint8_t *read_space(struct record_reader *reader, size_t size)
         return reader->at - size;
 }
 
-uint64_t record_read_number(struct record_reader *reader, uint64_t min, uint64_t max)
+uint64_t codec_read_number(struct codec_reader *reader, uint64_t min, uint64_t max)
 {
         const uint8_t *at = read_space(reader, NUMBER_BYTES);
-        uint64_t value = at ? record_get_bytes(at, NUMBER_BYTES) : 0;
+        uint64_t value = at ? codec_get_bytes(at, NUMBER_BYTES) : 0;
 
         reader->wrong = reader->wrong || value < min || value > max;
         return reader->wrong ? 0 : value;
 }
 
-const char *record_read_text(struct record_reader *reader, size_t max, size_t *ret_length)
+const char *codec_read_text(struct codec_reader *reader, size_t max, size_t *ret_length)
 {
-        size_t length = record_read_number(reader, 0, MIN(max, (size_t)RECORD_TEXT_MAX));
+        size_t length = codec_read_number(reader, 0, MIN(max, (size_t)CODEC_TEXT_MAX));
         const char *text = (const char *)read_space(reader, length);
 
         if (!text || memchr(text, '\0', length)) {
@@ -184,17 +184,17 @@ const char *record_read_text(struct record_reader *reader, size_t max, size_t *r
         return text ?: "";
 }
 
-struct record_reader record_read_inner(struct record_reader *reader)
+struct codec_reader codec_read_inner(struct codec_reader *reader)
 {
-        size_t size = record_read_number(reader, 0, SIZE_MAX);
+        size_t size = codec_read_number(reader, 0, SIZE_MAX);
         const uint8_t *at = read_space(reader, size);
 
-        return (struct record_reader){.at = at, .left = at ? size : 0, .now = reader->now, .wrong = !at};
+        return (struct codec_reader){.at = at, .left = at ? size : 0, .now = reader->now, .wrong = !at};
 }
 
-static usec_t read_time(struct record_reader *reader)
+static usec_t read_time(struct codec_reader *reader)
 {
-        uint64_t age = record_read_number(reader, 0, AGE_NONE);
+        uint64_t age = codec_read_number(reader, 0, AGE_NONE);
 
         if (age == AGE_NONE || reader->wrong)
                 return 0;
@@ -202,26 +202,26 @@ static usec_t read_time(struct record_reader *reader)
         return MAX(usec_sub(reader->now, age), (usec_t)1);
 }
 
-static usec_t read_wait(struct record_reader *reader)
+static usec_t read_wait(struct codec_reader *reader)
 {
-        usec_t left = record_read_number(reader, 0, USEC_INFINITY);
+        usec_t left = codec_read_number(reader, 0, USEC_INFINITY);
 
         return left > 0 ? usec_add(reader->now, left) : 0;
 }
 
-static void read_array(struct record_reader *reader, char *array, size_t size)
+static void read_array(struct codec_reader *reader, char *array, size_t size)
 {
         size_t length;
-        const char *text = record_read_text(reader, size - 1, &length);
+        const char *text = codec_read_text(reader, size - 1, &length);
 
         memcpy(array, text, length);
         array[length] = '\0';
 }
 
-static int read_string(struct record_reader *reader, char **ret)
+static int read_string(struct codec_reader *reader, char **ret)
 {
         size_t length;
-        const char *text = record_read_text(reader, RECORD_TEXT_MAX, &length);
+        const char *text = codec_read_text(reader, CODEC_TEXT_MAX, &length);
         char *string = strndup(text, length);
 
         if (!string)
@@ -230,49 +230,49 @@ static int read_string(struct record_reader *reader, char **ret)
         return 0;
 }
 
-static size_t fields_to_read(const struct record_reader *reader, const struct record *record)
+static size_t fields_to_read(const struct codec_reader *reader, const struct record *record)
 {
         return reader->first_version ? record->n_fields_first : record->n_fields;
 }
 
-static void read_flags(struct record_reader *reader, const struct record *flags, char *base)
+static void read_flags(struct codec_reader *reader, const struct record *flags, char *base)
 {
         size_t n = fields_to_read(reader, flags);
-        uint64_t bits = record_read_number(reader, 0, (UINT64_C(1) << n) - 1);
+        uint64_t bits = codec_read_number(reader, 0, (UINT64_C(1) << n) - 1);
 
         for (size_t i = 0; i < n; i++)
                 field_store(base + flags->fields[i].offset, sizeof(bool), bits >> i & 1);
 }
 
-static int read_field(struct record_reader *reader, const struct record_field *field, char *base)
+static int read_field(struct codec_reader *reader, const struct codec_field *field, char *base)
 {
         char *place = base + field->offset;
 
         switch (field->kind) {
-        case RECORD_NUMBER:
-                field_store(place, field->size, record_read_number(reader, field->min, field->max));
+        case CODEC_NUMBER:
+                field_store(place, field->size, codec_read_number(reader, field->min, field->max));
                 return 0;
-        case RECORD_TIME:
+        case CODEC_TIME:
                 field_store(place, field->size, read_time(reader));
                 return 0;
-        case RECORD_WAIT:
+        case CODEC_WAIT:
                 field_store(place, field->size, read_wait(reader));
                 return 0;
-        case RECORD_ARRAY:
+        case CODEC_ARRAY:
                 read_array(reader, place, field->size);
                 return 0;
-        case RECORD_STRING:
+        case CODEC_STRING:
                 return read_string(reader, (char **)(void *)place);
-        case RECORD_FLAGS:
+        case CODEC_FLAGS:
                 read_flags(reader, field->record, place);
                 return 0;
-        case RECORD_RECORD:
-                return record_read(reader, field->record, place);
+        case CODEC_RECORD:
+                return codec_read(reader, field->record, place);
         }
         return 0;
 }
 
-int record_read(struct record_reader *reader, const struct record *record, void *base)
+int codec_read(struct codec_reader *reader, const struct record *record, void *base)
 {
         size_t n = fields_to_read(reader, record);
         int r = 0;
@@ -282,13 +282,13 @@ int record_read(struct record_reader *reader, const struct record *record, void 
         return r;
 }
 
-size_t record_bytes_min(const struct record *record)
+size_t codec_bytes_min(const struct record *record)
 {
         size_t bytes = 0;
 
         for (size_t i = 0; i < record->n_fields_first; i++) {
-                const struct record_field *field = &record->fields[i];
-                bytes += field->kind == RECORD_RECORD ? record_bytes_min(field->record) : NUMBER_BYTES;
+                const struct codec_field *field = &record->fields[i];
+                bytes += field->kind == CODEC_RECORD ? codec_bytes_min(field->record) : NUMBER_BYTES;
         }
         return bytes;
 }
