@@ -5,7 +5,7 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
-#include "model/failure.h"
+#include "model/start_failure.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Starts wait after one that was active for less, however short its trial. */
-#define SHORT_LIFE_USEC (10 * USEC_PER_SEC)
+#define FAILED_START_USEC (10 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
 {
@@ -92,15 +92,15 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         /* A try uses a freed place up, too: the next one waits. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
-        failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
+        start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
                          WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        failure_observe(fleet, fleet->generation, now, true, now);
+        start_failure_observe(fleet, fleet->generation, now, true, now);
 }
 
-static bool is_short_life(const struct worker *worker, usec_t life)
+static bool is_failed_start(const struct worker *worker, usec_t life)
 {
-        return life < MAX(SHORT_LIFE_USEC, worker->fleet->settings->ready_after);
+        return life < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
 }
 
 /* The end of one that was not told to exit. life: since its first beat; 0: there was none. */
@@ -110,9 +110,9 @@ static void observe_life(const struct worker *worker, usec_t life, usec_t now)
 
         /* It ended before it was ready. */
         if (life == 0 || life < fleet->settings->ready_after)
-                failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
-        else if (is_short_life(worker, life))
-                failure_back_off(fleet, now);
+                start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+        else if (is_failed_start(worker, life))
+                start_failure_back_off(fleet, now);
 }
 
 /* Back to a worker that has not beaten: its beating process has gone while a wrapper around it lives. */
@@ -120,11 +120,11 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
-        failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
+        start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
                          WORKER_EVENT_NAME(worker));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
         usec_t life = usec_sub(now, worker->active_at);
-        fleet->crash_last_apart = !is_short_life(worker, life);
+        fleet->crash_last_apart = !is_failed_start(worker, life);
         observe_life(worker, life, now);
         worker->active_at = 0;
         worker->last_life = MAX(life, (usec_t)1);
@@ -424,13 +424,13 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                              reason_name(reason));
                 return;
         }
-        failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
+        start_failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
                          fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
                          worker->heartbeat.fault != BEAT_FAULT_NONE ? ": " : "",
                          beat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
-        failure_observe(fleet, worker->generation, now, never_beat, now);
+        start_failure_observe(fleet, worker->generation, now, never_beat, now);
 }
 
 void observe_killed(struct worker *worker, int error, usec_t now)
@@ -479,14 +479,14 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                  : beaten                                     ? " %s after its first beat"
                                                               : " before its first beat, after %s",
                  span);
-        failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
+        start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
                          exit->launch_error ? "" : when);
-        fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_short_life(worker, life));
+        fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_failed_start(worker, life));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 
         if (worker->state == WORKER_QUIET)
                 return;
-        if (beaten && !is_short_life(worker, life) && now < fleet->crash.next_at)
+        if (beaten && !is_failed_start(worker, life) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
         /* With a last life this end has been booked. */
         if (worker->last_life == 0)
@@ -503,9 +503,9 @@ static void worker_observe_unborn(struct worker *worker, const struct exit_statu
         worker->reason = REASON_CRASH;
         if (!exit->known)
                 return;
-        failure_describe(fleet, NULL, "%s %s as it was forked", WORKER_EVENT_NAME(worker), how);
+        start_failure_describe(fleet, NULL, "%s %s as it was forked", WORKER_EVENT_NAME(worker), how);
         world_event(fleet->world, EVENT_START_FAILED, fleet, worker, "%s", fleet->crash_last);
-        failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
+        start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)

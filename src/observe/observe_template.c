@@ -3,7 +3,7 @@
 #include "observe/observe_template.h"
 #include "base/parse.h"
 #include "model/exit_status.h"
-#include "model/failure.h"
+#include "model/start_failure.h"
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
@@ -22,7 +22,7 @@
 /* Before a fork is tried again for which there was no memory, or no process. */
 #define FORK_RETRY_USEC (1 * USEC_PER_SEC)
 /* One that was ready for less counts as a failure of its kind. */
-#define SHORT_LIFE_USEC (60 * USEC_PER_SEC)
+#define FAILED_START_USEC (60 * USEC_PER_SEC)
 /* So many failures in a row, and workers boot separately. */
 #define FAILURES_MAX 3
 
@@ -63,7 +63,7 @@ static void tell_failure(struct fleet *fleet, uint64_t generation, usec_t since,
 {
         fleet->totals.template_failures++;
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        failure_observe(fleet, generation, since, true, now);
+        start_failure_observe(fleet, generation, since, true, now);
 }
 
 /* The same of what the application or its command may be to blame for: outside of a restart, tried often
@@ -104,7 +104,7 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
 
 void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
 {
-        failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
+        start_failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
                          fleet->settings->name, why);
         tell_failure(fleet, fleet->generation, now, now);
 }
@@ -255,7 +255,7 @@ void template_observe_fork_failed(struct template *template, int error, const ch
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
-        failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_FORKED "%s",
+        start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_FORKED "%s",
                          WORKER_ID_OF(fleet->settings->name, index), why);
         observe_failure(fleet, template->generation, asked_at, now);
 }
@@ -276,10 +276,10 @@ static void observe_given_up(struct template *template, usec_t now)
         if (template->lost)
                 return;
         if (template_forks(template))
-                failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
+                start_failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
                                  format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
         else
-                failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
+                start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
                                  NAME_OF(template));
         /* Its time counts with Redis up alone: that it was away earlier is no excuse. */
         observe_failure(fleet, template->generation, now, now);
@@ -330,9 +330,9 @@ static void observe_crash(struct template *template, usec_t life, usec_t now)
         }
         fleet->totals.template_failures++;
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        fleet->crash_last_apart = life >= SHORT_LIFE_USEC;
-        if (life < SHORT_LIFE_USEC)
-                failure_back_off(fleet, now);
+        fleet->crash_last_apart = life >= FAILED_START_USEC;
+        if (life < FAILED_START_USEC)
+                start_failure_back_off(fleet, now);
 }
 
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
@@ -351,7 +351,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
                 snprintf(after, sizeof(after), " after %s%s", format_duration(life, span, sizeof(span)),
                          ready ? "" : ", before it was ready");
         exit_status_text(exit, how, sizeof(how));
-        failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
+        start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, life, now);

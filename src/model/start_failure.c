@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What follows from a life that ended too soon. */
-#include "model/failure.h"
+#include "model/start_failure.h"
 #include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
+void start_failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
 {
         va_list arguments;
 
@@ -20,17 +20,17 @@ void failure_describe(struct fleet *fleet, const struct exit_status *exit, const
         fleet->lines_token = exit ? exit->lines_token : 0;
 }
 
-void failure_back_off(struct fleet *fleet, usec_t now)
+void start_failure_back_off(struct fleet *fleet, usec_t now)
 {
         backoff_fail(&fleet->crash, fleet->settings->backoff_min, fleet->settings->backoff_max,
                      &fleet->random, now);
 }
 
-void failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool short_life, usec_t now)
+void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start, usec_t now)
 {
-        if (short_life)
-                failure_back_off(fleet, now);
-        fleet->crash_last_apart = !short_life;
+        if (failed_start)
+                start_failure_back_off(fleet, now);
+        fleet->crash_last_apart = !failed_start;
         if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
                 rollout_observe_failure(fleet, now);
 }
