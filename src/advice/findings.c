@@ -344,7 +344,7 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         const char *about = WORKER_ID(worker);
         char remedy[256];
 
-        if (facts->other_namespace && fleet_settings_write_beats(worker->fleet->settings))
+        if (facts->other_namespace && fleet_settings_write_heartbeats(worker->fleet->settings))
                 findings_add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
                              "it runs in a pid namespace of its own: its heartbeats cannot be matched");
         else if (worker->heartbeat.ambiguous)
@@ -359,11 +359,11 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
                 findings_add(findings, FINDING_PROBLEM, about,
                              "compare redis_url, namespace and host name with what the application uses",
                              "it has booted, but its heartbeat is not to be found");
-        else if (worker->heartbeat.fault != BEAT_FAULT_NONE &&
+        else if (worker->heartbeat.fault != HEARTBEAT_FAULT_NONE &&
                  (!worker->heartbeat.seen || worker->heartbeat.stale_told))
                 findings_add(findings, FINDING_PROBLEM, about,
                              "see sqmgr-heartbeat(7) for how it must be written, and by whom",
-                             "its heartbeat does not count: %s", beat_fault_text(worker->heartbeat.fault));
+                             "its heartbeat does not count: %s", heartbeat_fault_text(worker->heartbeat.fault));
         else if (worker->orders.succeeded || worker->evidence.sibling_reported)
                 findings_add(findings, FINDING_WARNING, about,
                              "let its command start one, in the foreground, and leave it to sqmgr to start "
@@ -394,7 +394,7 @@ static void check_order(struct findings *findings, const struct fleet *fleet, co
         findings_add(findings, FINDING_WARNING, about, remedy, "%s%s%s: it %s",
                      fleet->order == ORDER_STOP ? "stopped" : "quieted", ordered[0] != '\0' ? " " : "",
                      ordered,
-                     fleet_settings_write_beats(fleet->settings) ? "takes no jobs" : "starts no worker");
+                     fleet_settings_write_heartbeats(fleet->settings) ? "takes no jobs" : "starts no worker");
 }
 
 /* Where the file is right again, or wrong, somebody must say so. */

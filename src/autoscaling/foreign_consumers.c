@@ -23,7 +23,7 @@
 
 struct consumer {
         char *host;             /* owned */
-        struct beat_info *info; /* owned; NULL: it told nothing of itself */
+        struct heartbeat_info *info; /* owned; NULL: it told nothing of itself */
         bool active;            /* it was read, and takes jobs */
         unsigned idle;
 };
@@ -75,7 +75,7 @@ struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consu
 
 enum { TAG_PAGE, TAG_CONSUMER /* and beyond: which of the list */ };
 
-static int send(struct foreign_consumers *consumers, size_t tag, struct beats_command *command)
+static int send(struct foreign_consumers *consumers, size_t tag, struct heartbeats_command *command)
 {
         int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv, NULL);
 
@@ -85,9 +85,9 @@ static int send(struct foreign_consumers *consumers, size_t tag, struct beats_co
 
 static void ask_page(struct foreign_consumers *consumers, const char *cursor)
 {
-        struct beats_command command;
+        struct heartbeats_command command;
 
-        identity_scan_ask(consumers->framework->beats, consumers->set_key, NULL, cursor, &command);
+        identity_scan_ask(consumers->framework->heartbeats, consumers->set_key, NULL, cursor, &command);
         consumers->failed |= send(consumers, TAG_PAGE, &command) < 0;
 }
 
@@ -95,7 +95,7 @@ static int found(const struct match_found *found, void *userdata)
 {
         struct foreign_consumers *consumers = userdata;
         struct consumer_list *census = &consumers->now;
-        struct beats_command command;
+        struct heartbeats_command command;
 
         if (consumers->is_ours(found->identity, found->len, consumers->userdata) ||
             ++census->n_found > READ_MAX)
@@ -108,7 +108,7 @@ static int found(const struct match_found *found, void *userdata)
                 .host = strndup(found->identity, found->host_len > HOST_MAX ? 0 : found->host_len)};
         if (!list[census->n].host)
                 return -ENOMEM;
-        int r = consumers->framework->beats->ask_beat(consumers->namespace, found->identity, true, &command);
+        int r = consumers->framework->heartbeats->ask_heartbeat(consumers->namespace, found->identity, true, &command);
 
         return r < 0 ? r : send(consumers, TAG_CONSUMER + census->n++, &command);
 }
@@ -116,7 +116,7 @@ static int found(const struct match_found *found, void *userdata)
 static void take_page(struct foreign_consumers *consumers, const redisReply *reply)
 {
         const char *cursor;
-        int r = identity_scan_take(consumers->framework->beats, reply, found, consumers, &cursor);
+        int r = identity_scan_take(consumers->framework->heartbeats, reply, found, consumers, &cursor);
         size_t length = r >= 0 && cursor ? strlen(cursor) : 0;
 
         consumers->failed |= r < 0 || length >= sizeof(consumers->cursor);
@@ -127,14 +127,14 @@ static void take_page(struct foreign_consumers *consumers, const redisReply *rep
 static void take_consumer(struct foreign_consumers *consumers, const redisReply *reply, size_t i)
 {
         struct consumer *consumer = &consumers->now.list[i];
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
         /* Of one that is dead the identity may be left, and no heartbeat. */
-        if (!consumers->framework->beats->take_beat(reply, &beat, &consumer->info))
+        if (!consumers->framework->heartbeats->take_heartbeat(reply, &heartbeat, &consumer->info))
                 return;
         consumers->now.n_read++;
-        consumer->active = !beat.quiet;
-        consumer->idle = beat.concurrency > beat.busy ? beat.concurrency - beat.busy : 0;
+        consumer->active = !heartbeat.quiet;
+        consumer->idle = heartbeat.concurrency > heartbeat.busy ? heartbeat.concurrency - heartbeat.busy : 0;
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
@@ -190,7 +190,7 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
         consumers->is_ours = is_ours;
         consumers->userdata = userdata;
         consumers->namespace = strdup(namespace ?: "");
-        consumers->set_key = framework->beats->key(namespace, framework->beats->set, NULL);
+        consumers->set_key = framework->heartbeats->key(namespace, framework->heartbeats->set, NULL);
         if (!consumers->namespace || !consumers->set_key || redis_batch_new(&ops, consumers, &consumers->redis_batch) < 0) {
                 foreign_consumers_free(consumers);
                 return -ENOMEM;

@@ -78,7 +78,7 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         size_t host_len;
         pid_t pid;
 
-        if (!link->framework->beats->identity_parse(identity, len, &host_len, &pid))
+        if (!link->framework->heartbeats->identity_parse(identity, len, &host_len, &pid))
                 return false;
         /* One that has just booted may not be known by its identity yet: by its pid it is. */
         WORLD_FOREACH_FLEET(world, fleet)
@@ -86,7 +86,7 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
                         const char *own = process_identity(worker->handle);
 
                         if (own ? strlen(own) == len && memcmp(own, identity, len) == 0
-                                : worker->process.pid == pid || worker->process.beat_pid == pid)
+                                : worker->process.pid == pid || worker->process.heartbeat_pid == pid)
                                 return true;
                 }
         return false;

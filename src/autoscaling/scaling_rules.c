@@ -59,7 +59,7 @@ static enum scaling_hold find_hold(const struct scaling_reading *reading,
         if (reading->hold != SCALING_FREE)
                 return reading->hold;
         if (reading->concurrency == 0)
-                return SCALING_HELD_BEATS;
+                return SCALING_HELD_HEARTBEATS;
         return verdict->target == 0 ? SCALING_HELD_PAUSED : SCALING_FREE;
 }
 
@@ -280,7 +280,7 @@ static const char *const hold_texts[] = {
         [SCALING_HELD_PAUSED] = "no queue that it serves has a target and may be taken from",
         [SCALING_HELD_ROLLOUT] = "a restart is under way",
         [SCALING_HELD_HALTED] = "its restart has halted",
-        [SCALING_HELD_BEATS] = "no worker has told yet how many threads it has",
+        [SCALING_HELD_HEARTBEATS] = "no worker has told yet how many threads it has",
 };
 static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold");
 

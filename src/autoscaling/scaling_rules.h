@@ -39,7 +39,7 @@ enum scaling_hold {
         SCALING_HELD_PAUSED,  /* nothing may be taken from any queue that is looked at */
         SCALING_HELD_ROLLOUT, /* a restart runs */
         SCALING_HELD_HALTED,  /* or has halted */
-        SCALING_HELD_BEATS,   /* no worker has told yet how many threads it has */
+        SCALING_HELD_HEARTBEATS,   /* no worker has told yet how many threads it has */
         _SCALING_HOLD_MAX,
 };
 
@@ -48,7 +48,7 @@ enum scaling_hold {
 struct scaling_reading {
         const struct scaling_queue *queues;
         size_t n_queues;
-        enum scaling_hold hold; /* SCALING_HELD_PAUSED and _BEATS follow from the rest and need not be told */
+        enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the rest and need not be told */
 
         double busy;        /* threads of all that run jobs */
         double threads;     /* of all that take jobs */

@@ -47,7 +47,7 @@ static void find_short(const struct fleet *fleet, const char *about, struct find
 {
         const usec_t takes = autoscale_of(fleet)->boot;
         usec_t least = usec_add(
-                2 * fleet->world->settings->check_interval + fleet->settings->traits->beat_usec, takes);
+                2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec, takes);
         const struct queues *queues = takes > 0 ? autoscale_of(fleet)->queues : NULL;
         char name[80], target[FORMAT_MAX], boot[FORMAT_MAX], longest[FORMAT_MAX];
 

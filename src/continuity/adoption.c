@@ -133,14 +133,14 @@ int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, cons
 }
 
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
-                                   uint64_t pid_start, uint64_t beat_pid_start, usec_t now)
+                                   uint64_t pid_start, uint64_t heartbeat_pid_start, usec_t now)
 {
         struct underway *ended = reallocarray(adoption->ended, adoption->n_ended + 1, sizeof(*ended));
 
         if (!ended)
                 return NULL;
         adoption->ended = ended;
-        struct worker *worker = observe_adopted(fleet, known, pid_start, beat_pid_start, now);
+        struct worker *worker = observe_adopted(fleet, known, pid_start, heartbeat_pid_start, now);
         if (!worker)
                 return NULL;
         if (worker->state != WORKER_GONE) {
@@ -321,8 +321,8 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
 
                         if ((worker->process.pid == claimant->pid &&
                              worker->process.start == claimant->start) ||
-                            (worker->process.beat_pid == claimant->pid &&
-                             worker->process.beat_start == claimant->start))
+                            (worker->process.heartbeat_pid == claimant->pid &&
+                             worker->process.heartbeat_start == claimant->start))
                                 return true;
                 }
         for (size_t i = 0; i < world->n_fleets; i++)

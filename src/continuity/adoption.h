@@ -101,7 +101,7 @@ int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, cons
                             usec_t now);
 /* The state tells of this worker; the rest is as for observe_adopted(). */
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
-                                   uint64_t pid_start, uint64_t beat_pid_start, usec_t now);
+                                   uint64_t pid_start, uint64_t heartbeat_pid_start, usec_t now);
 
 /* Are there workers of this user's that are looked for? */
 bool adoption_seeks_user(const struct adoption *adoption, uid_t uid);

@@ -25,7 +25,7 @@ enum state_outcome {
 /* A worker as it was. Of worker, what is evidence of its jobs is left out: it is gathered anew. */
 struct state_worker {
         struct worker worker; /* pid 0: its start was under way, whether it came about is not known */
-        char *identity; /* the shell's name for its heartbeat; of one whose beat_pid is 0, the names of this
+        char *identity; /* the shell's name for its heartbeat; of one whose heartbeat_pid is 0, the names of this
                          * host under which it may beat, see match_hosts_since(); "": none */
 };
 

@@ -7,7 +7,7 @@
 #include "daemon/life/alerts.h"
 #include "daemon/life/ending.h"
 #include "daemon/life/tell.h"
-#include "daemon/poll/local_beats.h"
+#include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/poll/status_files.h"
@@ -232,7 +232,7 @@ static void end_runtime(struct runtime *runtime)
                         process_free(worker->handle);
         rescues_forget(runtime);
         links_end(&runtime->links);
-        beats_free(runtime->local);
+        heartbeats_free(runtime->local);
         free(runtime->status_parent);
         free(runtime->preload_script);
         proc_host_close(runtime->host);
@@ -353,7 +353,7 @@ static int begin_runtime(struct supervisor *supervisor)
         /* Workers that a wrapper leaves behind come to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
-        int r = local_beats_new(&runtime->local);
+        int r = local_heartbeats_new(&runtime->local);
         if (r >= 0)
                 r = links_make(&runtime->links, settings);
         if (r < 0)

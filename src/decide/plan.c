@@ -90,12 +90,12 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
         if (!fleet->redis_up)
                 return WAIT_REDIS;
         if (!worker->heartbeat.seen)
-                return WAIT_FIRST_BEAT;
+                return WAIT_FIRST_HEARTBEAT;
         if (worker->heartbeat.hung)
                 return WAIT_HUNG;
         if (worker_fresh(worker, now))
                 return WAIT_NONE;
-        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_BEAT;
+        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_HEARTBEAT;
 }
 
 /* The reason for which a starting or active worker should go, surplus left aside. */
@@ -551,7 +551,7 @@ static void plan_stop(struct round *round, struct worker *worker)
         enum wait wait = evidence_wait(worker, round->now);
         usec_t overdue = worker_cut_off(worker).at;
         /* Without a process that beats there is no beat to wait for. */
-        bool evident = wait == WAIT_NONE || (worker->process.beat_pid == 0 && wait != WAIT_REDIS);
+        bool evident = wait == WAIT_NONE || (worker->process.heartbeat_pid == 0 && wait != WAIT_REDIS);
 
         wake(round, overdue);
         if (worker_drains_to_exit(worker))
@@ -562,7 +562,7 @@ static void plan_stop(struct round *round, struct worker *worker)
                 act(round, ACTION_STOP, worker, worker->reason);
         else if (worker->heartbeat.ambiguous)
                 worker->verdict.waits_for = WAIT_AMBIGUOUS;
-        else if (worker->heartbeat.loud_count >= WORKER_LOUD_BEATS && !worker_contradicted(worker))
+        else if (worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS && !worker_contradicted(worker))
                 act(round, ACTION_QUIET, worker, worker->reason);
         else if (worker->heartbeat.busy > 0)
                 worker->verdict.waits_for = WAIT_JOBS;
@@ -638,7 +638,7 @@ static void plan_boot(struct round *round, struct worker *worker)
         }
         worker->verdict.waits_for = worker->heartbeat.ambiguous ? WAIT_AMBIGUOUS
                                     : worker->process.booted    ? WAIT_ELSEWHERE
-                                                                : WAIT_FIRST_BEAT;
+                                                                : WAIT_FIRST_HEARTBEAT;
         wake(round, deadline);
         if (round->now >= deadline && worker->process.boot_polled_at >= deadline && !worker->process.booted &&
             !worker->heartbeat.ambiguous) {

@@ -6,8 +6,8 @@
 #include "observe/rescue.h"
 #include "settings/traits.h"
 
-struct beat_info;     /* what the framework notes of a process that beats */
-struct beats_format;  /* heartbeat_format.h */
+struct heartbeat_info;     /* what the framework notes of a process that beats */
+struct heartbeat_format;  /* heartbeat_format.h */
 struct works_format;  /* redis_works.h */
 struct queues_format; /* queue_reader.h */
 struct heartbeat;
@@ -50,11 +50,11 @@ struct framework {
         int dump_signal;    /* see traits.can_dump; 0: there is none */
         /* Is a thread of this name one that runs jobs? info: what the process told of itself, NULL: not
          * known. NULL where the traits have no job threads. */
-        bool (*thread_is_processor)(const char *comm, const struct beat_info *info);
+        bool (*thread_is_processor)(const char *comm, const struct heartbeat_info *info);
         /* Returns false where the title is not that of a worker that has booted. NULL: no title tells. */
         bool (*title_parse)(const char *title, struct title *ret);
         bool title_may_lack; /* its application need not have what sets titles: none is no proof */
-        const struct beats_format *beats; /* NULL: its heartbeats stand in no Redis */
+        const struct heartbeat_format *heartbeats; /* NULL: its heartbeats stand in no Redis */
         /* Decodes the text of a file that holds one. Returns false, with *ret untouched, where it is none.
          * NULL: they stand in no file. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
@@ -62,6 +62,6 @@ struct framework {
         const struct queues_format *queues; /* NULL: they are not known */
         /* Where the traits say that they tell their queues, and NULL else: of what a process told of itself,
          * the names, each ended by a NUL, the last by two; NULL: none. */
-        const char *(*queue_names)(const struct beat_info *info);
+        const char *(*queue_names)(const struct heartbeat_info *info);
         const struct requeue_ops *requeue; /* NULL where the traits have no rescue */
 };

@@ -9,10 +9,10 @@
 #define PAGE_OF_HOST "1000"
 #define PAGE_OF_ALL  "100"
 
-void identity_scan_ask(const struct beats_format *format, const char *set_key, const char *pattern,
-                       const char *cursor, struct beats_command *ret)
+void identity_scan_ask(const struct heartbeat_format *format, const char *set_key, const char *pattern,
+                       const char *cursor, struct heartbeats_command *ret)
 {
-        *ret = (struct beats_command){
+        *ret = (struct heartbeats_command){
                 .argv = {"SSCAN", set_key, cursor, "COUNT", pattern ? PAGE_OF_HOST : PAGE_OF_ALL, "MATCH",
                          pattern},
                 .argc = pattern ? 7 : 5,
@@ -21,7 +21,7 @@ void identity_scan_ask(const struct beats_format *format, const char *set_key, c
                 format->ask_list(set_key, ret);
 }
 
-int identity_scan_take(const struct beats_format *format, const redisReply *reply, identity_fn found,
+int identity_scan_take(const struct heartbeat_format *format, const redisReply *reply, identity_fn found,
                        void *userdata, const char **ret_cursor)
 {
         int r = 0;

@@ -7,10 +7,10 @@
 
 /* The texts must stay as long as the command. pattern: NULL: of all hosts, in smaller pages, since more is
  * asked for each that is found. cursor: "0" at first. */
-void identity_scan_ask(const struct beats_format *format, const char *set_key, const char *pattern,
-                       const char *cursor, struct beats_command *ret);
+void identity_scan_ask(const struct heartbeat_format *format, const char *set_key, const char *pattern,
+                       const char *cursor, struct heartbeats_command *ret);
 
 /* Calls found for each identity. Returns 0, with the cursor of the next step, of the reply's own, or NULL
  * where this was the last; or -errno, that of found or -EBADMSG where the reply is none. */
-int identity_scan_take(const struct beats_format *format, const struct redisReply *reply, identity_fn found,
+int identity_scan_take(const struct heartbeat_format *format, const struct redisReply *reply, identity_fn found,
                        void *userdata, const char **ret_cursor);

@@ -6,11 +6,11 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#define BEATS_WORDS_MAX 11
+#define HEARTBEATS_WORDS_MAX 11
 
 /* A command to Redis. keys: those of its words that are owned. */
-struct beats_command {
-        const char *argv[BEATS_WORDS_MAX];
+struct heartbeats_command {
+        const char *argv[HEARTBEATS_WORDS_MAX];
         int argc;
         char *keys[2];
 };
@@ -24,11 +24,11 @@ struct beats_command {
 
 /* words: NULL-terminated, one less than fit at most; they must stay. key: taken over. Returns 0 with *ret to
  * be given to command_clear(), or -ENOMEM where key is NULL. */
-int command_make(struct beats_command *ret, char *key, const char *const words[]);
+int command_make(struct heartbeats_command *ret, char *key, const char *const words[]);
 /* The same of a command with two keys, or a key and a field of it. */
-int command_make_pair(struct beats_command *ret, const char *command, char *key, char *second);
+int command_make_pair(struct heartbeats_command *ret, const char *command, char *key, char *second);
 /* Frees the keys. */
-void command_clear(struct beats_command *command);
+void command_clear(struct heartbeats_command *command);
 
 /* The text of a reply; none where it is no text. */
 static inline struct field reply_text(const redisReply *reply)

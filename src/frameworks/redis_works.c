@@ -83,7 +83,7 @@ static void on_lists(void *userdata)
 static int ask_list(struct works *works, const struct works_request *request, size_t tag)
 {
         const struct works_format *format = works->format;
-        struct beats_command command;
+        struct heartbeats_command command;
         int r = format->ask(request->namespace, request->identities[tag / format->n_asks],
                             tag % format->n_asks, &command);
 

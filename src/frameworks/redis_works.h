@@ -7,7 +7,7 @@
 #include "model/job.h"
 #include <systemd/sd-event.h>
 
-struct beats_command;
+struct heartbeats_command;
 struct redis;
 struct redisReply; /* hiredis's */
 
@@ -15,7 +15,7 @@ struct redisReply; /* hiredis's */
 struct works_format {
         size_t n_asks; /* commands for each process, at least one */
         /* The command of this number. Returns 0 or -ENOMEM. */
-        int (*ask)(const char *namespace, const char *identity, size_t which, struct beats_command *ret);
+        int (*ask)(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret);
         /* Adds the entries that its reply holds, which is no error. Returns 0 or -ENOMEM. */
         int (*take)(const struct redisReply *reply, size_t which, struct job_list *list);
         job_decode_fn decode;

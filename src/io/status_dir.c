@@ -260,7 +260,7 @@ int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *u
 }
 
 /* Opening must not wait for the other end of a pipe, nor for one who holds a lease on the file. */
-static enum beat_fault open_file(const struct status_dir *dir, pid_t pid, int *ret_fd)
+static enum heartbeat_fault open_file(const struct status_dir *dir, pid_t pid, int *ret_fd)
 {
         char name[16];
 
@@ -268,13 +268,13 @@ static enum beat_fault open_file(const struct status_dir *dir, pid_t pid, int *r
         *ret_fd = open_beneath(dir->fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
         switch (*ret_fd) {
         case -ENOENT:
-                return BEAT_FAULT_MISSING;
+                return HEARTBEAT_FAULT_MISSING;
         case -ELOOP: /* a link */
         case -EXDEV: /* a mount */
         case -ENXIO: /* a socket */
-                return BEAT_FAULT_KIND;
+                return HEARTBEAT_FAULT_KIND;
         default:
-                return *ret_fd < 0 ? BEAT_FAULT_UNREADABLE : BEAT_FAULT_NONE;
+                return *ret_fd < 0 ? HEARTBEAT_FAULT_UNREADABLE : HEARTBEAT_FAULT_NONE;
         }
 }
 
@@ -290,24 +290,24 @@ int status_file_read(const struct status_dir *dir, pid_t pid, char text[static S
         _cleanup_close_ int fd = -1;
         struct stat before, after;
 
-        enum beat_fault fault = open_file(dir, pid, &fd);
-        if (fault != BEAT_FAULT_NONE)
+        enum heartbeat_fault fault = open_file(dir, pid, &fd);
+        if (fault != HEARTBEAT_FAULT_NONE)
                 return fault;
         if (fstat(fd, &before) < 0)
-                return BEAT_FAULT_UNREADABLE;
+                return HEARTBEAT_FAULT_UNREADABLE;
         if (!S_ISREG(before.st_mode))
-                return BEAT_FAULT_KIND;
+                return HEARTBEAT_FAULT_KIND;
         if (before.st_uid != dir->owner)
-                return BEAT_FAULT_OWNER;
+                return HEARTBEAT_FAULT_OWNER;
         if (before.st_size > (off_t)STATUS_FILE_MAX_BYTES)
-                return BEAT_FAULT_SIZE;
+                return HEARTBEAT_FAULT_SIZE;
         ssize_t length = fd_read_start(fd, text, STATUS_FILE_MAX_BYTES + 1);
         if (length < 0 || fstat(fd, &after) < 0)
-                return BEAT_FAULT_UNREADABLE;
+                return HEARTBEAT_FAULT_UNREADABLE;
         if (length != before.st_size || is_changed(&before, &after))
-                return BEAT_FAULT_CHANGES;
+                return HEARTBEAT_FAULT_CHANGES;
         *ret_length = (size_t)length;
-        return BEAT_FAULT_NONE;
+        return HEARTBEAT_FAULT_NONE;
 }
 
 void status_file_remove(const struct status_dir *dir, pid_t pid)

@@ -103,13 +103,13 @@ static const char *jobs_text(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
-static const char *first_beat_text(const struct worker *worker, usec_t now, char *text, size_t size)
+static const char *first_heartbeat_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         usec_t at = worker_boot_deadline(worker);
-        const char *what = fleet_settings_write_beats(worker->fleet->settings)
+        const char *what = fleet_settings_write_heartbeats(worker->fleet->settings)
                                    ? "waits for its first heartbeat"
                                    : "waits until its command runs";
-        const char *fault = beat_fault_text(worker->heartbeat.fault), *but = fault[0] != '\0' ? ", but " : "";
+        const char *fault = heartbeat_fault_text(worker->heartbeat.fault), *but = fault[0] != '\0' ? ", but " : "";
         char left[FORMAT_MAX], timeout[FORMAT_MAX], until[128] = "";
 
         if (worker->state == WORKER_STARTING && at > now)
@@ -120,16 +120,16 @@ static const char *first_beat_text(const struct worker *worker, usec_t now, char
 }
 
 /* How many further heartbeats of one that is idle prove it, and how long that may take. */
-#define BEATS_MAX 96
+#define HEARTBEATS_MAX 96
 
-static void beats_text(const struct worker *worker, unsigned count, char text[static BEATS_MAX])
+static void heartbeats_text(const struct worker *worker, unsigned count, char text[static HEARTBEATS_MAX])
 {
-        usec_t most = count * worker->fleet->settings->traits->beat_usec;
+        usec_t most = count * worker->fleet->settings->traits->sent_usec;
         char span[FORMAT_MAX], within[FORMAT_MAX + 16] = "";
 
         if (most > 0)
                 snprintf(within, sizeof(within), " (up to %s)", format_duration(most, span, sizeof(span)));
-        snprintf(text, BEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
+        snprintf(text, HEARTBEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
 }
 
 /* One that finishes its jobs first is told to exit by what cuts it off, as it were. */
@@ -166,7 +166,7 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
 /* Those of which there is nothing to count; WAIT_HUNG is a fleet's. */
 static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
-        [WAIT_FRESH_BEAT] = "waits for a fresh heartbeat",
+        [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
         [WAIT_IDLE_CHECK] = "is told to exit once it is sure not to be taking a job",
         [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
         [WAIT_AMBIGUOUS] =
@@ -184,34 +184,34 @@ static const char *const fixed_waits[_WAIT_MAX] = {
 
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
 {
-        char span[32], beats[BEATS_MAX];
+        char span[32], heartbeats[HEARTBEATS_MAX];
         unsigned count = worker->verdict.waits_count;
 
         switch (worker->verdict.waits_for) {
-        case WAIT_FIRST_BEAT:
-                return first_beat_text(worker, now, text, size);
+        case WAIT_FIRST_HEARTBEAT:
+                return first_heartbeat_text(worker, now, text, size);
         case WAIT_READY_OTHERS:
                 snprintf(text, size, "waits until %u more worker%s ready", count,
                          count == 1 ? " is" : "s are");
                 break;
         case WAIT_JOBS:
                 return jobs_text(worker, now, text, size);
-        case WAIT_BEATS:
-                beats_text(worker, count, beats);
-                snprintf(text, size, "exits after %s", beats);
+        case WAIT_HEARTBEATS:
+                heartbeats_text(worker, count, heartbeats);
+                snprintf(text, size, "exits after %s", heartbeats);
                 break;
         case WAIT_THREADS:
-                beats_text(worker, count, beats);
+                heartbeats_text(worker, count, heartbeats);
                 snprintf(text, size, "exits when %u job thread%s ended, or after %s",
-                         worker->evidence.threads, worker->evidence.threads == 1 ? " has" : "s have", beats);
+                         worker->evidence.threads, worker->evidence.threads == 1 ? " has" : "s have", heartbeats);
                 break;
         case WAIT_EXIT:
                 return exit_text(worker, now, text, size);
         case WAIT_STALE:
                 format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
                 snprintf(text, size, "has had no heartbeat for %s%s%s: it is kept, and nothing is done to it",
-                         span, worker->heartbeat.fault != BEAT_FAULT_NONE ? ", " : "",
-                         beat_fault_text(worker->heartbeat.fault));
+                         span, worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ", " : "",
+                         heartbeat_fault_text(worker->heartbeat.fault));
                 break;
         case WAIT_HUNG:
                 format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));

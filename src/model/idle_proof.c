@@ -6,8 +6,8 @@
 
 /* Idle beats in a row that prove without, and in spite of, the thread witness: native threads inherit the
  * name of job threads and may never exit. */
-#define IDLE_BEATS_PROVEN   2
-#define IDLE_BEATS_OVERRULE 4
+#define IDLE_HEARTBEATS_PROVEN   2
+#define IDLE_HEARTBEATS_OVERRULE 4
 
 /* A worker that is never seen at rest is quieted after so long as it is. */
 #define IDLE_CHECK_WAIT_USEC (10 * USEC_PER_SEC)
@@ -35,8 +35,8 @@ static bool worker_work_list_clear(const struct worker *worker)
 
 bool worker_contradicted(const struct worker *worker)
 {
-        bool says_idle = worker->heartbeat.idle_count >= IDLE_BEATS_PROVEN;
-        bool says_loud = worker->heartbeat.loud_count >= WORKER_LOUD_BEATS;
+        bool says_idle = worker->heartbeat.idle_count >= IDLE_HEARTBEATS_PROVEN;
+        bool says_loud = worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS;
 
         if (worker->state != WORKER_QUIET || !worker->evidence.title_known ||
             !worker->fleet->settings->traits->has_title)
@@ -45,39 +45,39 @@ bool worker_contradicted(const struct worker *worker)
                                             : says_idle;
 }
 
-enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_beats)
+enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats)
 {
-        *ret_beats = 0;
+        *ret_heartbeats = 0;
         if (worker->orders.finishes_job)
                 return WAIT_JOBS;
         /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
          * own. */
-        if (worker->process.beat_pid == 0)
+        if (worker->process.heartbeat_pid == 0)
                 return worker->process.boot_polled_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
                                                                                      : WAIT_NONE;
-        if (worker->heartbeat.idle_count < IDLE_BEATS_PROVEN || !worker_work_list_clear(worker)) {
-                *ret_beats = worker->heartbeat.idle_count < IDLE_BEATS_PROVEN
-                                     ? IDLE_BEATS_PROVEN - worker->heartbeat.idle_count
+        if (worker->heartbeat.idle_count < IDLE_HEARTBEATS_PROVEN || !worker_work_list_clear(worker)) {
+                *ret_heartbeats = worker->heartbeat.idle_count < IDLE_HEARTBEATS_PROVEN
+                                     ? IDLE_HEARTBEATS_PROVEN - worker->heartbeat.idle_count
                                      : 1;
-                return WAIT_BEATS;
+                return WAIT_HEARTBEATS;
         }
         /* A title that was read before the last beat is as old as the one before it. */
         if (worker_contradicted(worker)) {
-                *ret_beats = 1;
-                return WAIT_BEATS;
+                *ret_heartbeats = 1;
+                return WAIT_HEARTBEATS;
         }
-        if (worker->heartbeat.idle_count >= IDLE_BEATS_OVERRULE || !worker->evidence.threads_witness ||
+        if (worker->heartbeat.idle_count >= IDLE_HEARTBEATS_OVERRULE || !worker->evidence.threads_witness ||
             (worker->evidence.threads_known && worker->evidence.threads == 0))
                 return WAIT_NONE;
-        *ret_beats = IDLE_BEATS_OVERRULE - worker->heartbeat.idle_count;
+        *ret_heartbeats = IDLE_HEARTBEATS_OVERRULE - worker->heartbeat.idle_count;
         return WAIT_THREADS;
 }
 
 bool worker_proven_idle(const struct worker *worker)
 {
-        unsigned beats;
+        unsigned heartbeats;
 
-        return worker->state == WORKER_QUIET && worker_proof_wait(worker, &beats) == WAIT_NONE;
+        return worker->state == WORKER_QUIET && worker_proof_wait(worker, &heartbeats) == WAIT_NONE;
 }
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)

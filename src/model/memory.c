@@ -59,7 +59,7 @@ static bool is_growing(const struct worker *worker, usec_t now)
 
         if (worker->state >= WORKER_STOPPING)
                 return false;
-        if (worker->process.beat_pid != 0)
+        if (worker->process.heartbeat_pid != 0)
                 grown_at = usec_add(worker->active_at, MAX(YOUNG_USEC, settings->ready_after));
         else if (!worker->fleet->redis_up)
                 return true;

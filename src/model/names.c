@@ -58,14 +58,14 @@ DEFINE_ENUM_NAMES(rollout_state_name, enum rollout_state, _ROLLOUT_STATE_MAX, ro
 /* A contract: a word is added, and never changed. */
 static const char *const wait_codes[] = {
         [WAIT_NONE] = NULL,
-        [WAIT_FIRST_BEAT] = "first-beat",
+        [WAIT_FIRST_HEARTBEAT] = "first-beat",
         [WAIT_READY_OTHERS] = "ready-others",
         [WAIT_JOBS] = "jobs",
-        [WAIT_BEATS] = "idle-beats",
+        [WAIT_HEARTBEATS] = "idle-beats",
         [WAIT_THREADS] = "threads",
         [WAIT_EXIT] = "exit",
         [WAIT_REDIS] = "redis",
-        [WAIT_FRESH_BEAT] = "fresh-beat",
+        [WAIT_FRESH_HEARTBEAT] = "fresh-beat",
         [WAIT_STALE] = "stale",
         [WAIT_HUNG] = "hung",
         [WAIT_SIGNAL] = "signal",
@@ -103,16 +103,16 @@ static const char *const cut_words[] = {
 };
 DEFINE_ENUM_NAMES(cut_word_name, enum cut_word, _CUT_WORD_MAX, cut_words)
 
-static const char *const beat_faults[] = {
-        [BEAT_FAULT_NONE] = "",
-        [BEAT_FAULT_PLACE] = "its status directory is gone, or was changed",
-        [BEAT_FAULT_MISSING] = "its status file is gone",
-        [BEAT_FAULT_KIND] = "its status file is no regular file",
-        [BEAT_FAULT_OWNER] = "its status file belongs to another user",
-        [BEAT_FAULT_SIZE] = "its status file is larger than 4 KiB",
-        [BEAT_FAULT_UNREADABLE] = "its status file cannot be read",
-        [BEAT_FAULT_CHANGES] = "its status file changes while it is read",
-        [BEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
-        [BEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
+static const char *const heartbeat_faults[] = {
+        [HEARTBEAT_FAULT_NONE] = "",
+        [HEARTBEAT_FAULT_PLACE] = "its status directory is gone, or was changed",
+        [HEARTBEAT_FAULT_MISSING] = "its status file is gone",
+        [HEARTBEAT_FAULT_KIND] = "its status file is no regular file",
+        [HEARTBEAT_FAULT_OWNER] = "its status file belongs to another user",
+        [HEARTBEAT_FAULT_SIZE] = "its status file is larger than 4 KiB",
+        [HEARTBEAT_FAULT_UNREADABLE] = "its status file cannot be read",
+        [HEARTBEAT_FAULT_CHANGES] = "its status file changes while it is read",
+        [HEARTBEAT_FAULT_RECORD] = "its status file is no record of sqmgr-heartbeat(7)",
+        [HEARTBEAT_FAULT_START] = "'start' in its status file is missing, or another process's",
 };
-DEFINE_ENUM_NAMES(beat_fault_text, enum beat_fault, _BEAT_FAULT_MAX, beat_faults)
+DEFINE_ENUM_NAMES(heartbeat_fault_text, enum heartbeat_fault, _HEARTBEAT_FAULT_MAX, heartbeat_faults)

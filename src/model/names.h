@@ -7,8 +7,8 @@
 /* Names as the contract has them ("starting", "memory", "running", ...). */
 const char *worker_state_name(enum worker_state value);
 
-/* What is wrong, as half a sentence: "its status file is no regular file"; "" for BEAT_FAULT_NONE. */
-const char *beat_fault_text(enum beat_fault value);
+/* What is wrong, as half a sentence: "its status file is no regular file"; "" for HEARTBEAT_FAULT_NONE. */
+const char *heartbeat_fault_text(enum heartbeat_fault value);
 
 const char *reason_name(enum reason value); /* "none" for REASON_NONE */
 

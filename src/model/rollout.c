@@ -132,7 +132,7 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                          worker->heartbeat.ambiguous
                                  ? "cannot be told from another that beats under its host name and pid"
                          : worker->process.booted ? "beats elsewhere: check redis_url, namespace, host name"
-                         : fleet_settings_write_beats(fleet->settings) ? "has not beaten"
+                         : fleet_settings_write_heartbeats(fleet->settings) ? "has not beaten"
                                                                        : "does not run its command yet");
                 return;
         }

@@ -20,14 +20,14 @@ enum worker_state {
 /* What a worker or a fleet waits for: told in `status`, decided by the planner. */
 enum wait {
         WAIT_NONE,
-        WAIT_FIRST_BEAT,   /* it has not beaten yet */
+        WAIT_FIRST_HEARTBEAT,   /* it has not beaten yet */
         WAIT_READY_OTHERS, /* replacements must be ready before it may be quieted */
         WAIT_JOBS,         /* its running jobs */
-        WAIT_BEATS,        /* further idle beats before it is proven idle */
+        WAIT_HEARTBEATS,        /* further idle beats before it is proven idle */
         WAIT_THREADS,      /* its job threads to exit, or further idle beats */
         WAIT_EXIT,         /* told to exit */
         WAIT_REDIS,        /* Redis is away */
-        WAIT_FRESH_BEAT,   /* time was doubtful: a beat from after that */
+        WAIT_FRESH_HEARTBEAT,   /* time was doubtful: a beat from after that */
         WAIT_STALE,        /* its beat has stopped */
         WAIT_HUNG,         /* it hangs; fleet: all of its workers are silent, and one must beat first */
         WAIT_SIGNAL,       /* it does not catch the quiet signal, or could not be signalled */
@@ -48,13 +48,13 @@ enum wait {
 
 /* Beats that contradict a signal before it counts as not taken: the last ones may have been written before.
  */
-#define WORKER_LOUD_BEATS 3
+#define WORKER_LOUD_HEARTBEATS 3
 /* And that a title contradicts, before it is told. */
-#define WORKER_DENIED_BEATS 4
+#define WORKER_DENIED_HEARTBEATS 4
 
 /* One heartbeat as its framework wrote it, decoded. */
 struct heartbeat {
-        uint64_t beat_usec; /* the worker's own wall clock: compared only with the same worker's */
+        uint64_t sent_usec; /* the worker's own wall clock: compared only with the same worker's */
         unsigned busy;
         unsigned concurrency; /* 0: not told */
         bool quiet;
@@ -67,18 +67,18 @@ struct heartbeat {
 };
 
 /* Why the file that a worker writes its heartbeats to does not count. */
-enum beat_fault {
-        BEAT_FAULT_NONE,
-        BEAT_FAULT_PLACE,      /* its directory is gone, or not as we made it */
-        BEAT_FAULT_MISSING,    /* there is none */
-        BEAT_FAULT_KIND,       /* it is no regular file */
-        BEAT_FAULT_OWNER,      /* it belongs to another user */
-        BEAT_FAULT_SIZE,       /* it is too large */
-        BEAT_FAULT_UNREADABLE, /* it could not be read */
-        BEAT_FAULT_CHANGES,    /* it changed meanwhile */
-        BEAT_FAULT_RECORD,     /* it holds no record */
-        BEAT_FAULT_START,      /* the record is of another process, or does not tell */
-        _BEAT_FAULT_MAX,
+enum heartbeat_fault {
+        HEARTBEAT_FAULT_NONE,
+        HEARTBEAT_FAULT_PLACE,      /* its directory is gone, or not as we made it */
+        HEARTBEAT_FAULT_MISSING,    /* there is none */
+        HEARTBEAT_FAULT_KIND,       /* it is no regular file */
+        HEARTBEAT_FAULT_OWNER,      /* it belongs to another user */
+        HEARTBEAT_FAULT_SIZE,       /* it is too large */
+        HEARTBEAT_FAULT_UNREADABLE, /* it could not be read */
+        HEARTBEAT_FAULT_CHANGES,    /* it changed meanwhile */
+        HEARTBEAT_FAULT_RECORD,     /* it holds no record */
+        HEARTBEAT_FAULT_START,      /* the record is of another process, or does not tell */
+        _HEARTBEAT_FAULT_MAX,
 };
 
 /* The memory limits, from the lower to the higher one. */
@@ -92,8 +92,8 @@ struct process; /* the shell's: a worker's descriptors and event sources */
 struct worker_process {
         pid_t pid; /* the process started */
         uint64_t start;
-        pid_t beat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
-        uint64_t beat_start;
+        pid_t heartbeat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
+        uint64_t heartbeat_start;
         bool forked;    /* from a template: part of its memory is shared */
         bool awaits_go; /* forked, and does nothing before it is allowed to continue */
         bool unproven; /* found, and not seen to boot or to send a heartbeat: may be no worker, gets no signal
@@ -111,7 +111,7 @@ struct worker_heartbeat {
         usec_t changed_at;     /* when a heartbeat was last seen to change */
         usec_t after;          /* the last fresh heartbeat was written after this; 0: there was none */
         usec_t read_at;        /* when the heartbeat was last read, changed or not */
-        enum beat_fault fault; /* of the status file, as last read */
+        enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_told;
         bool hung; /* no heartbeat for hang_after: until the next one the worker does not count as active */
         unsigned busy;

@@ -7,7 +7,7 @@
 /* The process that beats, where that is known, else the one that was started. */
 static inline pid_t worker_pid(const struct worker *worker)
 {
-        return worker->process.beat_pid != 0 ? worker->process.beat_pid : worker->process.pid;
+        return worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_pid : worker->process.pid;
 }
 
 static inline bool worker_outdated(const struct worker *worker)
@@ -16,9 +16,9 @@ static inline bool worker_outdated(const struct worker *worker)
 }
 
 /* It has beaten, where that is more than that it runs. */
-static inline bool worker_beats(const struct worker *worker)
+static inline bool worker_sends_heartbeats(const struct worker *worker)
 {
-        return worker->heartbeat.seen && fleet_settings_write_beats(worker->fleet->settings);
+        return worker->heartbeat.seen && fleet_settings_write_heartbeats(worker->fleet->settings);
 }
 
 /* The worker is quieted or was asked to exit. */
@@ -31,7 +31,7 @@ static inline bool worker_leaves(const struct worker *worker)
  * be a wrapper, or run jobs. */
 static inline bool worker_is_remainder(const struct worker *worker)
 {
-        return worker_leaves(worker) && worker->process.beat_pid == 0;
+        return worker_leaves(worker) && worker->process.heartbeat_pid == 0;
 }
 
 /* To quiet it is to stop it: it gets its stop signal once. */
@@ -52,7 +52,7 @@ static inline bool worker_is_told_to_exit(const struct worker *worker)
 static inline bool worker_drains_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_QUIET && worker_is_told_to_exit(worker) &&
-               worker->process.beat_pid != 0;
+               worker->process.heartbeat_pid != 0;
 }
 
 /* In the state active, but it hangs: it takes a place and is none of those that do the work. */

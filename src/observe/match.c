@@ -253,23 +253,23 @@ void match_owner_removed(struct match *match, const void *owner)
         }
 }
 
-void match_read(struct candidate *candidate, const struct heartbeat *beat, usec_t now)
+void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, usec_t now)
 {
         /* The value of before is kept while there is none: the same one again later is no change, and an
          * older one, of a replica that took over, no sign of life. */
-        bool known = candidate->beat.beat_usec != 0;
+        bool known = candidate->heartbeat.sent_usec != 0;
 
-        candidate->has_beat = !!beat;
-        if (!beat)
+        candidate->has_heartbeat = !!heartbeat;
+        if (!heartbeat)
                 return;
-        if (known && beat->beat_usec > candidate->beat.beat_usec) {
+        if (known && heartbeat->sent_usec > candidate->heartbeat.sent_usec) {
                 candidate->changed_from = candidate->read_at;
                 candidate->changed_at = now;
         }
-        if (!known || beat->beat_usec != candidate->beat.beat_usec)
+        if (!known || heartbeat->sent_usec != candidate->heartbeat.sent_usec)
                 candidate->differed_at = now;
         candidate->read_at = candidate->asked_at;
-        candidate->beat = *beat;
+        candidate->heartbeat = *heartbeat;
 }
 
 void match_distrust(struct match *match, const char *identity)
@@ -330,7 +330,7 @@ static bool has_shown(const struct candidate *candidate, usec_t since)
         /* Both values are from after that: the last beats of a dead process with the worker's pid are not. */
         bool changed = candidate->changed_at > 0 && candidate->changed_from >= since;
 
-        return candidate->has_beat && (appeared || changed);
+        return candidate->has_heartbeat && (appeared || changed);
 }
 
 /* Has this one beaten on while the other stood still? Many that stand there have no heartbeat any more; one

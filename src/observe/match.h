@@ -13,7 +13,7 @@
 
 #include "model/worker.h"
 
-struct beat_info; /* what a framework notes of a process that beats, and no one else reads */
+struct heartbeat_info; /* what a framework notes of a process that beats, and no one else reads */
 
 /* Names of this host that are known at a time: beyond them, the one that ended first is forgotten. */
 #define MATCH_HOSTS_MAX 4
@@ -41,14 +41,14 @@ struct candidate {
         usec_t absent_at; /* begin of the last complete scan that did not find it; 0: there was none */
         usec_t asked_at;  /* set by the caller: when its heartbeat was last asked for; 0: never */
 
-        bool has_beat; /* the last reading told a beat */
-        struct heartbeat beat;
+        bool has_heartbeat; /* the last reading told a beat */
+        struct heartbeat heartbeat;
         usec_t read_at;         /* when that was asked for */
         usec_t changed_from;    /* when the beat before the last change was asked for; 0: no change seen */
         usec_t changed_at;      /* when the last change was seen; 0: never */
         usec_t differed_at;     /* when the last reading told another beat than the one before, be it an older
                                  * one; the first reading does; 0: never */
-        struct beat_info *info; /* the caller's note, owned, in one piece of memory; NULL: none */
+        struct heartbeat_info *info; /* the caller's note, owned, in one piece of memory; NULL: none */
 
         uint64_t scan; /* the last one that found it */
 };
@@ -112,7 +112,7 @@ void match_owner_removed(struct match *match, const void *owner);
 
 /* The reading of a candidate's heartbeat, asked for at its asked_at; beat NULL: there was none, or it was
  * malformed. */
-void match_read(struct candidate *candidate, const struct heartbeat *beat, usec_t now);
+void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, usec_t now);
 
 /* The process of this identity was seen to end: it counts only once its beat changes again. */
 void match_distrust(struct match *match, const char *identity);

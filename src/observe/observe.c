@@ -62,21 +62,21 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
 }
 
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
-                               uint64_t beat_pid_start, usec_t now)
+                               uint64_t heartbeat_pid_start, usec_t now)
 {
         bool main_lives = pid_start == known->process.start;
-        bool beat_lives = known->process.beat_pid != 0 && beat_pid_start == known->process.beat_start;
+        bool heartbeat_process_lives = known->process.heartbeat_pid != 0 && heartbeat_pid_start == known->process.heartbeat_start;
         struct worker *worker = fleet_add_worker(fleet, known);
 
         if (!worker)
                 return NULL;
         worker->orders.pressed &= fleet->world->settings->pressure_limit > 0;
-        if (!main_lives && !beat_lives)
+        if (!main_lives && !heartbeat_process_lives)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
         else if (!main_lives)
                 observe_promoted(worker);
-        else if (known->process.beat_pid != 0 && !beat_lives)
-                observe_beat_process(worker, 0, 0, now);
+        else if (known->process.heartbeat_pid != 0 && !heartbeat_process_lives)
+                observe_heartbeat_process(worker, 0, 0, now);
         /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
         worker->process.awaits_go = false;
         /* What ran then has been told. */
@@ -132,7 +132,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 }
 
 /* The process that beat is gone: of what is left nothing is known. */
-static void worker_forget_beat(struct worker *worker)
+static void worker_forget_heartbeat(struct worker *worker)
 {
         worker->heartbeat.seen = worker->heartbeat.hung = false;
         worker->heartbeat.busy = 0;
@@ -143,13 +143,13 @@ static void worker_forget_beat(struct worker *worker)
         worker->evidence.siblings_polled_at = 0;
 }
 
-void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
+void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
 {
         if (pid == 0 && worker->state == WORKER_ACTIVE)
                 worker_observe_silent(worker, now);
         if (pid == 0)
-                worker_forget_beat(worker);
-        if (worker->process.beat_pid != pid || worker->process.beat_start != pid_start) {
+                worker_forget_heartbeat(worker);
+        if (worker->process.heartbeat_pid != pid || worker->process.heartbeat_start != pid_start) {
                 /* What another process said proves nothing of this one. */
                 worker->heartbeat.idle_count = 0;
                 worker->jobs.oldest_at = 0;
@@ -161,22 +161,22 @@ void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, 
                 worker->memory.mark_at = 0;
         }
         worker->orders.finishes_job &= pid == 0;
-        worker->process.beat_pid = pid;
-        worker->process.beat_start = pid_start;
+        worker->process.heartbeat_pid = pid;
+        worker->process.heartbeat_start = pid_start;
 }
 
 /* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
  * any other from now on. That one runs is no sign of it, nor what a Redis that took over has of one that has
  * said by now that it is quiet: that one was told with all others. By force none of these is told again. */
-static void worker_observe_successor(struct worker *worker, const struct heartbeat *beat, usec_t now)
+static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         bool told = worker->state == WORKER_STOPPING && worker->orders.group_told;
 
-        worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
-        worker->orders.heeds_stop |= told && beat->quiet;
-        bool shown = worker->heartbeat.loud_count >= WORKER_LOUD_BEATS && !worker->orders.heeds_stop &&
-                     worker_beats(worker);
+        worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+        worker->orders.heeds_stop |= told && heartbeat->quiet;
+        bool shown = worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS && !worker->orders.heeds_stop &&
+                     worker_sends_heartbeats(worker);
         if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
@@ -184,18 +184,18 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                      "starts another when one has ended; it leaves in its turn",
                      reason_name(worker->reason));
         worker->orders.succeeded = true;
-        worker->orders.pressed &= beat->quiet;
+        worker->orders.pressed &= heartbeat->quiet;
         worker->orders.group_told = false;
         worker->heartbeat.loud_count = 0;
         worker->orders.stop_at = worker->orders.killed_at = 0;
         worker->active_at = now;
         /* It is another that hung. */
         enum reason reason = worker->reason == REASON_HUNG ? REASON_OPERATOR : worker->reason;
-        if (beat->quiet)
+        if (heartbeat->quiet)
                 worker_set_state(worker, WORKER_QUIET, reason, now);
         else
                 worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
-        worker->orders.quiet_at = beat->quiet ? now : 0;
+        worker->orders.quiet_at = heartbeat->quiet ? now : 0;
 }
 
 static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
@@ -205,7 +205,7 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
         worker_event(worker, EVENT_QUIET, " was quieted by someone else");
 }
 
-static void worker_observe_first_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
@@ -214,50 +214,50 @@ static void worker_observe_first_beat(struct worker *worker, const struct heartb
         worker->process.booted = false;
         worker->process.unproven = false;
         worker->heartbeat.ambiguous = false;
-        worker->heartbeat.written_usec = beat->beat_usec;
+        worker->heartbeat.written_usec = heartbeat->sent_usec;
         worker->heartbeat.changed_at = now;
-        worker->heartbeat.busy = beat->busy;
-        worker->heartbeat.idle_count = beat->quiet && beat->busy == 0;
-        observe_memory_mark(worker, beat->rss_bytes ?: worker->memory.bytes, now);
+        worker->heartbeat.busy = heartbeat->busy;
+        worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
+        observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->state != WORKER_STARTING) {
-                worker_observe_successor(worker, beat, now);
+                worker_observe_successor(worker, heartbeat, now);
                 return;
         }
         worker->active_at = now;
-        if (beat->quiet) {
+        if (heartbeat->quiet) {
                 worker_observe_quieted_by_other(worker, now);
                 return;
         }
         worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
         rollout_observe_progress(fleet, now);
-        worker_event(worker, EVENT_ACTIVE, worker_beats(worker) ? " takes jobs" : " runs");
+        worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " takes jobs" : " runs");
 }
 
 /* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
-static void worker_observe_fresh_beat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         worker->heartbeat.changed_at = now;
-        worker->heartbeat.busy = beat->busy;
-        worker->heartbeat.idle_count = beat->quiet && beat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
+        worker->heartbeat.busy = heartbeat->busy;
+        worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
          */
-        if (beat->busy == 0)
-                observe_memory_mark(worker, beat->rss_bytes ?: worker->memory.bytes, now);
+        if (heartbeat->busy == 0)
+                observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->heartbeat.stale_told || worker->heartbeat.hung) {
                 worker_event(worker, EVENT_BEATS_AGAIN, " beats again%s",
                              worker_hangs(worker) ? ", and counts as active" : "");
                 worker->heartbeat.stale_told = worker->heartbeat.hung = false;
         }
-        if (worker->state == WORKER_ACTIVE && beat->quiet) {
+        if (worker->state == WORKER_ACTIVE && heartbeat->quiet) {
                 worker_observe_quieted_by_other(worker, now);
         } else if (worker->state == WORKER_QUIET) {
-                worker->heartbeat.loud_count = beat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+                worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
         } else if (worker->state == WORKER_STOPPING && worker->orders.group_told) {
-                worker_observe_successor(worker, beat, now);
+                worker_observe_successor(worker, heartbeat, now);
         }
 }
 
-void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec_t now)
+void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
         /* What was read before a doubt, or over another connection, may be older than it looks: the first
@@ -267,32 +267,32 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec
         usec_t read_before = worker->heartbeat.read_at;
 
         /* One that says when its process was started is of no other that has the same pid. */
-        if (beat->start != 0 && beat->start != (worker->process.beat_pid != 0 ? worker->process.beat_start
+        if (heartbeat->start != 0 && heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
                                                                               : worker->process.start))
                 return;
         worker->heartbeat.read_at = now;
-        if (beat->concurrency > 0)
-                worker->heartbeat.concurrency = beat->concurrency;
-        worker->heartbeat.quiet_signal = beat->quiet_signal;
-        worker->heartbeat.stop_signal = beat->stop_signal;
+        if (heartbeat->concurrency > 0)
+                worker->heartbeat.concurrency = heartbeat->concurrency;
+        worker->heartbeat.quiet_signal = heartbeat->quiet_signal;
+        worker->heartbeat.stop_signal = heartbeat->stop_signal;
         /* A list read at an earlier beat says nothing of this one. */
-        if (beat->work_list_known || beat->beat_usec != worker->heartbeat.written_usec)
-                worker->jobs.list_empty = beat->work_list_known && beat->work_list_empty;
+        if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
+                worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
 
         if (!worker->heartbeat.seen) {
-                worker_observe_first_beat(worker, beat, now);
+                worker_observe_first_heartbeat(worker, heartbeat, now);
                 return;
         }
-        if (beat->beat_usec == worker->heartbeat.written_usec)
+        if (heartbeat->sent_usec == worker->heartbeat.written_usec)
                 return;
-        bool older = beat->beat_usec < worker->heartbeat.written_usec;
-        worker->heartbeat.written_usec = beat->beat_usec;
-        if (older || beat->busy > 0 || !beat->quiet)
+        bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
+        worker->heartbeat.written_usec = heartbeat->sent_usec;
+        if (older || heartbeat->busy > 0 || !heartbeat->quiet)
                 worker->heartbeat.idle_count = 0;
         if (mark || older)
                 return;
         worker->heartbeat.after = read_before;
-        worker_observe_fresh_beat(worker, beat, now);
+        worker_observe_fresh_heartbeat(worker, heartbeat, now);
 }
 
 void observe_booted(struct worker *worker, bool booted, usec_t now)
@@ -412,9 +412,9 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                 return;
         }
         observe_cut_off(worker, reason, now);
-        bool never_beat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
+        bool never_sent_heartbeat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
         worker->orders.stop_at = now;
-        worker->orders.group_told = worker->process.beat_pid == 0;
+        worker->orders.group_told = worker->process.heartbeat_pid == 0;
         worker->heartbeat.hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
@@ -425,12 +425,12 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                 return;
         }
         start_failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
-                         fleet_settings_write_beats(fleet->settings) ? "beat" : "run its command",
-                         worker->heartbeat.fault != BEAT_FAULT_NONE ? ": " : "",
-                         beat_fault_text(worker->heartbeat.fault));
+                         fleet_settings_write_heartbeats(fleet->settings) ? "beat" : "run its command",
+                         worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
+                         heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
-        start_failure_observe(fleet, worker->generation, now, never_beat, now);
+        start_failure_observe(fleet, worker->generation, now, never_sent_heartbeat, now);
 }
 
 void observe_killed(struct worker *worker, int error, usec_t now)
@@ -446,8 +446,8 @@ void observe_killed(struct worker *worker, int error, usec_t now)
 
 void observe_promoted(struct worker *worker)
 {
-        worker->process.pid = worker->process.beat_pid;
-        worker->process.start = worker->process.beat_start;
+        worker->process.pid = worker->process.heartbeat_pid;
+        worker->process.start = worker->process.heartbeat_start;
 }
 
 void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
@@ -475,7 +475,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 life = worker->last_life;
         format_duration(life, span, sizeof(span));
         snprintf(when, sizeof(when),
-                 !fleet_settings_write_beats(fleet->settings) ? " after %s"
+                 !fleet_settings_write_heartbeats(fleet->settings) ? " after %s"
                  : beaten                                     ? " %s after its first beat"
                                                               : " before its first beat, after %s",
                  span);
@@ -545,7 +545,7 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
                 worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
         }
-        observe_beat_process(worker, 0, 0, now);
+        observe_heartbeat_process(worker, 0, 0, now);
         worker->heartbeat.busy = worker->orders.finishes_job = finishes_job;
         worker->process.pid = pid;
         worker->process.start = pid_start;

@@ -15,20 +15,20 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
 /* The same of what is not all new: a copy of model, whose process lives. */
 struct worker *observe_started_as(struct fleet *fleet, const struct worker *model);
 
-/* A worker known from before sqmgr began (continuity/state.h). pid_start and beat_pid_start are the start
+/* A worker known from before sqmgr began (continuity/state.h). pid_start and heartbeat_pid_start are the start
  * times of the processes that have its pids now, 0 where there is none: only one that started when it did is
  * still the worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is
  * short. */
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
-                               uint64_t beat_pid_start, usec_t now);
+                               uint64_t heartbeat_pid_start, usec_t now);
 
 /* It could not be started: why, in words. */
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now);
 
 /* The process that beats for this worker was found: itself, or a descendant. A pid of 0: it is gone again. */
-void observe_beat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
+void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);
 
-void observe_heartbeat(struct worker *worker, const struct heartbeat *beat, usec_t now);
+void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now);
 
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 

@@ -7,7 +7,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-void observe_beat_fault(struct worker *worker, enum beat_fault fault)
+void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault)
 {
         worker->heartbeat.fault = fault;
 }
@@ -42,8 +42,8 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
         if (!worker->heartbeat.seen)
                 return;
         /* The title may be read shortly before it is set anew. */
-        bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_BEATS ||
-                     worker->heartbeat.loud_count >= WORKER_DENIED_BEATS;
+        bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_HEARTBEATS ||
+                     worker->heartbeat.loud_count >= WORKER_DENIED_HEARTBEATS;
         bool denied = worker_contradicted(worker);
 
         worker_set_ambiguous(
@@ -55,13 +55,13 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 /* One that is told to be quiet says so only once it is idle: while it runs a job it is taken at our word. One
  * that was not told may say so, too, as all do where somebody pauses the queues. What its command has started
  * after it was not told, and has not beaten as this is asked. */
-struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *beat, unsigned busy,
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat, unsigned busy,
                                     bool quiet)
 {
         bool told = worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_told;
-        struct heartbeat complete = *beat;
+        struct heartbeat complete = *heartbeat;
 
-        complete.busy = MAX(beat->busy, busy);
+        complete.busy = MAX(heartbeat->busy, busy);
         complete.quiet = told && (quiet || busy > 0);
         return complete;
 }

@@ -137,7 +137,7 @@ static inline enum heartbeat_place fleet_settings_heartbeat(const struct fleet_s
                        ? (enum heartbeat_place)fleet->heartbeat
                        : fleet->traits->heartbeat;
 }
-static inline bool fleet_settings_write_beats(const struct fleet_settings *fleet)
+static inline bool fleet_settings_write_heartbeats(const struct fleet_settings *fleet)
 {
         return fleet_settings_heartbeat(fleet) != HEARTBEAT_NONE;
 }

@@ -37,7 +37,7 @@ struct traits {
         bool tells_busy;                /* how many jobs it runs is known, from its beats or its title */
         /* It beats too rarely to be heard in time: that its process lives and its record stands is its beat.
          */
-        bool lives_as_beat;
+        bool lives_as_heartbeat;
         bool title_completes; /* its beats say neither whether it is quiet nor how many jobs it runs, but its
                                * title does */
         /* Its stop signal is for the fleet's settings to say, and a stop_timeout that they have for it is how
@@ -48,7 +48,7 @@ struct traits {
         bool can_preload;      /* its workers can be forked from a process with the application loaded */
         bool tells_queues;     /* they tell from which queues they take, and what waits there can be read */
 
-        usec_t beat_usec;  /* between two beats it has at most so long; 0: it promises nothing */
+        usec_t sent_usec;  /* between two beats it has at most so long; 0: it promises nothing */
         usec_t stale_usec; /* a beat unchanged for longer is no evidence */
 
         usec_t shutdown_usec; /* its own time for running jobs once it is told to stop */

@@ -2,7 +2,7 @@
 /* Plays many hosts to one Redis: what each one's sqmgr reads of it, and what each one's workers write to it.
  *
  * hosts SOCKET HOSTS WORKERS SECONDS reads|beats|both: HOSTS with WORKERS each, every 5 s, spread evenly.
- * Reads go over one connection for each host, in one pipeline, as src/frameworks/beats.c sends them;
+ * Reads go over one connection for each host, in one pipeline, as src/frameworks/heartbeats.c sends them;
  * beats one after another as Sidekiq's, of which connections are not played. Prints for each pipeline of
  * reads the microseconds from its first byte to its last reply. */
 #include <errno.h>
@@ -59,7 +59,7 @@ static int read_host(redisContext *redis, unsigned host, unsigned workers)
 }
 
 /* One transaction for each worker, as Sidekiq 6 and 7 write it. */
-static int beat_host(redisContext *redis, unsigned host, unsigned workers)
+static int heartbeat_host(redisContext *redis, unsigned host, unsigned workers)
 {
         char name[64];
 
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
         }
         unsigned hosts = (unsigned)strtoul(argv[2], NULL, 10);
         unsigned workers = (unsigned)strtoul(argv[3], NULL, 10);
-        bool reads = strcmp(argv[5], "beats") != 0, beats = strcmp(argv[5], "reads") != 0;
+        bool reads = strcmp(argv[5], "beats") != 0, heartbeats = strcmp(argv[5], "reads") != 0;
 
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
                 return EXIT_FAILURE;
         for (unsigned i = 0; i < hosts; i++) {
                 connections[i] = connect_to(argv[1]);
-                if (beat_host(writer, i, workers) < 0)
+                if (heartbeat_host(writer, i, workers) < 0)
                         return EXIT_FAILURE;
         }
         /* From here on it counts. */
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
                 if (at >= end)
                         break;
                 wait_until(at);
-                if (beats && beat_host(writer, (host + hosts / 2) % hosts, workers) < 0)
+                if (heartbeats && heartbeat_host(writer, (host + hosts / 2) % hosts, workers) < 0)
                         return EXIT_FAILURE;
                 if (!reads)
                         continue;

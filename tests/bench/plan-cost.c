@@ -18,7 +18,7 @@
 #include <time.h>
 
 static usec_t now = 1000 * USEC_PER_SEC;
-static uint64_t beat_number;
+static uint64_t heartbeat_number;
 
 static struct fleet_settings fleet_settings = {
         .name = (char *)"bench",
@@ -47,10 +47,10 @@ static void observe_round(struct fleet *fleet)
 {
         char text[64];
 
-        snprintf(text, sizeof(text), "1795238801.%06u", (unsigned)(beat_number++ % 1000000));
+        snprintf(text, sizeof(text), "1795238801.%06u", (unsigned)(heartbeat_number++ % 1000000));
         const struct field fields[_SIDEKIQ_FIELD_MAX] = {
                 [SIDEKIQ_BUSY] = field("1"),
-                [SIDEKIQ_BEAT] = field(text),
+                [SIDEKIQ_HEARTBEAT] = field(text),
                 [SIDEKIQ_QUIET] = field("false"),
                 [SIDEKIQ_RSS] = field("204800"),
         };
@@ -58,7 +58,7 @@ static void observe_round(struct fleet *fleet)
                 struct worker *worker = fleet->workers[i];
                 struct heartbeat heartbeat;
 
-                if (!sidekiq_beat_decode(fields, &heartbeat))
+                if (!sidekiq_heartbeat_decode(fields, &heartbeat))
                         return;
                 observe_memory(worker, (uint64_t)200 << 20, now);
                 observe_heartbeat(worker, &heartbeat, now);
@@ -95,7 +95,7 @@ static int fill(struct fleet *fleet, unsigned count)
                 struct worker *worker = observe_started(fleet, i, REASON_NONE, (pid_t)(100 + i), i, now);
                 if (!worker)
                         return -1;
-                observe_beat_process(worker, worker->process.pid, worker->process.start, now);
+                observe_heartbeat_process(worker, worker->process.pid, worker->process.start, now);
                 world_events_clear(fleet->world);
         }
         return 0;

@@ -9,7 +9,7 @@
 static const struct framework probe = {
         .traits = &probe_traits,
         .stop_signal = SIGTERM,
-        .beats = &probe_beats,
+        .heartbeats = &probe_heartbeats,
 };
 
 const struct traits *const framework_traits[] = {&probe_traits, NULL};

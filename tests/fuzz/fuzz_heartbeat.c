@@ -11,11 +11,11 @@
 static struct sidekiq_info *take_heartbeat(const struct field fields[static FIELDS])
 {
         struct sidekiq_info *info;
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
-        if (sidekiq_beat_decode(fields, &beat)) {
-                fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
-                fuzz_check(!beat.work_list_known);
+        if (sidekiq_heartbeat_decode(fields, &heartbeat)) {
+                fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 && heartbeat.concurrency <= 1000000);
+                fuzz_check(!heartbeat.work_list_known);
         }
         if (sidekiq_info_decode(&fields[_SIDEKIQ_FIELD_MAX], &info) < 0)
                 return NULL;

@@ -9,7 +9,7 @@
 static void take_record(const struct field *text)
 {
         struct field fields[_NATIVE_FIELD_MAX];
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
         if (!native_lines(text->text, text->len, fields))
                 return;
@@ -18,14 +18,14 @@ static void take_record(const struct field *text)
                            (fields[i].text > text->text &&
                             fields[i].text + fields[i].len < text->text + text->len &&
                             fields[i].text[-1] == '=' && fields[i].text[fields[i].len] == '\n'));
-        if (!native_take_record(text->text, text->len, &beat))
+        if (!native_take_record(text->text, text->len, &heartbeat))
                 return;
-        fuzz_check(beat.beat_usec > 0 && beat.busy <= 1000000 && beat.concurrency <= 1000000);
-        fuzz_check(!beat.work_list_known && beat.rss_bytes == 0);
+        fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 && heartbeat.concurrency <= 1000000);
+        fuzz_check(!heartbeat.work_list_known && heartbeat.rss_bytes == 0);
         for (const int *never = (const int[]){SIGKILL, SIGSTOP, SIGABRT, SIGSEGV, SIGCHLD, -1}; *never > 0;
              never++)
-                fuzz_check(beat.quiet_signal != *never && beat.stop_signal != *never);
-        fuzz_check(beat.stop_signal != SIGTSTP && beat.stop_signal != SIGCONT);
+                fuzz_check(heartbeat.quiet_signal != *never && heartbeat.stop_signal != *never);
+        fuzz_check(heartbeat.stop_signal != SIGTSTP && heartbeat.stop_signal != SIGCONT);
 }
 
 static void take_identity(const struct field *line)

@@ -2,7 +2,7 @@
 /* What a Redis says, from the log-in on, to all that sqmgr asks it. Whatever that is: each question has one
  * end, and no reply is larger than the bounds. */
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_beats.h"
+#include "frameworks/redis_heartbeats.h"
 #include "frameworks/redis_works.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
@@ -79,8 +79,8 @@ static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 
 static struct redis *redis;
 static struct worker worker;
-static struct beats *beats;
-static struct beats_slot *slot;
+static struct heartbeats *heartbeats;
+static struct heartbeat_slot *slot;
 static struct works *works;
 static struct queue_reader *queues;
 static struct requeue *requeue;
@@ -129,19 +129,19 @@ static int is_descendant(pid_t pid, const struct worker *of, void *userdata _unu
         return pid == PID && of == &worker;
 }
 
-static void on_identity(struct worker *of, pid_t beat_pid, void *userdata _unused_)
+static void on_identity(struct worker *of, pid_t heartbeat_pid, void *userdata _unused_)
 {
-        fuzz_check(of == &worker && beat_pid == PID);
+        fuzz_check(of == &worker && heartbeat_pid == PID);
 }
 
-static void on_heartbeat(struct worker *of, const struct heartbeat *beat, void *userdata _unused_)
+static void on_heartbeat(struct worker *of, const struct heartbeat *heartbeat, void *userdata _unused_)
 {
-        fuzz_check(of == &worker && beat->beat_usec > 0);
+        fuzz_check(of == &worker && heartbeat->sent_usec > 0);
 }
 
-static void on_looked(struct beats *of, void *userdata _unused_)
+static void on_looked(struct heartbeats *of, void *userdata _unused_)
 {
-        fuzz_check(of == beats);
+        fuzz_check(of == heartbeats);
 }
 
 static int has_booted(pid_t pid, const struct worker *of, void *userdata _unused_)
@@ -154,7 +154,7 @@ static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userd
         fuzz_check(of == &worker);
 }
 
-static const struct beats_ops beats_ops = {.host_name = host_name,
+static const struct heartbeats_ops heartbeats_ops = {.host_name = host_name,
                                            .is_descendant = is_descendant,
                                            .has_booted = has_booted,
                                            .on_ambiguous = on_ambiguous,
@@ -227,8 +227,8 @@ static void act(int action)
                 ask();
                 break;
         case 1:
-                beats_want(slot, POLL_HEARTBEAT | POLL_WORK_LIST);
-                (void)beats_poll(beats);
+                heartbeats_want(slot, POLL_HEARTBEAT | POLL_WORK_LIST);
+                (void)heartbeats_poll(heartbeats);
                 break;
         case 2:
                 ask_works();
@@ -262,15 +262,15 @@ static void begin(bool with_password)
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
         fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);
-        fuzz_check(redis_beats_new(redis, sidekiq_framework.beats, NULL, &beats_ops, NULL, &beats) == 0);
+        fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL, &heartbeats) == 0);
         fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
-        fuzz_check(beats_add(beats, &worker, &slot) == 0);
+        fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
         peer_run();
 }
 
 static void end(void)
 {
-        beats = beats_free(beats);
+        heartbeats = heartbeats_free(heartbeats);
         works = redis_works_free(works);
         queues = queue_reader_free(queues);
         if (requeue)

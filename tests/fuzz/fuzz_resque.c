@@ -21,15 +21,15 @@ static void take_job(const struct field *line)
 
 static void take_line(const struct field *line)
 {
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
         struct title title;
         size_t host_len;
         pid_t pid;
 
         if (resque_identity_parse(line->text, line->len, &host_len, &pid))
                 fuzz_check(host_len > 0 && host_len < line->len && line->text[host_len] == ':' && pid > 0);
-        if (resque_beat_decode(line, &beat))
-                fuzz_check(beat.beat_usec < UINT64_MAX / 2 && beat.busy == 0 && !beat.quiet);
+        if (resque_heartbeat_decode(line, &heartbeat))
+                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy == 0 && !heartbeat.quiet);
         if (resque_title_parse(line->text, &title))
                 fuzz_check(title.busy + title.quiet <= 1 && title.busy >= title.maybe_child &&
                            strnlen(title.version, sizeof(title.version)) < sizeof(title.version));

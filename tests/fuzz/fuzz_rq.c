@@ -5,18 +5,18 @@
 #include "fuzz.h"
 #include "model/worker.h"
 
-enum { HOST, PID, KEY, STATE, BEAT, SHUTDOWN, DEATH, _FIELD_MAX };
+enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, _FIELD_MAX };
 
 static void take_record(const struct field fields[static _FIELD_MAX])
 {
         const struct rq_worker worker = {.host = fields[HOST], .pid = fields[PID], .key = fields[KEY]};
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
         size_t host_len;
         int error;
         pid_t pid;
 
-        if (rq_beat_decode(&fields[STATE], &fields[BEAT], &fields[SHUTDOWN], &fields[DEATH], &beat))
-                fuzz_check(beat.beat_usec < UINT64_MAX / 2 && beat.busy <= 1 && beat.concurrency == 1);
+        if (rq_heartbeat_decode(&fields[STATE], &fields[HEARTBEAT], &fields[SHUTDOWN], &fields[DEATH], &heartbeat))
+                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy <= 1 && heartbeat.concurrency == 1);
         char *identity = rq_identity_make(&worker, &error);
         if (!identity)
                 return;

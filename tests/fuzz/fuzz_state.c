@@ -83,8 +83,8 @@ static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
                 fuzz_check(saved->workers[i].identity);
                 /* Some have gone meanwhile, and some lost one of their two processes. */
                 uint64_t main_start = worker->index % 3 == 1 ? 0 : worker->process.start;
-                uint64_t beat_start = worker->index % 4 == 1 ? 0 : worker->process.beat_start;
-                fuzz_check(observe_adopted(fleet, worker, main_start, beat_start, NOW));
+                uint64_t heartbeat_start = worker->index % 4 == 1 ? 0 : worker->process.heartbeat_start;
+                fuzz_check(observe_adopted(fleet, worker, main_start, heartbeat_start, NOW));
         }
 }
 

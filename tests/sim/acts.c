@@ -371,7 +371,7 @@ void act_calm(struct sim *sim)
                 if (process->crash_at > sim->now + SEC)
                         process->crash_at = USEC_INFINITY;
                 process->next_at = sim->now;
-                process->release.late_beats = process->release.slow_trips = 0;
+                process->release.late_heartbeats = process->release.slow_trips = 0;
                 if (process->is_template)
                         template_repair(sim, process);
                 /* That it drains is seen by nobody who does not know it. */
@@ -396,7 +396,7 @@ void act_calm(struct sim *sim)
                 struct fleet *fleet = shell->world->fleets[i];
 
                 sim->fleets[i].release = sim->fleets[i].good;
-                sim->fleets[i].release.late_beats = sim->fleets[i].release.slow_trips = 0;
+                sim->fleets[i].release.late_heartbeats = sim->fleets[i].release.slow_trips = 0;
                 sim->fleets[i].settings[0].max_age = 0;
                 reload(sim, i, 0);
                 /* Scaled up to max_processes, a fleet has no place to replace anybody. */

@@ -166,11 +166,11 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         const struct worker *known = &saved->worker;
         struct process *process = find_known(sim, known);
         uint64_t start = process ? start_of(sim, known->process.pid) : 0;
-        uint64_t beat_start =
-                process && known->process.beat_pid != 0 ? start_of(sim, known->process.beat_pid) : 0;
+        uint64_t heartbeat_start =
+                process && known->process.heartbeat_pid != 0 ? start_of(sim, known->process.heartbeat_pid) : 0;
         unsigned failures = check_failures(fleet);
         struct worker *worker =
-                adoption_take_known(sim->shell.adoption, fleet, known, start, beat_start, sim->now);
+                adoption_take_known(sim->shell.adoption, fleet, known, start, heartbeat_start, sim->now);
 
         check_unborn(sim, known, worker, failures);
         if (!process)
@@ -181,11 +181,11 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         if (worker->state == WORKER_GONE)
                 return;
         watch(sim, process, worker);
-        if (known->process.beat_pid != 0 && worker->process.beat_pid == 0)
+        if (known->process.heartbeat_pid != 0 && worker->process.heartbeat_pid == 0)
                 check_succeeded(process);
-        if (worker->process.beat_pid != 0)
+        if (worker->process.heartbeat_pid != 0)
                 identify_known(sim, process, saved->identity);
-        else if (known->process.beat_pid == 0)
+        else if (known->process.heartbeat_pid == 0)
                 identify_known_hosts(sim, process, saved->identity);
 }
 

@@ -441,8 +441,8 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
         /* The one that was told has ended meanwhile, and has a successor: the signal goes to it alone. */
-        if (action->worker->process.beat_pid != 0 &&
-            action->worker->process.beat_start != process->runner_start)
+        if (action->worker->process.heartbeat_pid != 0 &&
+            action->worker->process.heartbeat_start != process->runner_start)
                 return;
         bool bounded = action->fleet->settings->stop_bounded;
         usec_t from =
@@ -537,23 +537,23 @@ void check_death(struct sim *sim, struct process *process)
                 note_failure(sim, process);
 }
 
-void check_reading(struct sim *sim, struct process *process, const struct heartbeat *beat)
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat)
 {
-        bool first = !process->worker->heartbeat.seen, newer = beat->beat_usec > process->read_beat;
+        bool first = !process->worker->heartbeat.seen, newer = heartbeat->sent_usec > process->read_heartbeat;
 
         if (first) {
                 process->first_read_at = sim->now;
                 process->counted_failure = false;
         }
-        if (beat->work_list_known || beat->beat_usec != process->read_beat)
-                process->read_list_empty = beat->work_list_known && beat->work_list_empty;
+        if (heartbeat->work_list_known || heartbeat->sent_usec != process->read_heartbeat)
+                process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
         bool marks = sim->now > sim->shell.trusted_at;
-        if (!first && beat->beat_usec == process->read_beat) {
+        if (!first && heartbeat->sent_usec == process->read_heartbeat) {
                 process->marked = marks;
                 return;
         }
-        process->read_beat = beat->beat_usec;
-        process->idle_row = beat->quiet && beat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
+        process->read_heartbeat = heartbeat->sent_usec;
+        process->idle_row = heartbeat->quiet && heartbeat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
         if (first || (process->marked && newer)) {
                 /* What was read as the doubt ended may have been written before it. */
                 process->trusted_reads += !first || marks;

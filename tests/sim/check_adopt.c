@@ -94,8 +94,8 @@ uint64_t check_digest(const struct sim *sim)
                                 worker->generation,
                                 (uint64_t)worker->process.pid,
                                 worker->process.start,
-                                (uint64_t)worker->process.beat_pid,
-                                worker->process.beat_start,
+                                (uint64_t)worker->process.heartbeat_pid,
+                                worker->process.heartbeat_start,
                                 worker->state,
                                 worker->evidence.threads_witness,
                                 worker->process.unproven,
@@ -111,7 +111,7 @@ void check_adopted(struct sim *sim, const struct process *process, const struct 
                    const struct worker *worker)
 {
         bool lives = process->main_alive ||
-                     (process->runner_alive && known->process.beat_pid == process->runner_pid);
+                     (process->runner_alive && known->process.heartbeat_pid == process->runner_pid);
 
         if (lives && worker->state == WORKER_GONE)
                 violate(sim, "P4", "%s lives, and is taken for gone", process_name(sim, process));

@@ -112,7 +112,7 @@ static void clone_step(struct sim *sim, struct clone *clone)
         clone->quiet = clone->quiet || rng_chance(rng, 50);
         clone->record = (struct record){
                 .written_at = sim->now,
-                .beat = {.beat_usec = (uint64_t)((int64_t)sim->now + sim->stepped_usec),
+                .heartbeat = {.sent_usec = (uint64_t)((int64_t)sim->now + sim->stepped_usec),
                          .busy = clone->busy,
                          .concurrency = JOBS_MAX,
                          .quiet = clone->quiet,
@@ -139,12 +139,12 @@ void clones_step(struct sim *sim)
                         clone_step(sim, &sim->clones[i]);
 }
 
-void clones_end(struct sim *sim, bool beat_on)
+void clones_end(struct sim *sim, bool heartbeat_on)
 {
         for (unsigned i = 0; i < sim->n_clones; i++) {
                 sim->clones[i].listed = false;
                 sim->clones[i].record = (struct record){0};
-                if (!beat_on)
+                if (!heartbeat_on)
                         sim->clones[i].next_at = USEC_INFINITY;
         }
 }

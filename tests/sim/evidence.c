@@ -13,7 +13,7 @@ bool fleet_is_local(const struct sim *sim, unsigned fleet)
 
 bool fleet_is_bare(const struct sim *sim, unsigned fleet)
 {
-        return !fleet_settings_write_beats(&sim->fleets[fleet].settings[0]);
+        return !fleet_settings_write_heartbeats(&sim->fleets[fleet].settings[0]);
 }
 
 bool evidence_denies_boot(const struct sim *sim, const struct process *process)
@@ -51,14 +51,14 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
         return true;
 }
 
-void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *beat)
+void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat)
 {
         const struct traits *traits = process_traits(sim, process);
         unsigned busy = 1;
         bool quiet = false;
 
-        if (traits->lives_as_beat)
-                beat->beat_usec = sim->now;
+        if (traits->lives_as_heartbeat)
+                heartbeat->sent_usec = sim->now;
         if (!traits->title_completes)
                 return;
         if ((sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300)) ||
@@ -66,7 +66,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
                 busy = 1;
                 quiet = false;
         }
-        *beat = heartbeat_complete(process->worker, beat, busy, quiet);
+        *heartbeat = heartbeat_complete(process->worker, heartbeat, busy, quiet);
 }
 
 /* As rest.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
@@ -90,12 +90,12 @@ bool evidence_local(struct sim *sim, const struct process *process, struct heart
         if (!process->runner_alive)
                 return false;
         if (fleet_is_bare(sim, process->fleet)) {
-                *ret = (struct heartbeat){.beat_usec = sim->now};
+                *ret = (struct heartbeat){.sent_usec = sim->now};
                 if (process->worker->heartbeat.seen)
                         return true;
                 return sim->now >= process->launched_at &&
                        !(sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 700));
         }
-        *ret = record->beat;
+        *ret = record->heartbeat;
         return record->written_at != 0;
 }

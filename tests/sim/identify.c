@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which heartbeat is whose, as src/frameworks/beats.c finds out: the real roster of observe/match.h,
+/* Which heartbeat is whose, as src/frameworks/heartbeats.c finds out: the real roster of observe/match.h,
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
 #include "model/freshness.h"
 #include "model/world.h"
@@ -36,7 +36,7 @@ const char *identify_text(const struct worker *worker, void *userdata)
         const struct process *process = worker->handle;
         static char hosts[MATCH_HOSTS_TEXT_MAX];
 
-        if (process && worker->process.beat_pid == 0)
+        if (process && worker->process.heartbeat_pid == 0)
                 return match_hosts_since(&sim->fleets[process->fleet].link.match, worker->spawned_at, hosts);
         if (!process || process->identity == 0)
                 return NULL;
@@ -187,9 +187,9 @@ static void decide(struct sim *sim, struct process *process)
                         continue;
                 const struct record *answer = answer_of(sim, candidate->identity, &writer);
                 bool found = answer && answer->written_at != 0 &&
-                             (answer->beat.start == 0 || answer->beat.start == process->runner_start);
+                             (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
                 candidate->asked_at = link->asked_at;
-                match_read(candidate, found ? &answer->beat : NULL, sim->now);
+                match_read(candidate, found ? &answer->heartbeat : NULL, sim->now);
         }
         if (!sort_out_unbooted(sim, &link->match, process))
                 return;
@@ -258,7 +258,7 @@ void check_succeeded(struct process *process)
         process->quiets = process->stops = process->told_to_exit = process->idle_row = 0;
         process->trusted_reads = 0;
         process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
-        process->read_beat = 0;
+        process->read_heartbeat = 0;
         process->marked = process->hung = process->drains = false;
         process->cut_at = process->tried_at = process->slept_at = 0;
 }

@@ -213,7 +213,7 @@ static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, ui
         process->main_alive = process->runner_alive = true;
         process->spawned_at = sim->now;
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
-        process->stop_by = process->exit_at = process->beat_at = process->write_at = USEC_INFINITY;
+        process->stop_by = process->exit_at = process->heartbeat_at = process->write_at = USEC_INFINITY;
         process->wrapper_exit_at = process->exit_tell_at = process->respawn_at = USEC_INFINITY;
         choose_boot(sim, process);
         process->elsewhere = rng_chance(rng, release->elsewhere * 10);
@@ -299,7 +299,7 @@ static void respawn(struct sim *sim, struct process *process)
         process->elsewhere = process->listed = process->answered = false;
         process->boot_at = sim->now + rng_range(rng, process->release.boot_min, process->release.boot_max);
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
-        process->stop_by = process->exit_at = process->beat_at = process->write_at = USEC_INFINITY;
+        process->stop_by = process->exit_at = process->heartbeat_at = process->write_at = USEC_INFINITY;
         process->jumped_bytes = 0;
         process->title_busy = process->copied_busy = 0;
         process->title_quiet = process->copied_quiet = false;
@@ -312,7 +312,7 @@ static void respawn(struct sim *sim, struct process *process)
                 return;
         process->twins = false;
         process->booted = true;
-        process->booted_at = process->beat_at = sim->now;
+        process->booted_at = process->heartbeat_at = sim->now;
         process->host = sim->host;
         process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
         process->job_end[process->n_jobs++] = sim->now + rng_range(rng, SEC, 5 * USEC_PER_MIN);
@@ -418,35 +418,35 @@ static unsigned told_jobs(const struct manners *manners, const struct process *p
 
 static bool work_changed(const struct manners *manners, const struct process *process)
 {
-        return manners->beats_at_change && (process->copied_busy != told_jobs(manners, process) ||
+        return manners->heartbeats_at_change && (process->copied_busy != told_jobs(manners, process) ||
                                             process->copied_quiet != process->quiet);
 }
 
-static usec_t next_beat(const struct sim *sim, struct process *process, const struct manners *manners)
+static usec_t next_heartbeat(const struct sim *sim, struct process *process, const struct manners *manners)
 {
         struct rng *rng = &process->rng;
         const struct release *release = &process->release;
         usec_t span =
-                (process->n_jobs > 0 ? manners->beat_busy : manners->beat_idle) ?: release->beat_interval;
+                (process->n_jobs > 0 ? manners->heartbeat_busy : manners->heartbeat_idle) ?: release->heartbeat_interval;
 
         if (work_changed(manners, process))
                 return sim->now + 1;
-        if (rng_chance(rng, release->double_beats))
+        if (rng_chance(rng, release->double_heartbeats))
                 return sim->now + rng_range(rng, 100 * MSEC, 500 * MSEC);
         span += rng_range(rng, 0, 50 * MSEC);
-        if (rng_chance(rng, release->late_beats))
-                span += rng_range(rng, 0, 4 * release->beat_interval);
+        if (rng_chance(rng, release->late_heartbeats))
+                span += rng_range(rng, 0, 4 * release->heartbeat_interval);
         return sim->now + span;
 }
 
 /* The work state is copied, a round trip later the quiet flag may be read, and both are written. */
-static void step_beat(struct sim *sim, struct process *process)
+static void step_heartbeat(struct sim *sim, struct process *process)
 {
         const struct manners *manners = process_manners(sim, process);
         struct rng *rng = &process->rng;
 
         if (process->write_at == USEC_INFINITY &&
-            (sim->now >= process->beat_at || work_changed(manners, process))) {
+            (sim->now >= process->heartbeat_at || work_changed(manners, process))) {
                 process->copied_busy = process->title_busy = told_jobs(manners, process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
@@ -456,8 +456,8 @@ static void step_beat(struct sim *sim, struct process *process)
         }
         if (sim->now < process->write_at)
                 return;
-        struct heartbeat beat = {
-                .beat_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec),
+        struct heartbeat heartbeat = {
+                .sent_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec),
                 .busy = process->copied_busy,
                 .concurrency = manners->jobs_max,
                 .quiet = manners->quiet_read_late ? process->quiet : process->copied_quiet,
@@ -467,14 +467,14 @@ static void step_beat(struct sim *sim, struct process *process)
         };
         /* These are for its title to say. */
         if (process_traits(sim, process)->title_completes) {
-                beat.busy = 0;
-                beat.quiet = false;
+                heartbeat.busy = 0;
+                heartbeat.quiet = false;
         }
-        redis_write(sim, process, &beat);
+        redis_write(sim, process, &heartbeat);
         if (process->job_at == USEC_INFINITY)
                 process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
         process->write_at = USEC_INFINITY;
-        process->beat_at = next_beat(sim, process, manners);
+        process->heartbeat_at = next_heartbeat(sim, process, manners);
 }
 
 /* Returns true where the process has ended. */
@@ -507,11 +507,11 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
                 return USEC_INFINITY;
         if (process->hang_until > sim->now)
                 return process->hang_until;
-        usec_t beat_at = process->write_at != USEC_INFINITY   ? process->write_at
+        usec_t heartbeat_at = process->write_at != USEC_INFINITY   ? process->write_at
                          : fleet_is_bare(sim, process->fleet) ? USEC_INFINITY
-                                                              : process->beat_at;
+                                                              : process->heartbeat_at;
         if (process->booted)
-                at = MIN(at, MIN(beat_at, process->job_at));
+                at = MIN(at, MIN(heartbeat_at, process->job_at));
         else if (!process->as_template.loaded)
                 at = MIN(at, process->boot_at);
         if (process->is_template)
@@ -530,7 +530,7 @@ static void step_runner(struct sim *sim, struct process *process)
 {
         if (!process->booted && !process->as_template.loaded && sim->now >= process->boot_at) {
                 process->booted = true;
-                process->booted_at = process->beat_at = sim->now;
+                process->booted_at = process->heartbeat_at = sim->now;
                 process->host = sim->host;
                 if (fleet_is_bare(sim, process->fleet))
                         process->job_at = sim->now;
@@ -540,7 +540,7 @@ static void step_runner(struct sim *sim, struct process *process)
         if (process->booted)
                 step_jobs(sim, process);
         if (!step_end(sim, process) && process->booted && !fleet_is_bare(sim, process->fleet))
-                step_beat(sim, process);
+                step_heartbeat(sim, process);
 }
 
 void process_step(struct sim *sim, struct process *process)

@@ -14,13 +14,13 @@ usec_t redis_trip(struct sim *sim, struct rng *rng)
         return sim->now < sim->slow_until ? trip + rng_range(rng, 0, sim->slow_usec) : trip;
 }
 
-void redis_write(struct sim *sim, struct process *process, const struct heartbeat *beat)
+void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat)
 {
         if ((!redis_answers(sim) && !fleet_is_local(sim, process->fleet)) || process->elsewhere)
                 return;
         for (unsigned i = RECORDS_MAX - 1; i > 0; i--)
                 process->records[i] = process->records[i - 1];
-        process->records[0] = (struct record){.written_at = sim->now, .beat = *beat};
+        process->records[0] = (struct record){.written_at = sim->now, .heartbeat = *heartbeat};
         process->listed = true;
 }
 
@@ -29,7 +29,7 @@ struct record redis_read(struct sim *sim, struct process *process)
         struct record record = process->records[0];
         /* What a late replica has yet to tell of the dead would look like life: nobody could tell it apart,
          * so that is left out; and so would an old record whose standing there is its beat. */
-        bool late = process->runner_alive && !process_traits(sim, process)->lives_as_beat;
+        bool late = process->runner_alive && !process_traits(sim, process)->lives_as_heartbeat;
         bool frozen = late && sim->now < sim->frozen_until;
 
         if (frozen)
@@ -43,7 +43,7 @@ struct record redis_read(struct sim *sim, struct process *process)
         if (sim->now < sim->garbage_until) {
                 if (rng_chance(&sim->rng, 500))
                         record.written_at = 0;
-                record.beat.work_list_known = rng_chance(&sim->rng, 500);
+                record.heartbeat.work_list_known = rng_chance(&sim->rng, 500);
         }
         return record;
 }

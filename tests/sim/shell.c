@@ -111,24 +111,24 @@ static void link_serve(struct sim *sim, unsigned fleet)
         clones_serve(sim, fleet);
 }
 
-static void hear(struct sim *sim, struct process *process, struct heartbeat beat, unsigned poll_items)
+static void hear(struct sim *sim, struct process *process, struct heartbeat heartbeat, unsigned poll_items)
 {
         struct worker *worker = process->worker;
 
         if (worker->state == WORKER_GONE)
                 return;
-        if (worker->process.beat_pid == 0) {
+        if (worker->process.heartbeat_pid == 0) {
                 if (!process->runner_alive)
                         return;
-                observe_beat_process(worker, process->runner_pid, process->runner_start, sim->now);
+                observe_heartbeat_process(worker, process->runner_pid, process->runner_start, sim->now);
                 sim->shell.pass.unsaved = true;
         }
         if (!(poll_items & POLL_WORK_LIST))
-                beat.work_list_known = false;
-        evidence_complete(sim, process, &beat);
-        check_reading(sim, process, &beat);
+                heartbeat.work_list_known = false;
+        evidence_complete(sim, process, &heartbeat);
+        check_reading(sim, process, &heartbeat);
         enum worker_state before = worker->state;
-        observe_heartbeat(worker, &beat, sim->now);
+        observe_heartbeat(worker, &heartbeat, sim->now);
         /* Told to leave and a worker again: it is on trial from now on. */
         if (before > WORKER_ACTIVE && worker->state == WORKER_ACTIVE)
                 process->first_read_at = sim->now;
@@ -151,7 +151,7 @@ static void link_answer(struct sim *sim, unsigned fleet)
                 process->poll_items = 0;
                 const struct record record = identify_answer(sim, process);
                 if (process->worker && record.written_at != 0)
-                        hear(sim, process, record.beat, poll_items);
+                        hear(sim, process, record.heartbeat, poll_items);
         }
 }
 
@@ -197,19 +197,19 @@ static void exit_step(struct sim *sim, struct process *process)
         if (!worker || worker->state == WORKER_GONE)
                 return;
         sim->shell.pass.unsaved = true;
-        bool beats_apart = worker->process.beat_pid != 0 && worker->process.beat_pid != worker->process.pid;
-        bool beats = process->runner_alive && worker->process.beat_start == process->runner_start;
-        if (beats_apart && !beats) {
+        bool heartbeats_apart = worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid;
+        bool heartbeats = process->runner_alive && worker->process.heartbeat_start == process->runner_start;
+        if (heartbeats_apart && !heartbeats) {
                 check_death(sim, process);
                 identify_forget(sim, process);
                 if (process->main_alive) {
                         check_succeeded(process);
-                        observe_beat_process(worker, 0, 0, sim->now);
+                        observe_heartbeat_process(worker, 0, 0, sim->now);
                         return;
                 }
                 if (rng_chance(&process->rng, 500))
-                        observe_beat_process(worker, 0, 0, sim->now);
-        } else if (beats_apart && !process->main_alive) {
+                        observe_heartbeat_process(worker, 0, 0, sim->now);
+        } else if (heartbeats_apart && !process->main_alive) {
                 observe_promoted(worker);
                 return;
         } else if (process_lives(process) &&
@@ -250,13 +250,13 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_item
                 return;
         if (poll_items & POLL_MEMORY)
                 process->read_bytes = look_memory_of(sim, worker);
-        if ((poll_items & POLL_THREADS) && worker->process.beat_pid != 0 && process->runner_alive) {
+        if ((poll_items & POLL_THREADS) && worker->process.heartbeat_pid != 0 && process->runner_alive) {
                 bool witness = worker->evidence.threads_witness;
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
         }
-        if ((poll_items & POLL_TITLE) && worker->process.beat_pid != 0) {
+        if ((poll_items & POLL_TITLE) && worker->process.heartbeat_pid != 0) {
                 unsigned busy;
                 bool quiet, known = evidence_title(sim, process, &busy, &quiet);
 
@@ -276,10 +276,10 @@ static void poll_memory(struct sim *sim)
 
 static void look_local(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
-        if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &beat))
-                hear(sim, process_of(worker), beat, poll_items);
+        if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &heartbeat))
+                hear(sim, process_of(worker), heartbeat, poll_items);
 }
 
 static void look(struct sim *sim, bool fast)
@@ -346,14 +346,14 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return EACCES;
         /* What has ended gets none, and nobody else in its stead. */
-        if (worker->process.beat_pid != 0 &&
-            (!process->runner_alive || worker->process.beat_start != process->runner_start))
+        if (worker->process.heartbeat_pid != 0 &&
+            (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
                 return ESRCH;
         bool quiets = signo == process_manners(sim, process)->quiet_signal;
         process->refused |= quiets && process->uncaught;
-        if (quiets && (worker->process.beat_pid == 0 || !evidence_catches(process)))
-                return worker->process.beat_pid == 0 ? ESRCH : ENOTSUP;
-        return process_signal(sim, process, signo, worker->process.beat_pid == 0);
+        if (quiets && (worker->process.heartbeat_pid == 0 || !evidence_catches(process)))
+                return worker->process.heartbeat_pid == 0 ? ESRCH : ENOTSUP;
+        return process_signal(sim, process, signo, worker->process.heartbeat_pid == 0);
 }
 
 /* Returns whether it is not to be quieted yet, as it may be taking a job. */
@@ -433,7 +433,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
         if (awaits_rest(sim, action, process))
                 return false;
         if (action_signal(action) == ACTION_SIGNAL_STOP && worker->orders.succeeded &&
-            worker->process.beat_pid != 0 && worker->process.beat_pid != worker->process.pid)
+            worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid)
                 process_end_wrapper(sim, process);
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
         tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),

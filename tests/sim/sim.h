@@ -45,11 +45,11 @@ struct manners {
 
         unsigned jobs_max;
         bool job_is_child;           /* which may outlive it, with its environment */
-        bool beats_at_change;        /* of its work, besides */
+        bool heartbeats_at_change;        /* of its work, besides */
         bool counts_fetches;         /* as jobs: what it takes is told before it has it */
         bool quiet_read_late;        /* a round trip after its work state was copied */
         bool tells_start;            /* some do: when their process was started */
-        usec_t beat_idle, beat_busy; /* 0: as its release has it */
+        usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
         usec_t record_life;
 
         bool shows_boot; /* by its title or threads */
@@ -63,8 +63,8 @@ struct release {
         unsigned never_boots, crashes_booting, crashes_young; /* of 100 */
         unsigned elsewhere;                                   /* of 100: beats where nobody looks */
         unsigned wrapped, deaf, native_thread;                /* of 100 */
-        unsigned late_beats, double_beats, slow_trips;        /* of 1000 */
-        usec_t beat_interval, shutdown_usec;
+        unsigned late_heartbeats, double_heartbeats, slow_trips;        /* of 1000 */
+        usec_t heartbeat_interval, shutdown_usec;
         usec_t job_gap; /* mean time between two jobs of a process */
         unsigned long_jobs, endless_jobs;
         unsigned unhooked, unsafe; /* of 100: loaded as a template, it goes on to work, or cannot be forked */
@@ -75,7 +75,7 @@ struct release {
 /* A heartbeat as it stands in Redis. */
 struct record {
         usec_t written_at; /* 0: there is none */
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 };
 
 /* What becomes of a fork that was asked for. */
@@ -153,7 +153,7 @@ struct process {
         usec_t term_from, stop_by, exit_at;
         bool stopping;
 
-        usec_t beat_at, write_at;
+        usec_t heartbeat_at, write_at;
         unsigned copied_busy;
         bool copied_quiet;
         unsigned title_busy; /* set right before that */
@@ -173,7 +173,7 @@ struct process {
         usec_t slept_at;
 
         /* What the invariants are checked against: what was read of it, and done to it. */
-        uint64_t read_beat;
+        uint64_t read_heartbeat;
         usec_t first_read_at, changed_at;
         uint64_t held_bytes;    /* as the machine's memory was last read; 0: it was not there */
         uint64_t read_bytes;    /* the last sample of its own; 0: none was taken since it took jobs */
@@ -507,7 +507,7 @@ bool evidence_catches(const struct process *process); /* the quiet signal */
 bool evidence_title(const struct sim *sim, const struct process *process, unsigned *ret_busy,
                     bool *ret_quiet);
 /* What the shell adds to a record that was read of a worker. */
-void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *beat);
+void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_at_rest(struct sim *sim, struct process *process);
 /* The beat of a worker that needs no Redis; false: there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret);
@@ -519,7 +519,7 @@ void clone_of(struct sim *sim, const struct process *process);
 usec_t clones_next_at(const struct sim *sim);
 void clones_step(struct sim *sim);
 /* Redis forgets them; they beat on, or not. */
-void clones_end(struct sim *sim, bool beat_on);
+void clones_end(struct sim *sim, bool heartbeat_on);
 void clones_serve(struct sim *sim, unsigned fleet);
 /* NULL: it is none. */
 const struct clone *clone_find(const struct sim *sim, unsigned serial);
@@ -527,7 +527,7 @@ const struct clone *clone_find(const struct sim *sim, unsigned serial);
 /* redis.c */
 bool redis_answers(const struct sim *sim);
 usec_t redis_trip(struct sim *sim, struct rng *rng);
-void redis_write(struct sim *sim, struct process *process, const struct heartbeat *beat);
+void redis_write(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
 /* What a reader gets now; written_at 0: nothing. */
 struct record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
@@ -597,7 +597,7 @@ uint64_t check_digest(const struct sim *sim);
 /* What was written is in force again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
-void check_reading(struct sim *sim, struct process *process, const struct heartbeat *beat);
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
 /* What was read so far is no evidence any more; fleet UINT32_MAX: of all. */
 void check_distrust(struct sim *sim, unsigned fleet);
 void check_death(struct sim *sim, struct process *process);

@@ -562,7 +562,7 @@ void template_befalls(struct sim *sim, const struct act *act)
 void template_repair(struct sim *sim, struct process *process)
 {
         process->release = sim->fleets[process->fleet].good;
-        process->release.late_beats = process->release.slow_trips = 0;
+        process->release.late_heartbeats = process->release.slow_trips = 0;
 }
 
 void template_unknown(struct sim *sim, bool read)

@@ -2,7 +2,7 @@
 /* A worker that only speaks Sidekiq's heartbeat, fast and on demand, for tests that cannot wait for the real
  * one.
  *
- * stub-worker [-u SOCKET]... [-b BEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS]
+ * stub-worker [-u SOCKET]... [-b HEARTBEAT_MS] [-c CONCURRENCY] [-n NAMESPACE] [-t STOP_SECONDS]
  *             [-d FOLDER] [-j LEDGER]
  *
  * Of several SOCKETs it uses the one whose server says that it is a master.
@@ -46,10 +46,10 @@ static struct {
         const char *prefix;
         const char *folder;
         const char *ledger;
-        unsigned beat_ms;
+        unsigned heartbeat_ms;
         unsigned concurrency;
         unsigned stop_seconds;
-} options = {.prefix = "", .beat_ms = 200, .concurrency = 5, .stop_seconds = 25};
+} options = {.prefix = "", .heartbeat_ms = 200, .concurrency = 5, .stop_seconds = 25};
 
 static volatile sig_atomic_t told_quiet, told_stop;
 static int wake[2];
@@ -249,7 +249,7 @@ static void send_command(redisContext *redis, const char *format, ...)
         va_end(arguments);
 }
 
-static unsigned append_beat(redisContext *redis, unsigned busy)
+static unsigned append_heartbeat(redisContext *redis, unsigned busy)
 {
         const char *p = options.prefix;
         struct timespec now;
@@ -301,7 +301,7 @@ static redisContext *redis_exchange(redisContext *redis, unsigned n_replies)
         return redis;
 }
 
-static void pause_until_beat(void)
+static void pause_until_heartbeat(void)
 {
         struct pollfd pollfd = {.fd = wake[0], .events = POLLIN};
         char byte;
@@ -309,7 +309,7 @@ static void pause_until_beat(void)
 
         /* A signal that interrupts it has left its byte: unread, it would make for a second beat at once. */
         do
-                n = poll(&pollfd, 1, (int)options.beat_ms);
+                n = poll(&pollfd, 1, (int)options.heartbeat_ms);
         while (n < 0 && errno == EINTR);
         if (n > 0 && read(wake[0], &byte, 1) < 0)
                 return;
@@ -320,7 +320,7 @@ static void boot_when_allowed(void)
         char path[PATH_MAX];
 
         while (!told_stop && steering_file("hang", false, path))
-                pause_until_beat();
+                pause_until_heartbeat();
 }
 
 static void release_threads(void)
@@ -337,7 +337,7 @@ static int work(void)
 {
         redisContext *redis = NULL;
         bool has_beaten = false, was_quiet = false;
-        unsigned idle_beats = 0;
+        unsigned idle_heartbeats = 0;
         time_t stop_by = 0;
         char path[PATH_MAX];
 
@@ -366,15 +366,15 @@ static int work(void)
                         redis = redis_exchange(redis, 1);
                 }
                 if (redis && !steering_file("mute", true, path) && !steering_file("mute", false, path)) {
-                        redis = redis_exchange(redis, append_beat(redis, busy));
+                        redis = redis_exchange(redis, append_heartbeat(redis, busy));
                         if (redis && !has_beaten) {
                                 has_beaten = true;
                                 note("beats");
                         }
-                        if (redis && idle && ++idle_beats == 2)
+                        if (redis && idle && ++idle_heartbeats == 2)
                                 note("idle");
                 }
-                pause_until_beat();
+                pause_until_heartbeat();
         }
         note("stop");
         if (redis) {
@@ -399,7 +399,7 @@ static int parse_options(int argc, char **argv)
                         options.sockets[options.n_sockets++] = optarg;
                         break;
                 case 'b':
-                        options.beat_ms = (unsigned)strtoul(optarg, NULL, 10);
+                        options.heartbeat_ms = (unsigned)strtoul(optarg, NULL, 10);
                         break;
                 case 'c':
                         options.concurrency = (unsigned)strtoul(optarg, NULL, 10);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define STEP           0.5 /* seconds, as all times here */
-#define BEAT           10.0
+#define HEARTBEAT           10.0
 #define LOOK           5.0 /* of sqmgr */
 #define LOOK_HORIZON   3.0
 #define LOOK_JUDOSCALE 10.0
@@ -67,7 +67,7 @@ struct arrivals {
 
 struct machine {
         bool used, draining;
-        double active_at, drained_at, beat_at;
+        double active_at, drained_at, heartbeat_at;
         double free_at[THREADS_MAX];
         unsigned begun; /* jobs */
         unsigned busy_told, done_told;
@@ -325,7 +325,7 @@ static inline void start_machine(struct run *run, struct site *site, double boot
                         site->machines[i] = (struct machine){
                                 .used = true,
                                 .active_at = run->now + boot,
-                                .beat_at = run->now + boot,
+                                .heartbeat_at = run->now + boot,
                         };
                         site->n_machines = MAX(site->n_machines, i + 1);
                         return;
@@ -364,11 +364,11 @@ static inline void put_count(struct run *run, struct site *site, double boot)
 }
 
 /* What its jobs have come to is told with its beat, as Sidekiq does. */
-static inline void beat(struct run *run, struct machine *machine)
+static inline void send_heartbeat(struct run *run, struct machine *machine)
 {
         unsigned busy = running(run, machine), done = machine->begun - busy;
 
-        machine->beat_at = run->now + BEAT;
+        machine->heartbeat_at = run->now + HEARTBEAT;
         machine->busy_told = busy;
         run->done += done - machine->done_told;
         machine->done_told = done;
@@ -384,7 +384,7 @@ static inline void end_drained(struct run *run, struct machine *machine)
         if (!machine->draining || (busy > 0 && !cut))
                 return;
         run->cut += busy;
-        beat(run, machine);
+        send_heartbeat(run, machine);
         machine->used = false;
 }
 
@@ -397,8 +397,8 @@ static inline void tend(struct run *run)
                         if (!machine->used)
                                 continue;
                         run->worker_seconds += run->scenario->sites[s].is_other ? 0 : STEP;
-                        if (machine->beat_at <= run->now && !is_away(run))
-                                beat(run, machine);
+                        if (machine->heartbeat_at <= run->now && !is_away(run))
+                                send_heartbeat(run, machine);
                         end_drained(run, machine);
                 }
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/socket_path.h"
-#include "daemon/poll/local_beats.h"
+#include "daemon/poll/local_heartbeats.h"
 #include "daemon/workers/execute.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
@@ -55,7 +55,7 @@ static inline void runtime_start(sd_event *event, const char *text)
         ck_assert_int_eq(proc_host_open(NULL, NULL, &runtime.host), 0);
         if (runtime_settings->socket)
                 runtime.status_parent = socket_path_status(runtime_settings->socket);
-        ck_assert_int_eq(local_beats_new(&runtime.local), 0);
+        ck_assert_int_eq(local_heartbeats_new(&runtime.local), 0);
         ck_assert_int_eq(links_make(&runtime.links, runtime_settings), 0);
         links_join(&runtime.links);
 }
@@ -74,7 +74,7 @@ static inline void runtime_end(void)
                 }
         rescues_forget(&runtime);
         links_end(&runtime.links);
-        beats_free(runtime.local);
+        heartbeats_free(runtime.local);
         free(runtime.status_parent);
         proc_host_close(runtime.host);
         wakeup_close(&runtime_turn);

@@ -33,13 +33,13 @@ static struct worker *quiet_worker(void)
 }
 
 /* One more, of each ten seconds. */
-static void beat(struct worker *worker, bool quiet)
+static void send_heartbeat(struct worker *worker, bool quiet)
 {
         static double at = 1000;
 
         t.now += 10 * USEC_PER_SEC;
         at += 10;
-        test_beat(&t, worker, at, 0, quiet);
+        test_heartbeat(&t, worker, at, 0, quiet);
 }
 
 static bool plans(enum action_kind kind, struct worker *worker)
@@ -61,19 +61,19 @@ static const struct {
         {.known = true, .quiet = false, .busy = 2, .stops = false},
 };
 
-START_TEST(two_idle_beats_prove_nothing_against_the_title)
+START_TEST(two_idle_heartbeats_prove_nothing_against_the_title)
 {
         struct worker *worker = quiet_worker();
 
         ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_TITLE, 0);
-        beat(worker, true);
+        send_heartbeat(worker, true);
         ck_assert(!plans(ACTION_STOP, worker));
         observe_title(worker, titles[_i].known, titles[_i].busy, titles[_i].quiet);
-        beat(worker, true);
+        send_heartbeat(worker, true);
         ck_assert(plans(ACTION_STOP, worker) == titles[_i].stops);
         /* However often it is said. */
         for (int i = 0; i < 10; i++) {
-                beat(worker, true);
+                send_heartbeat(worker, true);
                 observe_title(worker, titles[_i].known, titles[_i].busy, titles[_i].quiet);
                 ck_assert(plans(ACTION_STOP, worker) == titles[_i].stops);
         }
@@ -89,13 +89,13 @@ START_TEST(two_idle_beats_prove_nothing_against_the_title)
 }
 END_TEST
 
-START_TEST(a_title_that_was_read_before_the_beat_is_waited_for_in_silence)
+START_TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
 {
         struct worker *worker = quiet_worker();
 
         observe_title(worker, true, 1, true);
-        beat(worker, true);
-        beat(worker, true);
+        send_heartbeat(worker, true);
+        send_heartbeat(worker, true);
         ck_assert(!plans(ACTION_STOP, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
         ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 0);
@@ -108,24 +108,24 @@ START_TEST(one_that_is_quiet_by_its_title_is_not_told_again)
 {
         struct worker *worker = quiet_worker();
 
-        for (int i = 0; i < WORKER_LOUD_BEATS; i++)
-                beat(worker, false);
+        for (int i = 0; i < WORKER_LOUD_HEARTBEATS; i++)
+                send_heartbeat(worker, false);
         ck_assert(plans(ACTION_QUIET, worker)); /* it has not taken the signal */
         observe_title(worker, true, 0, true);
         ck_assert(!plans(ACTION_QUIET, worker));
-        beat(worker, false);
+        send_heartbeat(worker, false);
         observe_title(worker, true, 0, true);
         ck_assert(worker->heartbeat.ambiguous);
         ck_assert(!plans(ACTION_QUIET, worker) && !plans(ACTION_STOP, worker));
         for (int i = 0; i < 2; i++)
-                beat(worker, true); /* it is its own after all */
+                send_heartbeat(worker, true); /* it is its own after all */
         observe_title(worker, true, 0, true);
         ck_assert(!worker->heartbeat.ambiguous);
         ck_assert(plans(ACTION_STOP, worker));
 }
 END_TEST
 
-START_TEST(one_of_several_that_beat_under_its_name_gets_no_signal)
+START_TEST(one_of_several_that_heartbeat_under_its_name_gets_no_signal)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -145,7 +145,7 @@ START_TEST(one_of_several_that_beat_under_its_name_gets_no_signal)
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "its beat cannot be told from another's: give each machine and container a host "
                          "name of its own");
-        beat(worker, false);
+        send_heartbeat(worker, false);
         ck_assert(!worker->heartbeat.ambiguous);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         observe_ambiguous(worker, true); /* what is known to beat is not given up */
@@ -165,7 +165,7 @@ START_TEST(no_step_of_a_clock_makes_it_another)
                 for (int j = 0; j < 3; j++) {
                         t.now += 10 * USEC_PER_SEC;
                         at += 10;
-                        test_beat(&t, worker, at, 0, false);
+                        test_heartbeat(&t, worker, at, 0, false);
                 }
                 ck_assert(worker_fresh(worker, t.now));
                 ck_assert_int_eq(worker->state, WORKER_ACTIVE);
@@ -198,11 +198,11 @@ static void find_both(struct match *match, const struct worker *worker)
 /* They are sorted by identity. */
 static void read_both(struct match *match, uint64_t ours, uint64_t another)
 {
-        const struct heartbeat beats[] = {{.beat_usec = ours}, {.beat_usec = another}};
+        const struct heartbeat heartbeats[] = {{.sent_usec = ours}, {.sent_usec = another}};
 
-        for (size_t i = 0; i < ELEMENTSOF(beats); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(heartbeats); i++) {
                 match->candidates[i]->asked_at = t.now;
-                match_read(match->candidates[i], &beats[i], t.now);
+                match_read(match->candidates[i], &heartbeats[i], t.now);
         }
 }
 
@@ -238,7 +238,7 @@ static usec_t longest_unnoticed_pause(void)
 static const usec_t intervals[] = {100 * USEC_PER_MSEC, 5 * USEC_PER_SEC, 10 * USEC_PER_SEC, USEC_PER_MIN};
 
 /* The machine is paused right before it would beat again, and the other host goes on. */
-START_TEST(no_pause_that_goes_unnoticed_gives_it_the_beats_of_another_host)
+START_TEST(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host)
 {
         struct worker *worker = test_spawn(&t);
         _cleanup_(match_clear) struct match match = {0};
@@ -266,12 +266,12 @@ int main(void)
         TCase *cases = tcase_create("ambiguous");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_loop_test(cases, two_idle_beats_prove_nothing_against_the_title, 0, ELEMENTSOF(titles));
-        tcase_add_test(cases, a_title_that_was_read_before_the_beat_is_waited_for_in_silence);
+        tcase_add_loop_test(cases, two_idle_heartbeats_prove_nothing_against_the_title, 0, ELEMENTSOF(titles));
+        tcase_add_test(cases, a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence);
         tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_told_again);
-        tcase_add_test(cases, one_of_several_that_beat_under_its_name_gets_no_signal);
+        tcase_add_test(cases, one_of_several_that_heartbeat_under_its_name_gets_no_signal);
         tcase_add_test(cases, no_step_of_a_clock_makes_it_another);
-        tcase_add_loop_test(cases, no_pause_that_goes_unnoticed_gives_it_the_beats_of_another_host, 0,
+        tcase_add_loop_test(cases, no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, 0,
                             ELEMENTSOF(intervals));
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -20,7 +20,7 @@ static void setup(void)
         test_world_open(&t, 1);
         t.fleet_settings.memory_threshold = MIB(500);
         worker = test_spawn(&t);
-        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
 }
 
 static void teardown(void)
@@ -29,10 +29,10 @@ static void teardown(void)
 }
 
 /* A beat of its own that is read now. */
-static void beat(unsigned busy, uint64_t rss_bytes)
+static void send_heartbeat(unsigned busy, uint64_t rss_bytes)
 {
-        static uint64_t beat_usec = 100;
-        const struct heartbeat heartbeat = {.beat_usec = ++beat_usec, .busy = busy, .rss_bytes = rss_bytes};
+        static uint64_t sent_usec = 100;
+        const struct heartbeat heartbeat = {.sent_usec = ++sent_usec, .busy = busy, .rss_bytes = rss_bytes};
 
         observe_heartbeat(worker, &heartbeat, t.now);
 }
@@ -40,7 +40,7 @@ static void beat(unsigned busy, uint64_t rss_bytes)
 /* A look: a sample, and then its heartbeat is read, which is the same as before. */
 static void look(uint64_t bytes)
 {
-        const struct heartbeat same = {.beat_usec = worker->heartbeat.written_usec,
+        const struct heartbeat same = {.sent_usec = worker->heartbeat.written_usec,
                                        .busy = worker->heartbeat.busy,
                                        .rss_bytes = MIB(1)};
 
@@ -87,14 +87,14 @@ static const char *told_memory(const char *classes)
         return text + n;
 }
 
-START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_beat)
+START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_heartbeat)
 {
-        beat(0, MIB(100));
+        send_heartbeat(0, MIB(100));
         pass(5);
-        beat(0, MIB(308));
+        send_heartbeat(0, MIB(308));
         pass(40);
         look(MIB(520));
-        beat(3, MIB(520));
+        send_heartbeat(3, MIB(520));
         ck_assert_str_eq(told_memory("ReportJob|MailJob|ReportJob"),
                          "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
         ck_assert_str_eq(
@@ -121,7 +121,7 @@ END_TEST
 
 START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
 {
-        beat(0, MIB(300));
+        send_heartbeat(0, MIB(300));
         ck_assert_str_eq(told_memory(""), "was running no job");
         look(MIB(200));
         ck_assert_str_eq(told_memory("A"), "held 200M, running A");
@@ -150,7 +150,7 @@ END_TEST
 
 START_TEST(an_empty_list_tells_nothing_where_jobs_ran)
 {
-        beat(1, MIB(300));
+        send_heartbeat(1, MIB(300));
         ck_assert_str_eq(told(CULPRITS_MEMORY, ""), "");
         ck_assert_uint_eq(t.fleet->culprits[0].at, 0);
         ck_assert_str_ne(told(CULPRITS_MEMORY, "A"), "");
@@ -159,7 +159,7 @@ END_TEST
 
 START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
 {
-        beat(1, 0);
+        send_heartbeat(1, 0);
         ck_assert_str_eq(told_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
         ck_assert_str_eq(told_memory("G|G|F|E|E|E|D|C|B|A|A"),
                          "was running E (3), A (2), G (2), B, C and 2 more");
@@ -173,7 +173,7 @@ START_TEST(names_of_classes_are_cut_and_made_printable)
 {
         char classes[4096] = "", expect[JOB_CLASS_MAX];
 
-        beat(1, 0);
+        send_heartbeat(1, 0);
         ck_assert_str_eq(told_memory("A\nB\x1b[31m\xff|\xc3\xa4"), "was running A?B?[31m?, \xc3\xa4");
         for (unsigned i = 0; i < 7; i++) {
                 char name[501];
@@ -211,7 +211,7 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
 {
         char class[] = "A";
 
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < CULPRITS_KEPT + 2; i++, class[0]++)
                 (void)told(CULPRITS_MEMORY, class);
         ck_assert_int_eq(world_reload(t.world, &t.settings, NULL, t.now), 0);
@@ -221,45 +221,45 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
 }
 END_TEST
 
-START_TEST(the_growth_begins_at_the_first_beat_and_at_each_without_a_job)
+START_TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
 {
         observe_memory(worker, MIB(10), t.now);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
         pass(5);
-        beat(2, MIB(100));
+        send_heartbeat(2, MIB(100));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
         pass(5);
-        beat(2, MIB(200));
+        send_heartbeat(2, MIB(200));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
         pass(5);
-        beat(0, MIB(150));
+        send_heartbeat(0, MIB(150));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
         ck_assert_uint_eq(worker->memory.mark_at, t.now);
         /* It took it over and has ended. */
         pass(5);
-        beat(0, MIB(501));
+        send_heartbeat(0, MIB(501));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
         t.fleet_settings.memory_threshold = 0;
         t.fleet_settings.memory_limit = MIB(500);
         pass(5);
-        beat(0, MIB(501));
+        send_heartbeat(0, MIB(501));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
         pass(5);
-        beat(0, MIB(500));
+        send_heartbeat(0, MIB(500));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(500));
         /* Another process: of that one nothing is known, and then that it begins over the limit. */
         observe_memory(worker, MIB(700), t.now);
-        observe_beat_process(worker, worker->process.pid + 1, 1, t.now);
+        observe_heartbeat_process(worker, worker->process.pid + 1, 1, t.now);
         ck_assert_ptr_nonnull(strstr(told(CULPRITS_MEMORY, ""), " held 700M, running no job"));
         pass(5);
-        beat(0, MIB(600));
+        send_heartbeat(0, MIB(600));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(600));
 }
 END_TEST
 
-START_TEST(a_beat_that_does_not_tell_its_memory_has_the_last_sample)
+START_TEST(a_heartbeat_that_does_not_tell_its_memory_has_the_last_sample)
 {
-        beat(0, 0);
+        send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
         pass(5);
         look(MIB(120));
@@ -267,7 +267,7 @@ START_TEST(a_beat_that_does_not_tell_its_memory_has_the_last_sample)
         look(MIB(130));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
         pass(5);
-        beat(0, 0);
+        send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(130));
 }
 END_TEST
@@ -322,9 +322,9 @@ START_TEST(what_an_earlier_sqmgr_told_of_is_not_asked_for_again)
 END_TEST
 
 /* Three samples over the threshold; beats come with the first of them, and later. */
-START_TEST(over_the_threshold_a_beat_from_after_the_first_sample_is_waited_for)
+START_TEST(over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for)
 {
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 2; i++) {
                 pass(5);
                 look(MIB(501));
@@ -335,43 +335,43 @@ START_TEST(over_the_threshold_a_beat_from_after_the_first_sample_is_waited_for)
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
         ck_assert(!culprits_take(worker));
         pass(5);
-        beat(1, MIB(501));
+        send_heartbeat(1, MIB(501));
         ck_assert(culprits_take(worker));
         ck_assert(!culprits_take(worker));
         pass(5);
         look(MIB(501));
-        beat(1, MIB(501));
+        send_heartbeat(1, MIB(501));
         ck_assert(!culprits_take(worker));
 }
 END_TEST
 
-START_TEST(where_such_a_beat_has_come_by_then_nothing_is_waited_for)
+START_TEST(where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for)
 {
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert(!culprits_take(worker));
                 pass(5);
                 look(MIB(501));
                 if (i == 1)
-                        beat(1, MIB(501));
+                        send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
 }
 END_TEST
 
 /* What is read together with the sample was written before it. */
-START_TEST(over_the_limit_the_beat_that_is_read_with_the_sample_is_too_old)
+START_TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
 {
         t.fleet_settings.memory_limit = MIB(600);
-        beat(0, MIB(100));
+        send_heartbeat(0, MIB(100));
         pass(5);
         observe_memory(worker, MIB(601), t.now);
-        beat(0, MIB(100));
+        send_heartbeat(0, MIB(100));
         ck_assert(!culprits_take(worker));
         pass(5);
         look(MIB(601));
         ck_assert(!culprits_take(worker));
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
         /* The threshold below it is no news. */
         pass(5);
@@ -381,7 +381,7 @@ START_TEST(over_the_limit_the_beat_that_is_read_with_the_sample_is_too_old)
         look(MIB(400));
         pass(5);
         look(MIB(601));
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
 END_TEST
@@ -389,49 +389,49 @@ END_TEST
 START_TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
 {
         t.fleet_settings.memory_limit = MIB(600);
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
                 pass(5);
                 look(MIB(501));
-                beat(1, MIB(501));
+                send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
         pass(5);
         look(MIB(601));
         ck_assert(!culprits_take(worker));
         pass(5);
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
 }
 END_TEST
 
-START_TEST(a_beat_that_comes_much_later_tells_nothing_of_then)
+START_TEST(a_heartbeat_that_comes_much_later_tells_nothing_of_then)
 {
         t.fleet_settings.memory_limit = MIB(600);
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         look(MIB(601));
         pass(41);
         look(MIB(601));
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
         pass(5);
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
 END_TEST
 
-START_TEST(a_beat_from_a_time_of_doubt_is_not_waited_for)
+START_TEST(a_heartbeat_from_a_time_of_doubt_is_not_waited_for)
 {
         t.fleet_settings.memory_limit = MIB(600);
-        beat(1, MIB(100));
+        send_heartbeat(1, MIB(100));
         look(MIB(601));
         pass(5);
         t.world->doubt.since = t.now;
         pass(1);
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
         pass(5);
-        beat(1, MIB(601));
+        send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
 }
 END_TEST
@@ -490,7 +490,7 @@ int main(void)
         TCase *cases = tcase_create("culprits");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_classes_are_told_with_the_growth_since_the_last_idle_beat);
+        tcase_add_test(cases, the_classes_are_told_with_the_growth_since_the_last_idle_heartbeat);
         tcase_add_test(cases, no_growth_no_memory_and_no_job_are_said_as_they_are);
         tcase_add_test(cases, one_whose_index_another_has_by_now_is_a_former_one);
         tcase_add_test(cases, an_empty_list_tells_nothing_where_jobs_ran);
@@ -498,16 +498,16 @@ int main(void)
         tcase_add_test(cases, names_of_classes_are_cut_and_made_printable);
         tcase_add_test(cases, a_class_without_a_name_is_one_too);
         tcase_add_test(cases, the_last_ones_are_kept_the_newest_first_and_outlive_a_reload);
-        tcase_add_test(cases, the_growth_begins_at_the_first_beat_and_at_each_without_a_job);
-        tcase_add_test(cases, a_beat_that_does_not_tell_its_memory_has_the_last_sample);
+        tcase_add_test(cases, the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job);
+        tcase_add_test(cases, a_heartbeat_that_does_not_tell_its_memory_has_the_last_sample);
         tcase_add_test(cases, an_adopted_one_has_grown_since_then);
         tcase_add_test(cases, what_an_earlier_sqmgr_told_of_is_not_asked_for_again);
-        tcase_add_test(cases, over_the_threshold_a_beat_from_after_the_first_sample_is_waited_for);
-        tcase_add_test(cases, where_such_a_beat_has_come_by_then_nothing_is_waited_for);
-        tcase_add_test(cases, over_the_limit_the_beat_that_is_read_with_the_sample_is_too_old);
+        tcase_add_test(cases, over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for);
+        tcase_add_test(cases, where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for);
+        tcase_add_test(cases, over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old);
         tcase_add_test(cases, over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice);
-        tcase_add_test(cases, a_beat_that_comes_much_later_tells_nothing_of_then);
-        tcase_add_test(cases, a_beat_from_a_time_of_doubt_is_not_waited_for);
+        tcase_add_test(cases, a_heartbeat_that_comes_much_later_tells_nothing_of_then);
+        tcase_add_test(cases, a_heartbeat_from_a_time_of_doubt_is_not_waited_for);
         tcase_add_test(cases, a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -242,21 +242,21 @@ START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
 }
 END_TEST
 
-START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits)
+START_TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
         pid_t child, main = worker->process.pid;
 
         run_until((child = read_pid("child")) > 0);
         attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->process.beat_pid, child);
+        ck_assert_int_eq(worker->process.heartbeat_pid, child);
         ck_assert_int_eq(proc_pid(process_beating(worker->handle)), child);
         ck_assert_int_eq(proc_pid(worker->handle->main), main);
 
         ck_assert_int_eq(kill(main, SIGKILL), 0);
         run_until(worker->process.pid == child);
         ck_assert_int_ne(worker->state, WORKER_GONE);
-        ck_assert_ptr_null(worker->handle->beat);
+        ck_assert_ptr_null(worker->handle->heartbeat);
         ck_assert_int_eq(proc_pid(worker->handle->main), child);
 
         ck_assert_int_eq(kill(child, SIGTERM), 0);
@@ -264,7 +264,7 @@ START_TEST(a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that
 }
 END_TEST
 
-START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_beat)
+START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
 {
         struct worker *worker =
                 start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait; exec sleep 1000");
@@ -273,18 +273,18 @@ START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_beat)
         run_until((child = read_pid("child")) > 0);
         attach_heartbeat(worker, child, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(kill(child, SIGKILL), 0);
-        run_until(worker->process.beat_pid == 0);
+        run_until(worker->process.heartbeat_pid == 0);
         ck_assert_int_ne(worker->state, WORKER_GONE);
         ck_assert_ptr_null(process_beating(worker->handle));
 }
 END_TEST
 
-START_TEST(a_process_of_another_family_does_not_beat_for_a_worker)
+START_TEST(a_process_of_another_family_does_not_heartbeat_for_a_worker)
 {
         struct worker *worker = start("exec sleep 1000");
 
         attach_heartbeat(worker, getpid(), clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->process.beat_pid, 0);
+        ck_assert_int_eq(worker->process.heartbeat_pid, 0);
         ck_assert_ptr_null(process_beating(worker->handle));
 }
 END_TEST
@@ -419,10 +419,10 @@ START_TEST(among_many_orphans_the_one_of_this_start_is_found)
 }
 END_TEST
 
-static void beat_from_main(struct worker *worker)
+static void heartbeat_from_main(struct worker *worker)
 {
         attach_heartbeat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
 }
 
 START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
@@ -432,7 +432,7 @@ START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
         run_until(read_pid("up") > 0);
         ck_assert(!act(ACTION_QUIET, worker));
         ck_assert_int_eq(worker->orders.signal_error, ESRCH); /* it does not beat */
-        beat_from_main(worker);
+        heartbeat_from_main(worker);
         ck_assert(!act(ACTION_QUIET, worker));
         ck_assert_int_eq(worker->orders.signal_error, ENOTSUP);
         ck_assert_int_eq(kill(worker->process.pid, 0), 0);
@@ -445,14 +445,14 @@ START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
                 "up", "$$") "while :; do sleep 0.01; done");
 
         run_until(read_pid("up") > 0);
-        beat_from_main(worker);
+        heartbeat_from_main(worker);
         ck_assert(act(ACTION_QUIET, worker));
         ck_assert_int_eq(worker->orders.signal_error, 0);
         run_until(read_pid("quiet") == 1);
 }
 END_TEST
 
-START_TEST(a_worker_that_does_not_beat_is_stopped_with_all_that_it_started)
+START_TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
         pid_t child;
@@ -495,7 +495,7 @@ START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
 END_TEST
 
 /* But by the operator's own word. */
-START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was_told)
+START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_told)
 {
         struct worker *worker =
                 start("trap '' TERM\n(exec sleep 1000) &\n" TELL_PID("child", "$!") "while :; do wait; done");
@@ -506,7 +506,7 @@ START_TEST(of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was
         worker->fleet->force = _i == 1;
         ck_assert(act(ACTION_KILL, worker));
         if (_i == 0) {
-                run_until(is_gone(child) && worker->process.beat_pid == 0);
+                run_until(is_gone(child) && worker->process.heartbeat_pid == 0);
                 ck_assert_int_eq(kill(main, 0), 0);
                 /* What is left has not booted. */
                 ck_assert(act(ACTION_KILL, worker));
@@ -644,9 +644,9 @@ int main(void)
         tcase_add_test(cases, a_command_that_cannot_be_run_is_told_with_the_reason);
         tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
         tcase_add_test(cases, of_a_storm_of_children_some_are_waited_for_at_a_time);
-        tcase_add_test(cases, a_process_that_beats_beside_the_main_one_becomes_the_worker_when_that_exits);
-        tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_beat);
-        tcase_add_test(cases, a_process_of_another_family_does_not_beat_for_a_worker);
+        tcase_add_test(cases, a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits);
+        tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_heartbeat);
+        tcase_add_test(cases, a_process_of_another_family_does_not_heartbeat_for_a_worker);
         tcase_add_test(cases, a_worker_that_goes_to_the_background_is_not_lost);
         tcase_add_test(cases, one_that_has_lost_its_mark_and_has_booted_is_not_lost);
         tcase_add_test(cases, one_that_a_command_of_roots_has_run_as_another_user_is_not_lost);
@@ -657,9 +657,9 @@ int main(void)
         tcase_add_test(cases, among_many_orphans_the_one_of_this_start_is_found);
         tcase_add_test(cases, a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it);
         tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
-        tcase_add_test(cases, a_worker_that_does_not_beat_is_stopped_with_all_that_it_started);
+        tcase_add_test(cases, a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started);
         tcase_add_test(cases, a_worker_that_is_gone_has_nobody_elses_group_signalled);
-        tcase_add_loop_test(cases, of_a_worker_that_beats_beside_its_main_process_the_kill_ends_what_was_told,
+        tcase_add_loop_test(cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_told,
                             0, 2);
         tcase_add_loop_test(cases, what_is_left_of_a_worker_and_has_booted_is_not_killed, 0, 2);
         tcase_add_test(cases, what_another_user_has_in_a_group_of_that_number_is_none_of_it);

@@ -102,7 +102,7 @@ START_TEST(ready_means_active_for_ready_after_and_fresh)
 {
         struct worker *worker = test_spawn(&t);
 
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         ck_assert(!worker_ready(worker, t.now));
         t.now += 10 * USEC_PER_SEC - 1;
         ck_assert(!worker_ready(worker, t.now));
@@ -175,15 +175,15 @@ START_TEST(looks_are_fast_only_in_transition)
 
         ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_ARGUMENTS);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS);
         observe_threads(worker, 5);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        test_beat(&t, worker, 105, 2, true);
+        test_heartbeat(&t, worker, 105, 2, true);
         ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
-        test_beat(&t, worker, 110, 0, true);
+        test_heartbeat(&t, worker, 110, 0, true);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now),
                           POLL_HEARTBEAT | POLL_WORK_LIST | POLL_THREADS | POLL_TITLE);
         test_redis(&t, false);
@@ -197,7 +197,7 @@ START_TEST(looks_are_fast_only_in_transition)
 }
 END_TEST
 
-START_TEST(one_that_beats_elsewhere_is_not_looked_at_fast)
+START_TEST(one_that_heartbeats_elsewhere_is_not_looked_at_fast)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -279,7 +279,7 @@ int main(void)
         tcase_add_test(cases, workers_and_fleets_are_found_by_exact_name);
         tcase_add_test(cases, events_are_kept_in_order_and_cut_at_their_bound);
         tcase_add_test(cases, looks_are_fast_only_in_transition);
-        tcase_add_test(cases, one_that_beats_elsewhere_is_not_looked_at_fast);
+        tcase_add_test(cases, one_that_heartbeats_elsewhere_is_not_looked_at_fast);
         tcase_add_test(cases, backoff_doubles_with_full_jitter_up_to_its_bound);
         tcase_add_test(cases, backoff_goes_on_for_ever_and_never_overflows);
         tcase_add_test(cases, a_later_try_stays_later);

@@ -53,7 +53,7 @@ START_TEST(one_that_hangs_is_replaced_and_kept)
 }
 END_TEST
 
-START_TEST(one_that_beats_again_counts_again_and_one_too_many_leaves)
+START_TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -181,7 +181,7 @@ START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
 }
 END_TEST
 
-START_TEST(all_that_were_silent_and_beat_again_at_once_live)
+START_TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
@@ -257,14 +257,14 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, one_that_hangs_is_replaced_and_kept);
-        tcase_add_test(cases, one_that_beats_again_counts_again_and_one_too_many_leaves);
+        tcase_add_test(cases, one_that_heartbeats_again_counts_again_and_one_too_many_leaves);
         tcase_add_test(cases, its_place_counts_for_max_processes);
         tcase_add_test(cases, silence_without_redis_or_in_doubtful_time_is_no_hang);
         tcase_add_test(cases, it_hangs_no_earlier_than_it_is_stale);
         tcase_add_test(cases, a_quiet_one_that_hangs_is_told_of_and_kept);
         tcase_add_test(cases, hang_action_kill_tells_it_to_exit_and_kills_it);
         tcase_add_test(cases, with_all_silent_one_is_tried_and_none_is_killed);
-        tcase_add_test(cases, all_that_were_silent_and_beat_again_at_once_live);
+        tcase_add_test(cases, all_that_were_silent_and_heartbeat_again_at_once_live);
         tcase_add_test(cases, without_a_place_one_is_ended_to_try_another);
         tcase_add_test(cases, a_restart_does_not_wait_for_one_that_hangs);
         tcase_add_test(cases, without_hang_after_none_hangs);

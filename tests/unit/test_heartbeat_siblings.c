@@ -2,7 +2,7 @@
 /* Are heartbeats of a worker's descendants found, and those beside its own? Run against a real redis-server.
  */
 /* promises: P5 */
-#include "beats_bench.h"
+#include "heartbeats_bench.h"
 
 static usec_t skipped; /* of the time that passes */
 
@@ -22,77 +22,77 @@ static void find_a_descendant(void)
         server_do("SADD processes " HOST ":%d:aaaaaaaaaaaa", (int)descendant);
         server_do("HSET " HOST ":%d:aaaaaaaaaaaa busy 0 beat 1795238801.5 quiet false", (int)descendant);
         look_until_found(1);
-        ck_assert_int_eq(told[0].beat_pid, descendant);
+        ck_assert_int_eq(told[0].heartbeat_pid, descendant);
         ck_assert_uint_eq(told[1].identities, 0);
         ck_assert_ptr_null(slots[0]->info);
 }
 
-START_TEST(finds_a_worker_that_beats_as_a_descendant)
+START_TEST(finds_a_worker_that_heartbeats_as_a_descendant)
 {
         find_a_descendant();
 }
 END_TEST
 
-static void beat_beside(const char *beat)
+static void heartbeat_beside(const char *heartbeat)
 {
         server_do("SADD processes " HOST ":%d:bbbbbbbbbbbb", (int)descendant);
-        server_do("HSET " HOST ":%d:bbbbbbbbbbbb busy 0 beat %s quiet false", (int)descendant, beat);
+        server_do("HSET " HOST ":%d:bbbbbbbbbbbb busy 0 beat %s quiet false", (int)descendant, heartbeat);
 }
 
-START_TEST(tells_what_else_of_a_worker_beats)
+START_TEST(tells_what_else_of_a_worker_heartbeats)
 {
         char text[64];
         pid_t pid = 0;
 
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        beat_as(0, 1, "1795238801.5", 0, false);
+        heartbeat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         descendant = getpid();
-        beat_beside("1795238801.5");
+        heartbeat_beside("1795238801.5");
         while (told[0].others_looked_for == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         /* It may be the last word of one that is dead. */
         ck_assert_int_eq(told[0].other, 0);
-        ck_assert_ptr_null(beats_take_another(slots[0], &pid));
+        ck_assert_ptr_null(heartbeats_take_another(slots[0], &pid));
         unsigned scans = calls_of("sscan");
-        beat_beside("1795238802.5");
+        heartbeat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
         ck_assert_uint_eq(calls_of("sscan"), scans);
         snprintf(text, sizeof(text), HOST ":%d:bbbbbbbbbbbb", (int)descendant);
-        char *identity = beats_take_another(slots[0], &pid);
+        char *identity = heartbeats_take_another(slots[0], &pid);
         ck_assert_str_eq(identity, text);
         ck_assert_int_eq(pid, descendant);
         free(identity);
-        ck_assert_ptr_null(beats_take_another(slots[0], &pid));
+        ck_assert_ptr_null(heartbeats_take_another(slots[0], &pid));
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, 0);
 }
 END_TEST
 
-START_TEST(tells_what_begins_to_beat_after_the_first_walk)
+START_TEST(tells_what_begins_to_heartbeat_after_the_first_walk)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        beat_as(0, 1, "1795238801.5", 0, false);
+        heartbeat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         while (told[0].others_looked_for == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         unsigned scans = calls_of("sscan");
         descendant = getpid();
-        beat_beside("1795238801.5");
+        heartbeat_beside("1795238801.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_uint_eq(calls_of("sscan"), scans);
         for (unsigned i = 0; i < 2; i++) {
                 skipped += 16 * USEC_PER_SEC;
-                beat_as(0, 1, i == 0 ? "1795238802.5" : "1795238803.5", 0, false);
+                heartbeat_as(0, 1, i == 0 ? "1795238802.5" : "1795238803.5", 0, false);
                 (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(calls_of("sscan"), scans);
         while (calls_of("sscan") == scans)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        beat_beside("1795238802.5");
+        heartbeat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(told[0].other, descendant);
 }
@@ -117,9 +117,9 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, finds_a_worker_that_beats_as_a_descendant);
-        tcase_add_test(tcase, tells_what_else_of_a_worker_beats);
-        tcase_add_test(tcase, tells_what_begins_to_beat_after_the_first_walk);
+        tcase_add_test(tcase, finds_a_worker_that_heartbeats_as_a_descendant);
+        tcase_add_test(tcase, tells_what_else_of_a_worker_heartbeats);
+        tcase_add_test(tcase, tells_what_begins_to_heartbeat_after_the_first_walk);
         tcase_add_test(tcase, finds_a_descendant_once_there_are_descriptors_to_ask_with);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

@@ -48,7 +48,7 @@ static void start(const char *script)
         struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         process = worker->handle;
-        observe_beat_process(worker, worker->process.pid, worker->process.start, now);
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, now);
         while (!has_file("up"))
                 ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);
 }
@@ -71,7 +71,7 @@ START_TEST(one_that_sleeps_for_three_seconds_is_at_rest)
         await_sleep(true);
         while (idle_check_poll(process, now += 4 * USEC_PER_SEC) == 0)
                 ck_assert_uint_lt(now, 1000 * USEC_PER_SEC);
-        process_forget_beat(process);
+        process_forget_heartbeat(process);
         ck_assert_int_eq(idle_check_poll(process, now), 0);
         ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC - 1), 0);
         ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC), 1);

@@ -114,7 +114,7 @@ static struct worker dead_worker(void)
         return (struct worker){.fleet = web(),
                                .index = 1,
                                .process.pid = 77,
-                               .process.beat_pid = 77,
+                               .process.heartbeat_pid = 77,
                                .state = WORKER_ACTIVE};
 }
 

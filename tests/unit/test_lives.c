@@ -74,14 +74,14 @@ START_TEST(memory_limit_counts_at_once)
 }
 END_TEST
 
-static struct worker *replacement(bool beats)
+static struct worker *replacement(bool heartbeats)
 {
         struct worker *worker = test_spawn(&t);
 
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         worker->started_for = REASON_MEMORY;
-        if (beats)
-                test_beat(&t, worker, 100, 0, false);
+        if (heartbeats)
+                test_heartbeat(&t, worker, 100, 0, false);
         return worker;
 }
 
@@ -117,7 +117,7 @@ START_TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
         struct worker *worker = replacement(false);
 
         grow(worker);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         memory(worker, 600);
         ck_assert(worker->memory.over_threshold);
         ck_assert_uint_eq(t.fleet->churn.count, 1);
@@ -286,12 +286,12 @@ START_TEST(a_life_is_short_when_it_ended_before_it_was_ready)
 
         t.fleet_settings.ready_after = trials[_i] * USEC_PER_SEC;
         struct worker *worker = test_spawn(&t);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         t.now += enough - 1;
         struct worker *other = test_spawn(&t);
         test_exit(&t, worker, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
-        test_beat(&t, other, 100, 0, false);
+        test_heartbeat(&t, other, 100, 0, false);
         t.now += enough;
         test_exit(&t, other, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
@@ -303,7 +303,7 @@ START_TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of
         t.fleet_settings.ready_after = 0;
         command_restart(t.fleet, NULL, t.now);
         struct worker *worker = test_spawn(&t);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         t.now += USEC_PER_SEC;
         test_exit(&t, worker, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
@@ -316,7 +316,7 @@ START_TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
 {
         t.fleet_settings.ready_after = 90 * USEC_PER_SEC;
         test_exit(&t, test_spawn(&t), 1);
-        test_beat(&t, test_spawn(&t), 100, 0, false);
+        test_heartbeat(&t, test_spawn(&t), 100, 0, false);
         t.now += 90 * USEC_PER_SEC - 1;
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
@@ -383,7 +383,7 @@ START_TEST(sixty_seconds_of_activity_reset_the_backoff)
 {
         fail_once();
         struct worker *worker = test_spawn(&t);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         t.now += 60 * USEC_PER_SEC - 1;
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
@@ -474,7 +474,7 @@ START_TEST(the_end_is_told_in_words)
 }
 END_TEST
 
-START_TEST(one_that_never_ran_its_command_had_no_beat_to_wait_for)
+START_TEST(one_that_never_ran_its_command_had_no_heartbeat_to_wait_for)
 {
         observe_exit(test_spawn(&t),
                      &(struct exit_status){.launch_error = "env:2: the line is not NAME=VALUE"}, t.now);
@@ -601,7 +601,7 @@ int main(void)
         tcase_add_test(cases, an_earlier_backoff_is_reset_where_redis_was_away_at_first);
         tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
         tcase_add_test(cases, the_end_is_told_in_words);
-        tcase_add_test(cases, one_that_never_ran_its_command_had_no_beat_to_wait_for);
+        tcase_add_test(cases, one_that_never_ran_its_command_had_no_heartbeat_to_wait_for);
         tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
         tcase_add_test(cases, last_lines_that_come_later_are_told);
         tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_told);

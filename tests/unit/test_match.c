@@ -77,12 +77,12 @@ static void own(const char *identity)
         find(identity)->resolved = true;
 }
 
-static void beat_of(const char *identity, uint64_t beat_usec, usec_t now)
+static void heartbeat_of(const char *identity, uint64_t sent_usec, usec_t now)
 {
-        struct heartbeat beat = {.beat_usec = beat_usec};
+        struct heartbeat heartbeat = {.sent_usec = sent_usec};
 
         find(identity)->asked_at = now;
-        match_read(find(identity), beat_usec ? &beat : NULL, now);
+        match_read(find(identity), sent_usec ? &heartbeat : NULL, now);
 }
 
 static const char *decided_since(usec_t spawned_at, usec_t since)
@@ -113,22 +113,22 @@ START_TEST(takes_an_identity_that_appeared_after_the_spawn)
         scan(30, NEW, NULL);
         own(NEW);
         ck_assert_str_eq(decided(10), "none"); /* no heartbeat was read yet */
-        beat_of(NEW, 1000, 30);
+        heartbeat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(10), NEW);
         ck_assert_str_eq(decided(5), NEW);
         ck_assert_str_eq(decided(11), "none"); /* it may have come between the scan at 10 and the spawn */
 }
 END_TEST
 
-START_TEST(distrusts_what_the_first_scan_finds_until_its_beat_changes)
+START_TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
 {
         scan(30, OLD, NULL);
         own(OLD);
-        beat_of(OLD, 1000, 30);
+        heartbeat_of(OLD, 1000, 30);
         ck_assert_str_eq(decided(10), "none");
-        beat_of(OLD, 1000, 40);
+        heartbeat_of(OLD, 1000, 40);
         ck_assert_str_eq(decided(10), "none");
-        beat_of(OLD, 2000, 50);
+        heartbeat_of(OLD, 2000, 50);
         ck_assert_str_eq(decided(10), OLD);
 }
 END_TEST
@@ -141,10 +141,10 @@ START_TEST(distrusts_everything_new_after_a_reconnect)
         scan(30, BELOW, NEW);
         own(BELOW);
         own(NEW);
-        beat_of(BELOW, 1000, 30);
-        beat_of(NEW, 1000, 30);
+        heartbeat_of(BELOW, 1000, 30);
+        heartbeat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(NEW, 2000, 40);
+        heartbeat_of(NEW, 2000, 40);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -153,56 +153,56 @@ START_TEST(distrusts_a_change_that_began_before_its_process_ended)
 {
         scan(10, OLD, NULL);
         own(OLD);
-        beat_of(OLD, 1000, 10);
-        beat_of(OLD, 2000, 30); /* its last beat, written before it died at 20 */
+        heartbeat_of(OLD, 1000, 10);
+        heartbeat_of(OLD, 2000, 30); /* its last beat, written before it died at 20 */
         ck_assert_str_eq(decided_since(5, 20), "none");
-        beat_of(OLD, 3000, 40);
+        heartbeat_of(OLD, 3000, 40);
         ck_assert_str_eq(decided_since(5, 20), OLD);
 }
 END_TEST
 
 /* Two hosts of one name have processes of one pid, and one Redis. */
-START_TEST(takes_none_of_two_that_beat)
+START_TEST(takes_none_of_two_that_heartbeat)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(OLD, 1000, 20);
+        heartbeat_of(OLD, 1000, 20);
         ck_assert_str_eq(decided(5), "none"); /* of the other nothing is known yet */
-        beat_of(NEW, 1000, 20);
+        heartbeat_of(NEW, 1000, 20);
         ck_assert_str_eq(decided(5), "none"); /* either may be a dead one's */
-        beat_of(NEW, 2000, 30);
+        heartbeat_of(NEW, 2000, 30);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 2000, 40);
+        heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided(5), "ambiguous");
-        beat_of(NEW, 3000, 50);
-        beat_of(OLD, 3000, 50);
+        heartbeat_of(NEW, 3000, 50);
+        heartbeat_of(OLD, 3000, 50);
         ck_assert_str_eq(decided(5), "ambiguous");
 }
 END_TEST
 
-START_TEST(takes_the_one_that_beats_on)
+START_TEST(takes_the_one_that_heartbeats_on)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(OLD, 1000, 20);
-        beat_of(NEW, 1000, 20);
-        beat_of(OLD, 2000, 30);
-        beat_of(NEW, 2000, 30);
+        heartbeat_of(OLD, 1000, 20);
+        heartbeat_of(NEW, 1000, 20);
+        heartbeat_of(OLD, 2000, 30);
+        heartbeat_of(NEW, 2000, 30);
         ck_assert_str_eq(decided(5), "ambiguous");
-        beat_of(NEW, 3000, 30 + STALE);
-        beat_of(OLD, 2000, 30 + STALE);
+        heartbeat_of(NEW, 3000, 30 + STALE);
+        heartbeat_of(OLD, 2000, 30 + STALE);
         ck_assert_str_eq(decided(5), "ambiguous");
-        beat_of(OLD, 2000, 500);
-        beat_of(NEW, 3000, 500);
+        heartbeat_of(OLD, 2000, 500);
+        heartbeat_of(NEW, 3000, 500);
         ck_assert_str_eq(decided(5), "ambiguous");
         match_connected(&match, 600); /* what was away then tells of neither */
-        beat_of(NEW, 4000, 610);
+        heartbeat_of(NEW, 4000, 610);
         ck_assert_str_eq(decided(5), "ambiguous");
-        beat_of(NEW, 5000, 601 + STALE);
+        heartbeat_of(NEW, 5000, 601 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -215,19 +215,19 @@ START_TEST(takes_none_for_ended_that_may_have_slept)
         own(OLD);
         own(NEW);
         for (usec_t at = 20; at < 50; at += 10) {
-                beat_of(OLD, 1000 + at, at);
-                beat_of(NEW, 1000 + at, at);
+                heartbeat_of(OLD, 1000 + at, at);
+                heartbeat_of(NEW, 1000 + at, at);
         }
         usec_t woken = 1000;
-        beat_of(OLD, 1040, woken);
+        heartbeat_of(OLD, 1040, woken);
         find(NEW)->asked_at = 50; /* an answer that waited all the while */
-        match_read(find(NEW), &(struct heartbeat){.beat_usec = 2000}, woken);
+        match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, woken);
         ck_assert_str_eq(decided(5), "ambiguous");
         doubt_at = woken;
-        beat_of(OLD, 1040, woken + STALE);
-        beat_of(NEW, 3000, woken + STALE);
+        heartbeat_of(OLD, 1040, woken + STALE);
+        heartbeat_of(NEW, 3000, woken + STALE);
         ck_assert_str_eq(decided(5), "ambiguous");
-        beat_of(NEW, 4000, woken + STALE + 1);
+        heartbeat_of(NEW, 4000, woken + STALE + 1);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -238,15 +238,15 @@ START_TEST(takes_none_for_ended_whose_clock_went_back)
         scan(10, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(OLD, 9000, 10);
-        beat_of(NEW, 1000, 10);
-        beat_of(OLD, 2000, STALE);
-        beat_of(NEW, 2000, 11 + STALE);
+        heartbeat_of(OLD, 9000, 10);
+        heartbeat_of(NEW, 1000, 10);
+        heartbeat_of(OLD, 2000, STALE);
+        heartbeat_of(NEW, 2000, 11 + STALE);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 2000, 2 * STALE);
-        beat_of(NEW, 3000, 2 * STALE);
+        heartbeat_of(OLD, 2000, 2 * STALE);
+        heartbeat_of(NEW, 3000, 2 * STALE);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(NEW, 4000, 1 + 2 * STALE);
+        heartbeat_of(NEW, 4000, 1 + 2 * STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -257,8 +257,8 @@ START_TEST(takes_the_one_that_is_left)
         own(OLD);
         own(NEW);
         for (usec_t at = 10; at < 40; at += 10) {
-                beat_of(OLD, 1000 + at, at);
-                beat_of(NEW, 1000 + at, at);
+                heartbeat_of(OLD, 1000 + at, at);
+                heartbeat_of(NEW, 1000 + at, at);
         }
         ck_assert_str_eq(decided(5), "ambiguous");
         scan(40, NULL, NEW);
@@ -272,9 +272,9 @@ START_TEST(waits_for_no_heartbeat_that_has_long_gone)
         scan(20, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(NEW, 1000, 30);
+        heartbeat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 0, 30);
+        heartbeat_of(OLD, 0, 30);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -285,10 +285,10 @@ START_TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
         scan(20, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(OLD, 0, 20);
-        beat_of(NEW, 1000, 20);
+        heartbeat_of(OLD, 0, 20);
+        heartbeat_of(NEW, 1000, 20);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(NEW, 2000, 21 + STALE);
+        heartbeat_of(NEW, 2000, 21 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -301,31 +301,31 @@ START_TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
         scan(20, OLD, NEW);
         own(OLD);
         own(NEW);
-        beat_of(OLD, 0, 21 + STALE);
-        beat_of(NEW, 1000, 21 + STALE);
+        heartbeat_of(OLD, 0, 21 + STALE);
+        heartbeat_of(NEW, 1000, 21 + STALE);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(NEW, 1000, 30 + STALE);
+        heartbeat_of(NEW, 1000, 30 + STALE);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(NEW, 2000, 40 + STALE);
+        heartbeat_of(NEW, 2000, 40 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
 
-START_TEST(prefers_the_process_whose_beat_changes)
+START_TEST(prefers_the_process_whose_heartbeat_changes)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, BELOW);
         own(OLD);
         own(BELOW);
-        beat_of(OLD, 1000, 20);
-        beat_of(BELOW, 1000, 20);
+        heartbeat_of(OLD, 1000, 20);
+        heartbeat_of(BELOW, 1000, 20);
         ck_assert_str_eq(decided(5), "none"); /* nobody can tell */
-        beat_of(BELOW, 2000, 30);
+        heartbeat_of(BELOW, 2000, 30);
         ck_assert_str_eq(decided(5), BELOW);
-        beat_of(OLD, 2000, 40);
+        heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided(5), OLD);
-        beat_of(BELOW, 3000, 50);
-        beat_of(OLD, 3000, 50);
+        heartbeat_of(BELOW, 3000, 50);
+        heartbeat_of(OLD, 3000, 50);
         ck_assert_str_ne(decided(5), "none"); /* both are alive: either will do */
         except = 100;
         ck_assert_str_eq(decided(5), BELOW);
@@ -339,8 +339,8 @@ START_TEST(prefers_the_later_process_of_two_that_appeared)
         scan(30, OLD, BELOW);
         own(OLD);
         own(BELOW);
-        beat_of(OLD, 1000, 30);
-        beat_of(BELOW, 1000, 30);
+        heartbeat_of(OLD, 1000, 30);
+        heartbeat_of(BELOW, 1000, 30);
         ck_assert_str_eq(decided(5), BELOW);
 }
 END_TEST
@@ -349,16 +349,16 @@ START_TEST(takes_none_that_was_there_before_the_worker)
 {
         scan(10, OLD, NULL);
         own(OLD);
-        beat_of(OLD, 1000, 30);
-        beat_of(OLD, 2000, 40);
+        heartbeat_of(OLD, 1000, 30);
+        heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided(11), "none"); /* of a process that had its pid, or has it on another host */
         ck_assert_str_eq(decided(10), OLD);
         scan(50, OLD, NEW);
         own(NEW);
-        beat_of(NEW, 1000, 50);
-        beat_of(OLD, 3000, 51);
+        heartbeat_of(NEW, 1000, 50);
+        heartbeat_of(OLD, 3000, 51);
         ck_assert_str_eq(decided(11), "none");
-        beat_of(NEW, 2000, 60);
+        heartbeat_of(NEW, 2000, 60);
         ck_assert_str_eq(decided(11), NEW);
 }
 END_TEST
@@ -369,22 +369,22 @@ START_TEST(takes_none_that_was_there_before_its_process_had_booted)
         own(OLD);
         own(BELOW);
         match_unbooted(&match, &owner, 100);
-        beat_of(OLD, 1000, 10);
-        beat_of(OLD, 2000, 20);
+        heartbeat_of(OLD, 1000, 10);
+        heartbeat_of(OLD, 2000, 20);
         ck_assert_str_eq(decided(5), "none");
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(BELOW));
         scan(30, OLD, NEW);
         own(NEW);
-        beat_of(NEW, 1000, 30);
-        beat_of(NEW, 2000, 40);
-        beat_of(OLD, 3000, 50);
+        heartbeat_of(NEW, 1000, 30);
+        heartbeat_of(NEW, 2000, 40);
+        heartbeat_of(OLD, 3000, 50);
         ck_assert_str_eq(decided(5), NEW);
         match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
         ck_assert(!find(OLD)->foreign);
 }
 END_TEST
 
-START_TEST(names_each_process_that_may_beat)
+START_TEST(names_each_process_that_may_heartbeat)
 {
         size_t at = 0;
 
@@ -409,12 +409,12 @@ START_TEST(knows_it_by_any_clock)
         scan(10, NULL, NULL);
         scan(20, NEW, NULL);
         own(NEW);
-        beat_of(NEW, 10000, 20);
-        beat_of(NEW, 5000, 30);
+        heartbeat_of(NEW, 10000, 20);
+        heartbeat_of(NEW, 5000, 30);
         ck_assert_str_eq(decided(5), NEW);
-        beat_of(NEW, 5001, 40);
+        heartbeat_of(NEW, 5001, 40);
         ck_assert_uint_eq(find(NEW)->changed_at, 40);
-        beat_of(NEW, 90000, 50);
+        heartbeat_of(NEW, 90000, 50);
         ck_assert_str_eq(decided(5), NEW);
 }
 END_TEST
@@ -424,10 +424,10 @@ START_TEST(ignores_one_whose_heartbeat_is_gone)
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
         own(OLD);
-        beat_of(OLD, 1000, 20);
-        beat_of(OLD, 0, 30);
+        heartbeat_of(OLD, 1000, 20);
+        heartbeat_of(OLD, 0, 30);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 1000, 40);
+        heartbeat_of(OLD, 1000, 40);
         ck_assert_str_eq(decided(5), OLD);
         ck_assert_uint_eq(find(OLD)->changed_at, 0); /* the same beat again is no change */
 }
@@ -438,8 +438,8 @@ START_TEST(ignores_what_belongs_to_others)
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
         find(OLD)->owner = &other;
-        beat_of(OLD, 1000, 20);
-        beat_of(NEW, 1000, 20);
+        heartbeat_of(OLD, 1000, 20);
+        heartbeat_of(NEW, 1000, 20);
         ck_assert_str_eq(decided(5), "none");
 }
 END_TEST
@@ -462,16 +462,16 @@ START_TEST(wants_a_change_of_one_whose_process_ended)
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
         own(OLD);
-        beat_of(OLD, 1000, 20);
+        heartbeat_of(OLD, 1000, 20);
         match_distrust(&match, NEW);
         ck_assert_str_eq(decided(5), OLD);
         match_distrust(&match, OLD);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(OLD, 1500, 30); /* its last one, written since it was known */
+        heartbeat_of(OLD, 1500, 30); /* its last one, written since it was known */
         ck_assert_str_eq(decided_since(5, 25), "none");
-        beat_of(OLD, 1500, 35);
+        heartbeat_of(OLD, 1500, 35);
         ck_assert_str_eq(decided_since(5, 25), "none");
-        beat_of(OLD, 2000, 40);
+        heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided_since(5, 25), OLD);
 }
 END_TEST
@@ -585,8 +585,8 @@ START_TEST(hands_on_each_name_that_a_worker_may_have)
         own(OLD);
         own(WEB);
         for (usec_t at = 40; at < 60; at += 10) {
-                beat_of(OLD, 1000 + at, at);
-                beat_of(WEB, 1000 + at, at);
+                heartbeat_of(OLD, 1000 + at, at);
+                heartbeat_of(WEB, 1000 + at, at);
         }
         ck_assert_str_eq(decided(19), "ambiguous");
 
@@ -610,12 +610,12 @@ START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
         scan(30, NULL, NULL);
         scan(40, NEW, WEB);
         own(NEW);
-        beat_of(NEW, 1000, 40);
+        heartbeat_of(NEW, 1000, 40);
         ck_assert_str_eq(decided(9), NEW);
         ck_assert_str_eq(decided(20), "none"); /* another host's, which has our old name */
         own(WEB);
         ck_assert_str_eq(decided(9), "none");
-        beat_of(WEB, 1000, 40);
+        heartbeat_of(WEB, 1000, 40);
         ck_assert_str_eq(decided(20), WEB);
 }
 END_TEST
@@ -628,9 +628,9 @@ START_TEST(knows_not_who_was_absent_under_a_new_name)
         match_scan_end(&match); /* and the name is looked for from the next scan on */
         scan(30, WEB, NULL);
         own(WEB);
-        beat_of(WEB, 1000, 30);
+        heartbeat_of(WEB, 1000, 30);
         ck_assert_str_eq(decided(5), "none");
-        beat_of(WEB, 2000, 40);
+        heartbeat_of(WEB, 2000, 40);
         ck_assert_str_eq(decided(5), WEB);
 }
 END_TEST
@@ -643,7 +643,7 @@ START_TEST(takes_a_name_that_comes_back)
         match_hosts_forget(&match, 100);
         scan(110, NEW, NULL);
         own(NEW);
-        beat_of(NEW, 1000, 110);
+        heartbeat_of(NEW, 1000, 110);
         ck_assert_str_eq(decided(10), NEW);
 }
 END_TEST
@@ -667,22 +667,22 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, takes_an_identity_that_appeared_after_the_spawn);
-        tcase_add_test(tcase, distrusts_what_the_first_scan_finds_until_its_beat_changes);
+        tcase_add_test(tcase, distrusts_what_the_first_scan_finds_until_its_heartbeat_changes);
         tcase_add_test(tcase, distrusts_everything_new_after_a_reconnect);
         tcase_add_test(tcase, distrusts_a_change_that_began_before_its_process_ended);
-        tcase_add_test(tcase, takes_none_of_two_that_beat);
-        tcase_add_test(tcase, takes_the_one_that_beats_on);
+        tcase_add_test(tcase, takes_none_of_two_that_heartbeat);
+        tcase_add_test(tcase, takes_the_one_that_heartbeats_on);
         tcase_add_test(tcase, takes_none_for_ended_that_may_have_slept);
         tcase_add_test(tcase, takes_none_for_ended_whose_clock_went_back);
         tcase_add_test(tcase, takes_the_one_that_is_left);
         tcase_add_test(tcase, waits_for_no_heartbeat_that_has_long_gone);
         tcase_add_test(tcase, waits_for_the_heartbeat_of_one_that_came_of_late);
         tcase_add_test(tcase, waits_for_a_change_where_the_other_has_no_heartbeat);
-        tcase_add_test(tcase, prefers_the_process_whose_beat_changes);
+        tcase_add_test(tcase, prefers_the_process_whose_heartbeat_changes);
         tcase_add_test(tcase, prefers_the_later_process_of_two_that_appeared);
         tcase_add_test(tcase, takes_none_that_was_there_before_the_worker);
         tcase_add_test(tcase, takes_none_that_was_there_before_its_process_had_booted);
-        tcase_add_test(tcase, names_each_process_that_may_beat);
+        tcase_add_test(tcase, names_each_process_that_may_heartbeat);
         tcase_add_test(tcase, knows_it_by_any_clock);
         tcase_add_test(tcase, ignores_one_whose_heartbeat_is_gone);
         tcase_add_test(tcase, ignores_what_belongs_to_others);

@@ -153,7 +153,7 @@ START_TEST(what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown)
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 149 * MB);
         observe_memory(worker, 30 * MB, t.now + 1);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 119 * MB);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         observe_memory(worker, 100 * MB, worker->active_at + 60 * USEC_PER_SEC);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 49 * MB);
         observe_memory(worker, 100 * MB, worker->active_at + 60 * USEC_PER_SEC + 1);
@@ -195,7 +195,7 @@ START_TEST(the_size_of_one_that_boots_is_no_size)
         settle();
         struct worker *worker = test_spawn(&t);
         observe_memory(worker, 30 * MB, t.now);
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         for (unsigned i = 1; i <= 3; i++)
                 test_exit(&t, test_worker(&t, i), 1);
         fleet_reap(t.fleet, test_process_free);
@@ -229,14 +229,14 @@ START_TEST(the_fleets_of_a_host_share_its_memory)
         settings.n_fleets = 4;
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);
         for (unsigned i = 0; i < 4; i++) {
-                const struct heartbeat beat = {.beat_usec = 1, .concurrency = 5};
+                const struct heartbeat heartbeat = {.sent_usec = 1, .concurrency = 5};
                 struct fleet *fleet = world->fleets[i];
 
                 observe_redis(fleet, true, t.now);
                 struct worker *worker = observe_started(fleet, 1, REASON_NONE, (pid_t)(100 + i), 1, t.now);
                 ck_assert_ptr_nonnull(worker);
-                observe_beat_process(worker, worker->process.pid, 1, t.now);
-                observe_heartbeat(worker, &beat, t.now);
+                observe_heartbeat_process(worker, worker->process.pid, 1, t.now);
+                observe_heartbeat(worker, &heartbeat, t.now);
                 observe_memory(worker, 149 * MB, now);
                 command_restart(fleet, NULL, now);
         }

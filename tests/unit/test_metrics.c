@@ -128,11 +128,11 @@ END_TEST
 
 START_TEST(tells_what_the_model_holds)
 {
-        struct heartbeat beat = {.beat_usec = 5, .busy = 2, .concurrency = 5};
+        struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
         struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
         struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
 
-        observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
+        observe_heartbeat(worker, &heartbeat, T0 + USEC_PER_SEC);
         worker->memory.bytes = 123456789;
         observe_exit(observe_started(fleet, 2, REASON_MEMORY, 101, 1, T0), &killed, T0);
         observe_started(fleet, 3, REASON_MEMORY, 102, 1, T0);

@@ -3,7 +3,7 @@
  * redis-server. */
 /* promises: P1 P5 */
 #include "frameworks/native/native.h"
-#include "frameworks/redis_beats.h"
+#include "frameworks/redis_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/fleet.h"
@@ -47,22 +47,22 @@ START_TEST(takes_identities_apart_from_the_right)
 }
 END_TEST
 
-#define BEAT "v=1\nbeat=1795341600.25\n"
+#define HEARTBEAT "v=1\nbeat=1795341600.25\n"
 
 static const struct {
         const char *text;
-        struct heartbeat expect; /* beat_usec 0: none */
+        struct heartbeat expect; /* sent_usec 0: none */
 } records[] = {
-        {BEAT "busy=2\nquiet=0\n", {.beat_usec = 1795341600250000, .busy = 2}},
-        {"quiet=1\nbusy=0\nbeat=7\nv=1\n", {.beat_usec = 7000000, .quiet = true}},
-        {BEAT "busy=0\nquiet=1\nstart=182736\nconcurrency=5\nversion=1.0\ntag=a=b\nother=\n\xff=\x01\n",
-         {.beat_usec = 1795341600250000, .quiet = true, .start = 182736, .concurrency = 5}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=USR1\nresume_sig=USR2\nstop_sig=INT\n",
-         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGUSR1, .stop_signal = SIGINT}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=WINCH\nresume_sig=\nstop_sig=QUIT\n",
-         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGWINCH, .stop_signal = SIGQUIT}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=TERM\nstop_sig=TERM\n",
-         {.beat_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGTERM, .stop_signal = SIGTERM}},
+        {HEARTBEAT "busy=2\nquiet=0\n", {.sent_usec = 1795341600250000, .busy = 2}},
+        {"quiet=1\nbusy=0\nbeat=7\nv=1\n", {.sent_usec = 7000000, .quiet = true}},
+        {HEARTBEAT "busy=0\nquiet=1\nstart=182736\nconcurrency=5\nversion=1.0\ntag=a=b\nother=\n\xff=\x01\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .start = 182736, .concurrency = 5}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=USR1\nresume_sig=USR2\nstop_sig=INT\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGUSR1, .stop_signal = SIGINT}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=WINCH\nresume_sig=\nstop_sig=QUIT\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGWINCH, .stop_signal = SIGQUIT}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=TERM\nstop_sig=TERM\n",
+         {.sent_usec = 1795341600250000, .quiet = true, .quiet_signal = SIGTERM, .stop_signal = SIGTERM}},
         {"", {0}},
         {"\n", {0}},
         {"v=1\n", {0}},
@@ -94,32 +94,32 @@ static const struct {
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=\n", {0}},
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nstart=x\n", {0}},
         {"v=1\nbeat=7\nbusy=0\nquiet=0\nconcurrency=many\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=KILL\n", {0}}, /* signals */
-        {BEAT "busy=0\nquiet=1\nquiet_sig=STOP\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=ABRT\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=SIGTSTP\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=tstp\n", {0}},
-        {BEAT "busy=0\nquiet=1\nquiet_sig=20\n", {0}},
-        {BEAT "busy=0\nquiet=1\nresume_sig=KILL\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=KILL\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=STOP\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=TSTP\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=CONT\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=\n", {0}},
-        {BEAT "busy=0\nquiet=1\nstop_sig=TERMINATE\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=KILL\n", {0}}, /* signals */
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=STOP\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=ABRT\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=SIGTSTP\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=tstp\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nquiet_sig=20\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nresume_sig=KILL\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=KILL\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=STOP\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=TSTP\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=CONT\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=\n", {0}},
+        {HEARTBEAT "busy=0\nquiet=1\nstop_sig=TERMINATE\n", {0}},
 };
 
-static void expect_beat(const struct heartbeat *beat, const struct heartbeat *expect)
+static void expect_heartbeat(const struct heartbeat *heartbeat, const struct heartbeat *expect)
 {
-        ck_assert_uint_eq(beat->beat_usec, expect->beat_usec);
-        ck_assert_uint_eq(beat->busy, expect->busy);
-        ck_assert_int_eq(beat->quiet, expect->quiet);
-        ck_assert_uint_eq(beat->start, expect->start);
-        ck_assert_uint_eq(beat->concurrency, expect->concurrency);
-        ck_assert_int_eq(beat->quiet_signal, expect->quiet_signal);
-        ck_assert_int_eq(beat->stop_signal, expect->stop_signal);
-        ck_assert(!beat->work_list_known);
+        ck_assert_uint_eq(heartbeat->sent_usec, expect->sent_usec);
+        ck_assert_uint_eq(heartbeat->busy, expect->busy);
+        ck_assert_int_eq(heartbeat->quiet, expect->quiet);
+        ck_assert_uint_eq(heartbeat->start, expect->start);
+        ck_assert_uint_eq(heartbeat->concurrency, expect->concurrency);
+        ck_assert_int_eq(heartbeat->quiet_signal, expect->quiet_signal);
+        ck_assert_int_eq(heartbeat->stop_signal, expect->stop_signal);
+        ck_assert(!heartbeat->work_list_known);
 }
 
 /* A copy that ends where the text does: who reads beyond is found out. */
@@ -127,21 +127,21 @@ START_TEST(takes_a_record_or_leaves_it)
 {
         size_t len = strlen(records[_i].text);
         _cleanup_free_ char *text = malloc(MAX(len, 1U));
-        struct heartbeat beat = {0};
+        struct heartbeat heartbeat = {0};
 
         memcpy(text, records[_i].text, len);
-        bool taken = native_take_record(text, len, &beat);
-        ck_assert_int_eq(taken, records[_i].expect.beat_usec != 0);
-        expect_beat(&beat, &records[_i].expect);
+        bool taken = native_take_record(text, len, &heartbeat);
+        ck_assert_int_eq(taken, records[_i].expect.sent_usec != 0);
+        expect_heartbeat(&heartbeat, &records[_i].expect);
 }
 END_TEST
 
 START_TEST(takes_no_value_with_a_nul)
 {
         static const char text[] = "v=1\nbeat=7\nbusy=0\0\nquiet=0\n";
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
-        ck_assert(!native_take_record(text, sizeof(text) - 1, &beat));
+        ck_assert(!native_take_record(text, sizeof(text) - 1, &heartbeat));
 }
 END_TEST
 
@@ -161,13 +161,13 @@ START_TEST(has_its_row)
 END_TEST
 
 static struct redis *redis;
-static struct beats *beats;
+static struct heartbeats *heartbeats;
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
 static const struct fleet_settings fleet_settings = {.traits = &native_traits};
 static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker worker;
-static struct beats_slot *slot;
+static struct heartbeat_slot *slot;
 static struct heartbeat told; /* the last one */
 static unsigned n_told, n_done;
 static uint64_t process_start; /* of the processes of this world */
@@ -200,22 +200,22 @@ static void on_ambiguous(_unused_ struct worker *of, bool ambiguous, _unused_ vo
 
 static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
 {
-        of->process.beat_pid = pid;
-        of->process.beat_start = process_start;
+        of->process.heartbeat_pid = pid;
+        of->process.heartbeat_start = process_start;
 }
 
-static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *beat, _unused_ void *userdata)
+static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *heartbeat, _unused_ void *userdata)
 {
-        told = *beat;
+        told = *heartbeat;
         n_told++;
 }
 
-static void on_done(_unused_ struct beats *of, _unused_ void *userdata)
+static void on_done(_unused_ struct heartbeats *of, _unused_ void *userdata)
 {
         n_done++;
 }
 
-static const struct beats_ops ops = {
+static const struct heartbeats_ops ops = {
         .host_name = host_name,
         .is_descendant = never,
         .has_booted = always,
@@ -232,19 +232,19 @@ static void setup(void)
         n_told = n_done = 0;
         server_start(0, NULL, NULL);
         redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(redis_beats_new(redis, native_framework.beats, "app", &ops, NULL, &beats), 0);
+        ck_assert_int_eq(redis_heartbeats_new(redis, native_framework.heartbeats, "app", &ops, NULL, &heartbeats), 0);
         /* No process has this pid. */
         worker = (struct worker){.fleet = &fleet,
                                  .process.pid = 5000000,
                                  .process.start = 77,
                                  .spawned_at = clock_now(CLOCK_MONOTONIC)};
         process_start = worker.process.start;
-        ck_assert_int_eq(beats_add(beats, &worker, &slot), 0);
+        ck_assert_int_eq(heartbeats_add(heartbeats, &worker, &slot), 0);
 }
 
 static void teardown(void)
 {
-        beats = beats_free(beats);
+        heartbeats = heartbeats_free(heartbeats);
         redis = redis_free(redis);
         loop_end();
 }
@@ -253,12 +253,12 @@ static void look(void)
 {
         unsigned before = n_done;
 
-        beats_want(slot, POLL_HEARTBEAT);
-        if (beats_poll(beats) == BEATS_LOOKING)
+        heartbeats_want(slot, POLL_HEARTBEAT);
+        if (heartbeats_poll(heartbeats) == HEARTBEATS_POLLING)
                 run_until(n_done > before);
 }
 
-static void beat(const char *at, const char *more)
+static void send_heartbeat(const char *at, const char *more)
 {
         server_do("SADD app:sqmgr:workers " HOST ":5000000 other:1 " HOST ":0 x");
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 v 1 busy 2 quiet 0 beat %s", at);
@@ -274,17 +274,17 @@ static void look_until_told(void)
 
 START_TEST(reads_a_worker_in_redis)
 {
-        beat("100.5", NULL);
+        send_heartbeat("100.5", NULL);
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
         look();
         /* It was there before the worker, for all that is known. */
         ck_assert_uint_eq(n_told, 0);
-        beat("105.5", NULL);
+        send_heartbeat("105.5", NULL);
         look_until_told();
         ck_assert_str_eq(slot->identity, HOST ":5000000");
-        expect_beat(&told,
+        expect_heartbeat(&told,
                     &(struct heartbeat){
-                            .beat_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
+                            .sent_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
         /* One that names what is not to be sent does not count. */
         n_told = 0;
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");
@@ -300,16 +300,16 @@ END_TEST
 START_TEST(takes_no_record_that_says_it_is_of_another_process)
 {
         look();
-        beat("100.5", "78");
+        send_heartbeat("100.5", "78");
         for (unsigned i = 0; i < 5; i++)
                 look();
-        beat("105.5", "78");
+        send_heartbeat("105.5", "78");
         for (unsigned i = 0; i < 5; i++)
                 look();
         ck_assert_uint_eq(n_told, 0);
         ck_assert_ptr_null(slot->identity);
 
-        beat("104.25", "77");
+        send_heartbeat("104.25", "77");
         look_until_told();
         ck_assert_uint_eq(told.start, 77);
 }
@@ -323,9 +323,9 @@ START_TEST(takes_keys_of_another_kind_for_none)
                 look();
         ck_assert_uint_eq(n_told, 0);
         server_do("DEL app:sqmgr:worker:" HOST ":5000000");
-        beat("100.5", NULL);
+        send_heartbeat("100.5", NULL);
         look();
-        beat("105.5", NULL);
+        send_heartbeat("105.5", NULL);
         look_until_told();
 }
 END_TEST

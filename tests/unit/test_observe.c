@@ -56,16 +56,16 @@ START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 }
 END_TEST
 
-START_TEST(one_idle_beat_is_no_proof)
+START_TEST(one_idle_heartbeat_is_no_proof)
 {
         struct worker *worker = quiet_worker();
 
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 2 more idle heartbeats (up to 20s)");
-        test_beat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        test_beat(&t, worker, 112, 3, false);
+        test_heartbeat(&t, worker, 112, 3, false);
         observe_jobs(worker, some_jobs(3), 5 * USEC_PER_MIN, t.now);
         /* Its next job may be another. */
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
@@ -95,11 +95,11 @@ START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
         test_plan(&t);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 3 running jobs to finish, oldest 5min");
         /* The oldest may be the one that ended. */
-        test_beat(&t, worker, 115, 2, true);
+        test_heartbeat(&t, worker, 115, 2, true);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         test_plan(&t);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 running jobs to finish");
-        test_beat(&t, worker, 120, 1, true);
+        test_heartbeat(&t, worker, 120, 1, true);
         observe_jobs(worker, some_jobs(1), 61500 * USEC_PER_MSEC, t.now);
         test_plan(&t);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish, begun 1min 1s ago");
@@ -108,68 +108,68 @@ START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
         /* A job from before a suspend may be older than the machine's clock without it. */
         observe_jobs(worker, some_jobs(1), USEC_PER_DAY, t.now);
         ck_assert_uint_gt(worker_oldest_job_usec(worker, t.now), 0);
-        observe_beat_process(worker, 4711, 99, t.now);
+        observe_heartbeat_process(worker, 4711, 99, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
 }
 END_TEST
 
-START_TEST(a_beat_read_twice_counts_once)
+START_TEST(a_heartbeat_read_twice_counts_once)
 {
         struct worker *worker = quiet_worker();
 
         for (unsigned i = 0; i < 5; i++)
-                test_beat(&t, worker, 115, 0, true);
+                test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops(worker));
 }
 END_TEST
 
-START_TEST(a_busy_beat_starts_the_proof_over)
+START_TEST(a_busy_heartbeat_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 1, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 1, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 130, 0, true);
+        test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
 
-START_TEST(a_beat_that_is_not_quiet_starts_the_proof_over)
+START_TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, false);
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, false);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
 }
 END_TEST
 
-START_TEST(an_older_beat_starts_the_proof_over)
+START_TEST(an_older_heartbeat_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 112, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 112, 0, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
 
-START_TEST(a_beat_from_before_the_quiet_proves_nothing)
+START_TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        test_beat(&t, worker, 115, 0, false);
+        test_heartbeat(&t, worker, 115, 0, false);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
 }
 END_TEST
@@ -177,66 +177,66 @@ END_TEST
 START_TEST(a_work_list_that_is_not_empty_holds)
 {
         struct worker *worker = quiet_worker();
-        struct heartbeat beat = {.quiet = true, .work_list_known = true};
+        struct heartbeat heartbeat = {.quiet = true, .work_list_known = true};
 
         for (unsigned i = 0; i < 6; i++) {
-                beat.beat_usec = (115 + i) * USEC_PER_SEC;
-                observe_heartbeat(worker, &beat, t.now);
+                heartbeat.sent_usec = (115 + i) * USEC_PER_SEC;
+                observe_heartbeat(worker, &heartbeat, t.now);
                 ck_assert(!stops(worker));
-                ck_assert_int_eq(worker->verdict.waits_for, WAIT_BEATS);
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
                 ck_assert_uint_eq(worker->verdict.waits_count, 1);
         }
-        beat.work_list_empty = true;
-        observe_heartbeat(worker, &beat, t.now);
+        heartbeat.work_list_empty = true;
+        observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(stops(worker));
 }
 END_TEST
 
-START_TEST(a_work_list_read_at_an_earlier_beat_proves_nothing)
+START_TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
 {
         struct worker *worker = quiet_worker();
-        struct heartbeat beat = {.beat_usec = 120 * USEC_PER_SEC, .quiet = true};
+        struct heartbeat heartbeat = {.sent_usec = 120 * USEC_PER_SEC, .quiet = true};
 
-        test_beat(&t, worker, 115, 0, true);
-        observe_heartbeat(worker, &beat, t.now);
+        test_heartbeat(&t, worker, 115, 0, true);
+        observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(!stops(worker));
-        beat.work_list_known = beat.work_list_empty = true;
-        observe_heartbeat(worker, &beat, t.now);
+        heartbeat.work_list_known = heartbeat.work_list_empty = true;
+        observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(stops(worker));
 }
 END_TEST
 
-START_TEST(job_threads_hold_the_proof_for_two_more_beats)
+START_TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         observe_threads(worker, 5);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 1);
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 2 more idle heartbeats (up to 20s)");
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 1 more idle heartbeat (up to 10s)");
-        test_beat(&t, worker, 130, 0, true);
+        test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
 
-START_TEST(threads_gone_prove_with_two_beats)
+START_TEST(threads_gone_prove_with_two_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         observe_threads(worker, 5);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 0);
-        test_beat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -246,8 +246,8 @@ START_TEST(threads_never_seen_while_active_do_not_hold)
         struct worker *worker = quiet_worker();
 
         observe_threads(worker, 5);
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -256,19 +256,19 @@ START_TEST(another_process_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        observe_beat_process(worker, 999, 1, t.now);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        observe_heartbeat_process(worker, 999, 1, t.now);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
 }
 END_TEST
 
-START_TEST(a_proof_needs_redis_and_a_fresh_beat_after_it_is_back)
+START_TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         ck_assert(!stops(worker));
@@ -276,10 +276,10 @@ START_TEST(a_proof_needs_redis_and_a_fresh_beat_after_it_is_back)
         t.now += USEC_PER_SEC;
         test_redis(&t, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -288,14 +288,14 @@ START_TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
         ck_assert(!worker_fresh(worker, t.now));
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -304,14 +304,14 @@ START_TEST(a_busy_mark_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
-        test_beat(&t, worker, 120, 1, true);
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 120, 1, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 130, 0, true);
+        test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -369,21 +369,21 @@ START_TEST(a_stall_is_doubtful_past_five_seconds_at_least)
 }
 END_TEST
 
-START_TEST(after_a_doubt_a_proof_needs_a_fresh_beat)
+START_TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         clocks(t.now, 0, 0, false);
         t.now += USEC_PER_SEC;
         clocks(t.now, 60 * USEC_PER_SEC, 0, true);
         ck_assert(!stops(worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
         t.now += USEC_PER_SEC;
-        test_beat(&t, worker, 125, 0, true);
+        test_heartbeat(&t, worker, 125, 0, true);
         ck_assert_msg(!stops(worker), "what was read first may be from before the doubt");
-        test_beat(&t, worker, 130, 0, true);
+        test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -394,7 +394,7 @@ START_TEST(a_worker_quieted_by_someone_else_is_seen)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        test_beat(&t, worker, 115, 2, true);
+        test_heartbeat(&t, worker, 115, 2, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
@@ -404,15 +404,15 @@ START_TEST(a_worker_quieted_by_someone_else_is_seen)
 }
 END_TEST
 
-START_TEST(a_worker_quiet_at_its_first_beat_was_quieted_by_someone_else)
+START_TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
 {
         struct worker *worker = test_spawn(&t);
 
-        test_beat(&t, worker, 100, 0, true);
+        test_heartbeat(&t, worker, 100, 0, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         ck_assert(!stops(worker));
-        test_beat(&t, worker, 105, 0, true);
+        test_heartbeat(&t, worker, 105, 0, true);
         ck_assert(stops(worker));
 }
 END_TEST
@@ -424,7 +424,7 @@ START_TEST(a_lost_quiet_signal_is_sent_again)
         for (unsigned i = 0; i < 3; i++) {
                 test_plan(&t);
                 ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
-                test_beat(&t, worker, 115 + 5 * i, 1, false);
+                test_heartbeat(&t, worker, 115 + 5 * i, 1, false);
         }
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
@@ -435,7 +435,7 @@ START_TEST(a_lost_quiet_signal_is_sent_again)
 }
 END_TEST
 
-START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_beats)
+START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -448,7 +448,7 @@ START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_beats)
         ck_assert(!worker_ready(worker, t.now));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "has had no heartbeat for 41s: it is kept, and nothing is done to it");
-        test_beat(&t, worker, 160, 0, false);
+        test_heartbeat(&t, worker, 160, 0, false);
         ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
         ck_assert(worker_ready(worker, t.now));
 }
@@ -482,17 +482,17 @@ START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        observe_beat_process(worker, 555, 1, t.now);
-        test_beat(&t, worker, 115, 3, false);
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        test_heartbeat(&t, worker, 115, 3, false);
         ck_assert_uint_eq(test_counts(&t).busy, 3);
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(!worker->heartbeat.seen);
         /* Its jobs have ended with it. */
         ck_assert_uint_eq(test_counts(&t).busy, 0);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
-        observe_beat_process(worker, 556, 2, t.now);
-        test_beat(&t, worker, 50, 0, false);
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        test_heartbeat(&t, worker, 50, 0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker_ready(worker, t.now));
 }
@@ -502,8 +502,8 @@ START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeou
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        observe_beat_process(worker, 555, 1, t.now);
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         t.now += 119 * USEC_PER_SEC;
         observe_booted(worker, false, t.now);
         ck_assert(!stops(worker));
@@ -518,10 +518,10 @@ START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
 {
         struct worker *worker = quiet_worker();
 
-        observe_beat_process(worker, 555, 1, t.now);
-        test_beat(&t, worker, 115, 3, true);
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        test_heartbeat(&t, worker, 115, 3, true);
         ck_assert(!stops(worker));
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         ck_assert(!stops(worker)); /* it is not known what is left */
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_BOOT | POLL_MEMORY);
         observe_booted(worker, true, t.now);
@@ -542,8 +542,8 @@ START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
         command_restart(t.fleet, NULL, t.now);
         worker->generation = t.fleet->generation;
         t.now += USEC_PER_HOUR;
-        test_beat(&t, worker, 4000, 0, false);
-        observe_beat_process(worker, 0, 0, t.now);
+        test_heartbeat(&t, worker, 4000, 0, false);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
@@ -554,28 +554,28 @@ START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
         const struct exit_status exited = {.known = true, .status = 1};
         struct worker *worker = test_spawn_ready(&t);
 
-        observe_beat_process(worker, 555, 1, worker->active_at);
+        observe_heartbeat_process(worker, 555, 1, worker->active_at);
         t.now = worker->active_at + 9 * USEC_PER_SEC;
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "status 1 9s after its first beat"));
 
         backoff_reset(&t.fleet->crash);
         worker = test_spawn_ready(&t);
-        observe_beat_process(worker, 556, 1, worker->active_at);
+        observe_heartbeat_process(worker, 556, 1, worker->active_at);
         t.now = worker->active_at + USEC_PER_HOUR;
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
 END_TEST
 
-START_TEST(the_process_that_beats_outlives_its_wrapper)
+START_TEST(the_process_that_heartbeats_outlives_its_wrapper)
 {
         struct worker *worker = test_spawn_ready(&t);
 
-        observe_beat_process(worker, 555, 77, t.now);
+        observe_heartbeat_process(worker, 555, 77, t.now);
         observe_promoted(worker);
         ck_assert_int_eq(worker->process.pid, 555);
         ck_assert_uint_eq(worker->process.start, 77);
@@ -611,8 +611,8 @@ START_TEST(a_refused_stop_is_told)
 {
         struct worker *worker = quiet_worker();
 
-        test_beat(&t, worker, 115, 0, true);
-        test_beat(&t, worker, 120, 0, true);
+        test_heartbeat(&t, worker, 115, 0, true);
+        test_heartbeat(&t, worker, 120, 0, true);
         t.stop_error = EPERM;
         for (unsigned i = 0; i < 3; i++) {
                 test_plan(&t);
@@ -706,20 +706,20 @@ int main(void)
         TCase *cases = tcase_create("observe");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_idle_beat_is_no_proof);
+        tcase_add_test(cases, one_idle_heartbeat_is_no_proof);
         tcase_add_test(cases, the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running);
-        tcase_add_test(cases, a_beat_read_twice_counts_once);
-        tcase_add_test(cases, a_busy_beat_starts_the_proof_over);
-        tcase_add_test(cases, a_beat_that_is_not_quiet_starts_the_proof_over);
-        tcase_add_test(cases, an_older_beat_starts_the_proof_over);
-        tcase_add_test(cases, a_beat_from_before_the_quiet_proves_nothing);
+        tcase_add_test(cases, a_heartbeat_read_twice_counts_once);
+        tcase_add_test(cases, a_busy_heartbeat_starts_the_proof_over);
+        tcase_add_test(cases, a_heartbeat_that_is_not_quiet_starts_the_proof_over);
+        tcase_add_test(cases, an_older_heartbeat_starts_the_proof_over);
+        tcase_add_test(cases, a_heartbeat_from_before_the_quiet_proves_nothing);
         tcase_add_test(cases, a_work_list_that_is_not_empty_holds);
-        tcase_add_test(cases, a_work_list_read_at_an_earlier_beat_proves_nothing);
-        tcase_add_test(cases, job_threads_hold_the_proof_for_two_more_beats);
-        tcase_add_test(cases, threads_gone_prove_with_two_beats);
+        tcase_add_test(cases, a_work_list_read_at_an_earlier_heartbeat_proves_nothing);
+        tcase_add_test(cases, job_threads_hold_the_proof_for_two_more_heartbeats);
+        tcase_add_test(cases, threads_gone_prove_with_two_heartbeats);
         tcase_add_test(cases, threads_never_seen_while_active_do_not_hold);
         tcase_add_test(cases, another_process_starts_the_proof_over);
-        tcase_add_test(cases, a_proof_needs_redis_and_a_fresh_beat_after_it_is_back);
+        tcase_add_test(cases, a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back);
         tcase_add_test(cases, the_first_reading_after_redis_is_back_is_only_a_mark);
         tcase_add_test(cases, a_busy_mark_starts_the_proof_over);
         tcase_add_test(cases, the_first_tick_is_trusted);
@@ -727,11 +727,11 @@ int main(void)
         tcase_add_test(cases, a_clock_step_either_way_is_doubtful);
         tcase_add_test(cases, a_stall_is_doubtful_past_twice_the_interval);
         tcase_add_test(cases, a_stall_is_doubtful_past_five_seconds_at_least);
-        tcase_add_test(cases, after_a_doubt_a_proof_needs_a_fresh_beat);
+        tcase_add_test(cases, after_a_doubt_a_proof_needs_a_fresh_heartbeat);
         tcase_add_test(cases, a_worker_quieted_by_someone_else_is_seen);
-        tcase_add_test(cases, a_worker_quiet_at_its_first_beat_was_quieted_by_someone_else);
+        tcase_add_test(cases, a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else);
         tcase_add_test(cases, a_lost_quiet_signal_is_sent_again);
-        tcase_add_test(cases, a_stale_worker_is_told_of_once_and_again_when_it_beats);
+        tcase_add_test(cases, a_stale_worker_is_told_of_once_and_again_when_it_heartbeats);
         tcase_add_test(cases, silence_while_redis_is_away_is_not_stale);
         tcase_add_test(cases, redis_going_and_coming_is_told);
         tcase_add_test(cases, a_wrapper_whose_beating_process_is_gone_boots_anew);
@@ -739,7 +739,7 @@ int main(void)
         tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
         tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
         tcase_add_test(cases, a_wrapper_that_follows_its_process_is_one_crash);
-        tcase_add_test(cases, the_process_that_beats_outlives_its_wrapper);
+        tcase_add_test(cases, the_process_that_heartbeats_outlives_its_wrapper);
         tcase_add_test(cases, a_refused_signal_is_told_once_and_changes_no_state);
         tcase_add_test(cases, a_refused_stop_is_told);
         tcase_add_test(cases, a_refused_kill_is_told_and_tried_again);

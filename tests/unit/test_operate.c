@@ -478,7 +478,7 @@ END_TEST
 START_TEST(a_restart_is_followed_until_all_are_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
-        struct heartbeat beat = {.beat_usec = 5}, quiet = {.beat_usec = 6, .quiet = true};
+        struct heartbeat heartbeat = {.sent_usec = 5}, quiet = {.sent_usec = 6, .quiet = true};
 
         expect_fleet(&reply, 0, "running", true);
         ck_assert(!next_reply(&reply));
@@ -490,8 +490,8 @@ START_TEST(a_restart_is_followed_until_all_are_replaced)
         ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "starting");
         expect_fleet(&reply, 0, "running", true);
 
-        observe_heartbeat(replacement, &beat, clock_usec += USEC_PER_SEC);
-        observe_heartbeat(web->workers[0], &beat, clock_usec);
+        observe_heartbeat(replacement, &heartbeat, clock_usec += USEC_PER_SEC);
+        observe_heartbeat(web->workers[0], &heartbeat, clock_usec);
         ck_assert(next_reply(&reply));
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "changes")), 2);
         expect_fleet(&reply, 0, "running", true);

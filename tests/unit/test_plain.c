@@ -147,7 +147,7 @@ static void teardown(void)
 static void runs(unsigned seconds)
 {
         t.now += seconds * USEC_PER_SEC;
-        observe_heartbeat(worker, &(struct heartbeat){.beat_usec = t.now}, t.now);
+        observe_heartbeat(worker, &(struct heartbeat){.sent_usec = t.now}, t.now);
 }
 
 /* What the next plan has for the worker, which is carried out; -1: nothing. */
@@ -193,7 +193,7 @@ static void ended(void)
         ck_assert_int_eq(signal, ACTION_SIGNAL_KILL);
 }
 
-START_TEST(its_story_speaks_of_no_beats_and_no_jobs)
+START_TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
 {
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ACTIVE), "default/1 (pid 100) runs"));
         tell();
@@ -354,7 +354,7 @@ static void adopt(void)
         const struct worker *known = &state->fleets[0].workers[0].worker;
         test_exit(&t, worker, 0);
         fleet_reap(t.fleet, test_process_free);
-        worker = observe_adopted(t.fleet, known, known->process.start, known->process.beat_start, t.now);
+        worker = observe_adopted(t.fleet, known, known->process.start, known->process.heartbeat_start, t.now);
         ck_assert_ptr_nonnull(worker);
         state_free(state);
         free(bytes);
@@ -486,7 +486,7 @@ int main(void)
         suite_add_tcase(suite, settings);
 
         tcase_add_checked_fixture(model, setup, teardown);
-        tcase_add_test(model, its_story_speaks_of_no_beats_and_no_jobs);
+        tcase_add_test(model, its_story_speaks_of_no_heartbeats_and_no_jobs);
         tcase_add_test(model, one_that_was_told_is_left_alone_for_ever);
         tcase_add_test(model, within_its_own_stop_timeout_it_must_exit);
         tcase_add_loop_test(model, the_longer_of_both_times_counts, 0, ELEMENTSOF(both));

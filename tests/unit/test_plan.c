@@ -225,7 +225,7 @@ START_TEST(drain_timeout_ends_a_drain)
 }
 END_TEST
 
-START_TEST(drain_timeout_waits_for_redis_and_a_fresh_beat)
+START_TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -284,7 +284,7 @@ START_TEST(never_kills_with_redis_away)
 }
 END_TEST
 
-START_TEST(a_native_thread_holds_a_drain_for_two_beats_only)
+START_TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
 {
         t.newborn.native_thread = true;
         test_settle(&t);
@@ -299,7 +299,7 @@ END_TEST
 
 /* Boot */
 
-START_TEST(a_worker_that_never_beats_is_ended_after_boot_timeout)
+START_TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -342,14 +342,14 @@ START_TEST(boot_timeout_starts_over_after_a_suspend)
 }
 END_TEST
 
-START_TEST(a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal)
+START_TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
         struct worker *worker = test_worker(&t, 1);
-        test_process(worker)->beat_usec = 1;
+        test_process(worker)->sent_usec = 1;
         test_process(worker)->silent = true;
-        test_process(test_worker(&t, 2))->beat_usec = 1;
+        test_process(test_worker(&t, 2))->sent_usec = 1;
         test_process(test_worker(&t, 2))->silent = true;
         test_run(&t, 1000);
         ck_assert_uint_eq(t.stops + t.quiets, 0);
@@ -365,7 +365,7 @@ START_TEST(a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal)
 }
 END_TEST
 
-START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_beat)
+START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
 {
         t.newborn.boot_usec = 30 * USEC_PER_SEC;
         test_tick(&t, 1);
@@ -573,7 +573,7 @@ START_TEST(wakes_when_a_worker_becomes_ready)
 {
         struct worker *worker = test_spawn(&t);
 
-        test_beat(&t, worker, 100, 0, false);
+        test_heartbeat(&t, worker, 100, 0, false);
         test_plan(&t);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 10 * USEC_PER_SEC);
 }
@@ -644,15 +644,15 @@ int main(void)
         tcase_add_test(cases, old_age_replaces_one_at_a_time);
         tcase_add_test(cases, a_drain_lasts_as_long_as_its_jobs);
         tcase_add_test(cases, drain_timeout_ends_a_drain);
-        tcase_add_test(cases, drain_timeout_waits_for_redis_and_a_fresh_beat);
+        tcase_add_test(cases, drain_timeout_waits_for_redis_and_a_fresh_heartbeat);
         tcase_add_test(cases, kills_only_what_ignored_its_stop_for_stop_timeout);
         tcase_add_test(cases, never_kills_with_redis_away);
-        tcase_add_test(cases, a_native_thread_holds_a_drain_for_two_beats_only);
-        tcase_add_test(cases, a_worker_that_never_beats_is_ended_after_boot_timeout);
+        tcase_add_test(cases, a_native_thread_holds_a_drain_for_two_heartbeats_only);
+        tcase_add_test(cases, a_worker_that_never_heartbeats_is_ended_after_boot_timeout);
         tcase_add_test(cases, boot_timeout_counts_only_unbroken_time_with_redis);
         tcase_add_test(cases, boot_timeout_starts_over_after_a_suspend);
-        tcase_add_test(cases, a_worker_that_beats_elsewhere_keeps_its_place_and_gets_no_signal);
-        tcase_add_test(cases, a_worker_that_has_not_beaten_is_quieted_at_its_first_beat);
+        tcase_add_test(cases, a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal);
+        tcase_add_test(cases, a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat);
         tcase_add_test(cases, nothing_is_quieted_with_redis_away);
         tcase_add_test(cases, a_stale_worker_is_kept_and_not_counted_as_ready);
         tcase_add_test(cases, a_suspend_a_step_or_a_stall_defers_quieting);

@@ -72,7 +72,7 @@ static bool has_booted(const struct worker *worker)
 }
 
 /* Sidekiq writes one so. */
-static void beat(const struct worker *worker)
+static void send_heartbeat(const struct worker *worker)
 {
         static unsigned n;
         char identity[300];
@@ -85,10 +85,10 @@ static void beat(const struct worker *worker)
 }
 
 /* What stands there before the first look need not be of this worker, until it is seen to change. */
-static void beat_until_heard(const struct worker *worker)
+static void heartbeat_until_heard(const struct worker *worker)
 {
         while (!worker->heartbeat.seen) {
-                beat(worker);
+                send_heartbeat(worker);
                 poll_run(&runtime, false, now());
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
@@ -99,7 +99,7 @@ static struct worker *start_beating(const char *script)
         struct worker *worker = start("", script);
 
         run_until(has_booted(worker));
-        beat_until_heard(worker);
+        heartbeat_until_heard(worker);
         return worker;
 }
 
@@ -107,7 +107,7 @@ START_TEST(a_look_reads_the_heartbeat_of_a_worker)
 {
         const struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
-        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
@@ -161,7 +161,7 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         /* Nothing is known of a process that has not beaten. */
         poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.threads_known);
-        beat_until_heard(worker);
+        heartbeat_until_heard(worker);
         runtime_turn.pass.unsaved = false;
         poll_run(&runtime, false, now());
         ck_assert(worker->evidence.threads_known);
@@ -174,7 +174,7 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
 }
 END_TEST
 
-START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not)
+START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_heartbeat_does_not)
 {
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
@@ -277,7 +277,7 @@ int main(void)
         tcase_add_test(cases, memory_is_read_at_regular_looks_alone);
         tcase_add_loop_test(cases, the_proportional_share_is_asked_where_it_can_decide, 0, 2);
         tcase_add_test(cases, job_threads_of_an_active_worker_are_a_witness_from_then_on);
-        tcase_add_test(cases, the_title_of_a_worker_tells_what_it_runs_while_its_beat_does_not);
+        tcase_add_test(cases, the_title_of_a_worker_tells_what_it_runs_while_its_heartbeat_does_not);
         tcase_add_test(cases, what_no_worker_is_called_tells_nothing);
         tcase_add_loop_test(cases, after_boot_timeout_a_look_finds_out_whether_it_has_booted, 0,
                             ELEMENTSOF(boots));

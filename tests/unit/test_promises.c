@@ -31,7 +31,7 @@ static void work(struct test_world *t)
         for (size_t i = 0; i < t->fleet->n_workers; i++) {
                 struct process *process = test_process(t->fleet->workers[i]);
 
-                if (process->beat_usec == 0 || process->stopping)
+                if (process->sent_usec == 0 || process->stopping)
                         continue;
                 if (process->busy > 0 && pick(3) == 0)
                         process->busy--;
@@ -61,7 +61,7 @@ static void befall_worker(struct test_world *t, struct worker *worker)
                 process->deaf = !process->deaf;
                 break;
         case 5:
-                process->quiet = process->quiet || process->beat_usec > 0;
+                process->quiet = process->quiet || process->sent_usec > 0;
                 break;
         case 6:
                 process->native_thread = true;

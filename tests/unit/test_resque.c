@@ -66,18 +66,18 @@ START_TEST(refuses_an_identity_with_a_nul_or_too_long)
 }
 END_TEST
 
-START_TEST(a_beat_is_a_time_and_no_more)
+START_TEST(a_heartbeat_is_a_time_and_no_more)
 {
-        struct heartbeat beat = {.busy = 99};
+        struct heartbeat heartbeat = {.busy = 99};
         struct field at = {"2026-11-22T11:45:09+01:00", 25};
 
-        ck_assert(!resque_beat_decode(&(struct field){0}, &beat));
-        ck_assert(!resque_beat_decode(&(struct field){"lately", 6}, &beat));
-        ck_assert_uint_eq(beat.busy, 99);
-        ck_assert(resque_beat_decode(&at, &beat));
-        ck_assert_uint_eq(beat.beat_usec, 1795344309000000);
-        ck_assert_uint_eq(beat.concurrency, 1);
-        ck_assert(beat.busy == 0 && !beat.quiet && !beat.work_list_known);
+        ck_assert(!resque_heartbeat_decode(&(struct field){0}, &heartbeat));
+        ck_assert(!resque_heartbeat_decode(&(struct field){"lately", 6}, &heartbeat));
+        ck_assert_uint_eq(heartbeat.busy, 99);
+        ck_assert(resque_heartbeat_decode(&at, &heartbeat));
+        ck_assert_uint_eq(heartbeat.sent_usec, 1795344309000000);
+        ck_assert_uint_eq(heartbeat.concurrency, 1);
+        ck_assert(heartbeat.busy == 0 && !heartbeat.quiet && !heartbeat.work_list_known);
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(decodes_jobs)
 }
 END_TEST
 
-static void expect_words(struct beats_command *command, const char *words)
+static void expect_words(struct heartbeats_command *command, const char *words)
 {
         char all[256] = "";
 
@@ -193,7 +193,7 @@ static void expect_words(struct beats_command *command, const char *words)
 START_TEST(a_namespace_stands_in_place_of_its_own)
 {
         static const struct {
-                const char *namespace, *set, *beat, *work_list;
+                const char *namespace, *set, *heartbeat, *work_list;
         } names[] = {
                 {NULL, "resque:workers", "HGET resque:workers:heartbeat vm:42:a:b ",
                  "EXISTS resque:worker:vm:42:a:b "},
@@ -202,18 +202,18 @@ START_TEST(a_namespace_stands_in_place_of_its_own)
                 {"shop", "shop:workers", "HGET shop:workers:heartbeat vm:42:a:b ",
                  "EXISTS shop:worker:vm:42:a:b "},
         };
-        struct beats_command command;
+        struct heartbeats_command command;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                _cleanup_free_ char *set = resque_key(names[i].namespace, resque_framework.beats->set, NULL);
+                _cleanup_free_ char *set = resque_key(names[i].namespace, resque_framework.heartbeats->set, NULL);
 
                 ck_assert_str_eq(set, names[i].set);
                 ck_assert_int_eq(
-                        resque_framework.beats->ask_beat(names[i].namespace, "vm:42:a:b", false, &command),
+                        resque_framework.heartbeats->ask_heartbeat(names[i].namespace, "vm:42:a:b", false, &command),
                         0);
-                expect_words(&command, names[i].beat);
+                expect_words(&command, names[i].heartbeat);
                 ck_assert_int_eq(
-                        resque_framework.beats->ask_work_list(names[i].namespace, "vm:42:a:b", &command), 0);
+                        resque_framework.heartbeats->ask_work_list(names[i].namespace, "vm:42:a:b", &command), 0);
                 expect_words(&command, names[i].work_list);
         }
 }
@@ -224,12 +224,12 @@ START_TEST(takes_replies)
         const redisReply time = {
                 .type = REDIS_REPLY_STRING, .str = (char *)"2026-11-22T10:45:09Z", .len = 20};
         const redisReply nil = {.type = REDIS_REPLY_NIL}, one = {.type = REDIS_REPLY_INTEGER, .integer = 1};
-        struct heartbeat beat;
-        struct beat_info *info = NULL;
+        struct heartbeat heartbeat;
+        struct heartbeat_info *info = NULL;
 
-        ck_assert(!resque_framework.beats->take_beat(&nil, &beat, &info));
-        ck_assert(!resque_framework.beats->take_beat(&one, &beat, &info));
-        ck_assert(resque_framework.beats->take_beat(&time, &beat, &info));
+        ck_assert(!resque_framework.heartbeats->take_heartbeat(&nil, &heartbeat, &info));
+        ck_assert(!resque_framework.heartbeats->take_heartbeat(&one, &heartbeat, &info));
+        ck_assert(resque_framework.heartbeats->take_heartbeat(&time, &heartbeat, &info));
         ck_assert_ptr_null(info);
 }
 END_TEST
@@ -257,7 +257,7 @@ int main(void)
 
         tcase_add_loop_test(tests, takes_identities_apart, 0, ELEMENTSOF(identities));
         tcase_add_test(tests, refuses_an_identity_with_a_nul_or_too_long);
-        tcase_add_test(tests, a_beat_is_a_time_and_no_more);
+        tcase_add_test(tests, a_heartbeat_is_a_time_and_no_more);
         tcase_add_loop_test(tests, knows_a_worker_and_its_child_by_their_titles, 0, ELEMENTSOF(titles));
         tcase_add_loop_test(tests, decodes_jobs, 0, ELEMENTSOF(jobs));
         tcase_add_test(tests, a_namespace_stands_in_place_of_its_own);

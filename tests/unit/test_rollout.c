@@ -108,7 +108,7 @@ START_TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
 }
 END_TEST
 
-START_TEST(workers_that_never_beat_do_not_keep_the_next_release_from_starting)
+START_TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
@@ -281,7 +281,7 @@ START_TEST(a_halt_says_whether_old_workers_go_on)
 }
 END_TEST
 
-START_TEST(a_release_that_dies_soon_after_its_first_beat_halts)
+START_TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
 {
         test_settle(&t);
         t.newborn.die_usec = 30 * USEC_PER_SEC;
@@ -449,11 +449,11 @@ START_TEST(halts_without_progress_for_rollout_timeout)
 }
 END_TEST
 
-START_TEST(a_timeout_says_that_new_workers_beat_elsewhere)
+START_TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
 {
         test_settle(&t);
         t.newborn.silent = true;
-        t.newborn.beat_usec = 1;
+        t.newborn.sent_usec = 1;
         restart();
         test_run(&t, 602);
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
@@ -524,7 +524,7 @@ int main(void)
         tcase_add_test(cases, a_halt_says_whether_old_workers_go_on);
         tcase_add_test(cases, a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names);
         tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
-        tcase_add_test(cases, a_release_that_dies_soon_after_its_first_beat_halts);
+        tcase_add_test(cases, a_release_that_dies_soon_after_its_first_heartbeat_halts);
         tcase_add_loop_test(cases, a_release_that_dies_on_trial_replaces_nobody, 0, 7);
         tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);
         tcase_add_test(cases, failures_with_redis_away_do_not_count);
@@ -534,11 +534,11 @@ int main(void)
         tcase_add_test(cases, the_newest_generation_wins);
         tcase_add_test(cases, an_abort_ends_it_and_the_new_ones_leave_first);
         tcase_add_test(cases, halts_without_progress_for_rollout_timeout);
-        tcase_add_test(cases, a_timeout_says_that_new_workers_beat_elsewhere);
+        tcase_add_test(cases, a_timeout_says_that_new_workers_heartbeat_elsewhere);
         tcase_add_test(cases, drains_that_hold_the_places_stop_its_clock);
         tcase_add_test(cases, redis_away_stops_its_clock);
         tcase_add_test(cases, a_shutdown_does_not_report_it_done);
-        tcase_add_test(cases, workers_that_never_beat_do_not_keep_the_next_release_from_starting);
+        tcase_add_test(cases, workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting);
         tcase_add_test(cases, a_restart_without_a_place_for_a_new_worker_halts_and_says_so);
         tcase_add_test(cases, a_new_worker_that_dies_before_it_is_ready_has_failed);
         suite_add_tcase(suite, cases);

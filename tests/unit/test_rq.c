@@ -183,7 +183,7 @@ END_TEST
 #define AT "2026-11-22T10:45:09.000000Z"
 
 static const struct {
-        const char *state, *beat, *shutdown, *death;
+        const char *state, *last_heartbeat, *shutdown, *death;
         bool taken;
         unsigned busy;
         bool quiet;
@@ -208,16 +208,16 @@ static const struct {
 
 START_TEST(reads_records)
 {
-        const struct field state = field(records[_i].state), beat = field(records[_i].beat);
+        const struct field state = field(records[_i].state), last_heartbeat = field(records[_i].last_heartbeat);
         const struct field shutdown = field(records[_i].shutdown), death = field(records[_i].death);
         struct heartbeat heartbeat = {.busy = 99};
 
-        ck_assert_int_eq(rq_beat_decode(&state, &beat, &shutdown, &death, &heartbeat), records[_i].taken);
+        ck_assert_int_eq(rq_heartbeat_decode(&state, &last_heartbeat, &shutdown, &death, &heartbeat), records[_i].taken);
         if (!records[_i].taken) {
                 ck_assert_uint_eq(heartbeat.busy, 99);
                 return;
         }
-        ck_assert_uint_eq(heartbeat.beat_usec, 1795344309000000);
+        ck_assert_uint_eq(heartbeat.sent_usec, 1795344309000000);
         ck_assert_uint_eq(heartbeat.busy, records[_i].busy);
         ck_assert_uint_eq(heartbeat.concurrency, 1);
         ck_assert_int_eq(heartbeat.quiet, records[_i].quiet);
@@ -320,23 +320,23 @@ START_TEST(takes_the_list_apart)
         found_all[0] = '\0';
         found_result = 0;
         ck_assert_int_eq(
-                rq_framework.beats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
+                rq_framework.heartbeats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a vm:3:rq:worker:c ");
 
         found_all[0] = '\0';
         found_result = -ENOMEM;
-        ck_assert_int_eq(rq_framework.beats->take_list(&reply.all, found, found_all), -ENOMEM);
+        ck_assert_int_eq(rq_framework.heartbeats->take_list(&reply.all, found, found_all), -ENOMEM);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a ");
-        ck_assert_int_eq(rq_framework.beats->take_list(reply_of(&reply, list, 0), found, found_all), 0);
-        ck_assert_int_eq(rq_framework.beats->take_list(reply_of(&reply, list, 4), found, found_all),
+        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 0), found, found_all), 0);
+        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 4), found, found_all),
                          -EBADMSG);
         ck_assert_int_eq(
-                rq_framework.beats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
+                rq_framework.heartbeats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
                 -EBADMSG);
 }
 END_TEST
 
-static void expect_words(const struct beats_command *command, const char *words)
+static void expect_words(const struct heartbeats_command *command, const char *words)
 {
         char all[256] = "";
 
@@ -349,17 +349,17 @@ static void expect_words(const struct beats_command *command, const char *words)
 
 START_TEST(asks_for_the_list_and_for_a_record)
 {
-        _cleanup_free_ char *key = rq_framework.beats->key("app", rq_framework.beats->set, NULL);
-        struct beats_command command;
+        _cleanup_free_ char *key = rq_framework.heartbeats->key("app", rq_framework.heartbeats->set, NULL);
+        struct heartbeats_command command;
 
         /* A namespace is redis-namespace's, which RQ does not know. */
         ck_assert_str_eq(key, "rq:workers");
-        rq_framework.beats->ask_list(key, &command);
+        rq_framework.heartbeats->ask_list(key, &command);
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
-        ck_assert_int_eq(rq_framework.beats->ask_beat("app", "vm:42:rq:worker:a:b", true, &command), 0);
+        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command), 0);
         expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
-        ck_assert_int_eq(rq_framework.beats->ask_beat(NULL, "garbage", false, &command), 0);
+        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
         expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
 }
@@ -368,19 +368,19 @@ END_TEST
 START_TEST(takes_a_record)
 {
         static const char *const record[] = {"busy", AT, NULL, NULL, "more"};
-        struct heartbeat beat;
-        struct beat_info *info = NULL;
+        struct heartbeat last_heartbeat;
+        struct heartbeat_info *info = NULL;
         struct reply reply;
 
-        ck_assert(rq_framework.beats->take_beat(reply_of(&reply, record, 4), &beat, &info));
-        ck_assert_uint_eq(beat.busy, 1);
+        ck_assert(rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat, &info));
+        ck_assert_uint_eq(last_heartbeat.busy, 1);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_framework.beats->take_beat(reply_of(&reply, record, 3), &beat, &info));
-        ck_assert(!rq_framework.beats->take_beat(reply_of(&reply, record, 5), &beat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 3), &last_heartbeat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat, &info));
         reply_of(&reply, record, 4);
         reply.each[1].type = REDIS_REPLY_INTEGER;
-        ck_assert(!rq_framework.beats->take_beat(&reply.all, &beat, &info));
-        ck_assert(!rq_framework.beats->take_beat(&(redisReply){.type = REDIS_REPLY_NIL}, &beat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL}, &last_heartbeat, &info));
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(has_a_row_of_its_own)
         const struct framework *row = framework_of(framework_traits_find(3));
 
         ck_assert_str_eq(row->traits->name, "rq");
-        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_beat && row->traits->memory_of_tree);
+        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_heartbeat && row->traits->memory_of_tree);
         ck_assert_int_eq(row->quiet_signal, 0);
         ck_assert_int_eq(row->stop_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);

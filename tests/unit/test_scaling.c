@@ -457,7 +457,7 @@ START_TEST(nothing_is_wanted_before_a_worker_has_told_its_threads)
         reading.concurrency = 0;
         queue.size = 100000;
         ck_assert_uint_eq(look(), 2);
-        ck_assert_int_eq(verdict.hold, SCALING_HELD_BEATS);
+        ck_assert_int_eq(verdict.hold, SCALING_HELD_HEARTBEATS);
         ck_assert_str_eq(because(), "no worker has told yet how many threads it has: the count is kept");
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Do hosts that walk take turns, as a real redis-server counts them? */
 /* promises: P5 */
-#include "beats_bench.h"
+#include "heartbeats_bench.h"
 
 #define OTHERS 200
 
@@ -54,15 +54,15 @@ START_TEST(is_counted_while_it_wants_a_walk)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(scanners(), 1);
-        beat_as(0, 1, "1795238801.5", 0, false);
+        heartbeat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         while (scanners() != 0)
                 (void)look(1, POLL_HEARTBEAT);
         /* Nor does it ask for more than its heartbeat then. */
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 5; i++)
-                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(calls_of("info"), 0);
         ck_assert_uint_eq(calls_of("hmget"), 5);
         ck_assert_uint_eq(calls_of("scard"), 0);
@@ -96,21 +96,21 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(scanners(), OTHERS + 1);
-        ck_assert(beats_wait_for_scan(slots[0], workers[0].spawned_at));
+        ck_assert(heartbeats_wait_for_scan(slots[0], workers[0].spawned_at));
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("scard"), 1);
         ck_assert_uint_eq(calls_of("sscan"), 0);
 
         others_leave();
-        beat_as(0, 1, "1795238801.5", 0, false);
+        heartbeat_as(0, 1, "1795238801.5", 0, false);
         while (calls_of("sscan") == 0)
                 (void)look(1, POLL_HEARTBEAT);
         for (unsigned second = 802; told[0].identities == 0; second++) {
-                beat_at(0, 1, second, 0);
+                heartbeat_at(0, 1, second, 0);
                 (void)look(1, POLL_HEARTBEAT);
         }
-        ck_assert(!beats_wait_for_scan(slots[0], workers[0].spawned_at));
+        ck_assert(!heartbeats_wait_for_scan(slots[0], workers[0].spawned_at));
 }
 END_TEST
 
@@ -122,9 +122,9 @@ START_TEST(who_may_not_ask_walks_nevertheless)
         others_come();
         server_do("ACL SETUSER default %s", forbidden[_i]);
         spawn(0);
-        while (beats_scanned_at(slots[0]) < workers[0].spawned_at)
+        while (heartbeats_scanned_at(slots[0]) < workers[0].spawned_at)
                 (void)look(1, POLL_HEARTBEAT);
-        beat_as(0, 1, "1795238801.5", 0, false);
+        heartbeat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
         ck_assert(is_up());
         ck_assert_uint_eq(redis_connection_count(redis), 1);

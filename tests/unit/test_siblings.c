@@ -42,10 +42,10 @@ static struct worker *told_wrapper(void)
 {
         struct worker *worker = quiet_worker();
 
-        observe_beat_process(worker, 555, 1, t.now);
+        observe_heartbeat_process(worker, 555, 1, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         t.now += USEC_PER_SEC;
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
         return worker;
 }
@@ -100,9 +100,9 @@ START_TEST(by_force_too_what_is_started_next_is_told_before_it_is_killed)
         traits.quiet_is_stop = _i > 1;
         t.fleet_settings.traits = &traits;
         command_stop(t.fleet, true, NULL, t.now);
-        observe_beat_process(worker, 0, 0, t.now);
-        observe_beat_process(worker, 556, 2, t.now);
-        test_beat(&t, worker, 500, 1, false);
+        observe_heartbeat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        test_heartbeat(&t, worker, 500, 1, false);
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(stops(worker) && !kills(worker));
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_STOP);
@@ -120,10 +120,10 @@ START_TEST(by_force_none_is_told_again_with_its_group)
 
         command_stop(t.fleet, true, NULL, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
-        for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_LOUD_HEARTBEATS; i++) {
                 t.now += USEC_PER_SEC;
-                test_beat(&t, worker, 500 + i, 1, false);
+                test_heartbeat(&t, worker, 500 + i, 1, false);
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
                 ck_assert(!stops(worker));
         }
@@ -135,23 +135,23 @@ END_TEST
 /* A framework whose beats do not say whether it is quiet: while it runs a job it is taken at our word. */
 START_TEST(what_is_started_next_is_not_quiet_at_our_word)
 {
-        const struct heartbeat beat = {.beat_usec = 500, .busy = 1};
+        const struct heartbeat heartbeat = {.sent_usec = 500, .busy = 1};
         struct worker *worker = quiet_worker();
 
-        observe_beat_process(worker, 555, 1, t.now);
-        ck_assert(heartbeat_complete(worker, &beat, 1, false).quiet);
-        ck_assert(!heartbeat_complete(worker, &beat, 0, false).quiet); /* it says so itself by then */
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        ck_assert(heartbeat_complete(worker, &heartbeat, 1, false).quiet);
+        ck_assert(!heartbeat_complete(worker, &heartbeat, 0, false).quiet); /* it says so itself by then */
         if (_i > 0)
                 observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         if (_i > 1)
                 observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        observe_beat_process(worker, 556, 2, t.now);
-        for (unsigned i = 0; i < WORKER_LOUD_BEATS; i++) {
-                struct heartbeat next = heartbeat_complete(worker, &beat, 1, false);
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
+                struct heartbeat next = heartbeat_complete(worker, &heartbeat, 1, false);
 
                 ck_assert(!next.quiet);
-                next.beat_usec += i;
+                next.sent_usec += i;
                 t.now += USEC_PER_SEC;
                 observe_heartbeat(worker, &next, t.now);
         }
@@ -163,8 +163,8 @@ START_TEST(what_takes_jobs_in_it_is_a_worker_again)
 {
         struct worker *worker = told_wrapper();
 
-        observe_beat_process(worker, 556, 2, t.now);
-        test_beat(&t, worker, 500, 1, false);
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        test_heartbeat(&t, worker, 500, 1, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(worker->orders.succeeded);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
@@ -174,17 +174,17 @@ START_TEST(what_takes_jobs_in_it_is_a_worker_again)
 END_TEST
 
 /* It was told with all of it, and writes the beat of before. */
-START_TEST(one_that_was_told_as_it_began_to_beat_is_not_taken_for_another)
+START_TEST(one_that_was_told_as_it_began_to_heartbeat_is_not_taken_for_another)
 {
         struct worker *worker = test_spawn(&t);
 
         t.now += t.fleet_settings.boot_timeout;
         observe_stopped(worker, REASON_BOOT, 0, t.now);
-        observe_beat_process(worker, worker->process.pid, worker->process.start, t.now);
+        observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
                 t.now += USEC_PER_SEC;
-                test_beat(&t, worker, 500 + i, 1, false);
+                test_heartbeat(&t, worker, 500 + i, 1, false);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
@@ -197,19 +197,19 @@ START_TEST(one_that_was_quiet_is_not_told_again_for_an_older_record)
         double at = 500;
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        observe_beat_process(worker, 555, 1, t.now);
-        for (unsigned i = 0; i < 2 * WORKER_LOUD_BEATS; i++) {
+        observe_heartbeat_process(worker, 555, 1, t.now);
+        for (unsigned i = 0; i < 2 * WORKER_LOUD_HEARTBEATS; i++) {
                 t.now += USEC_PER_SEC;
-                test_beat(&t, worker, at++, 1, i == (unsigned)_i);
+                test_heartbeat(&t, worker, at++, 1, i == (unsigned)_i);
         }
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
         ck_assert(!stops(worker));
         /* Of the next one it says nothing. */
-        observe_beat_process(worker, 556, 2, t.now);
-        for (unsigned i = 0; i < WORKER_LOUD_BEATS; i++) {
+        observe_heartbeat_process(worker, 556, 2, t.now);
+        for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
                 t.now += USEC_PER_SEC;
-                test_beat(&t, worker, at++, 1, false);
+                test_heartbeat(&t, worker, at++, 1, false);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
@@ -233,7 +233,7 @@ START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
 }
 END_TEST
 
-START_TEST(what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once)
+START_TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_told_once)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -264,11 +264,11 @@ int main(void)
         tcase_add_test(cases, by_force_none_is_told_again_with_its_group);
         tcase_add_loop_test(cases, what_is_started_next_is_not_quiet_at_our_word, 0, 3);
         tcase_add_test(cases, what_takes_jobs_in_it_is_a_worker_again);
-        tcase_add_test(cases, one_that_was_told_as_it_began_to_beat_is_not_taken_for_another);
+        tcase_add_test(cases, one_that_was_told_as_it_began_to_heartbeat_is_not_taken_for_another);
         tcase_add_loop_test(cases, one_that_was_quiet_is_not_told_again_for_an_older_record, 0,
-                            WORKER_LOUD_BEATS);
+                            WORKER_LOUD_HEARTBEATS);
         tcase_add_test(cases, one_that_is_left_behind_leaves_and_is_replaced);
-        tcase_add_test(cases, what_beats_beside_it_is_looked_for_when_it_is_ready_and_told_once);
+        tcase_add_test(cases, what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_told_once);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

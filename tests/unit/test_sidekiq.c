@@ -127,7 +127,7 @@ static const struct {
         {"99999999999999999999999", 0},
 };
 
-START_TEST(reads_beats_to_the_microsecond)
+START_TEST(reads_heartbeats_to_the_microsecond)
 {
         uint64_t usec = 0;
 
@@ -138,18 +138,18 @@ START_TEST(reads_beats_to_the_microsecond)
 END_TEST
 
 static const struct {
-        const char *busy, *beat, *quiet, *concurrency;
+        const char *busy, *heartbeat, *quiet, *concurrency;
         bool decoded;
         struct heartbeat expect;
-} beats[] = {
-        {"0", "1795238801.5", "false", NULL, true, {.beat_usec = 1795238801500000}},
-        {"3", "1795238801.5", "true", NULL, true, {.beat_usec = 1795238801500000, .busy = 3, .quiet = true}},
+} heartbeats[] = {
+        {"0", "1795238801.5", "false", NULL, true, {.sent_usec = 1795238801500000}},
+        {"3", "1795238801.5", "true", NULL, true, {.sent_usec = 1795238801500000, .busy = 3, .quiet = true}},
         {"3",
          "1795238801.5",
          "true",
          "10",
          true,
-         {.beat_usec = 1795238801500000, .busy = 3, .quiet = true, .concurrency = 10}},
+         {.sent_usec = 1795238801500000, .busy = 3, .quiet = true, .concurrency = 10}},
         {NULL, NULL, NULL, NULL, false, {0}},
         {NULL, "1795238801.5", "true", NULL, false, {0}},
         {"0", NULL, "true", NULL, false, {0}},
@@ -176,25 +176,25 @@ static struct field field(const char *text)
 
 START_TEST(decodes_heartbeats_and_never_guesses)
 {
-        struct heartbeat beat = {.beat_usec = 42};
+        struct heartbeat heartbeat = {.sent_usec = 42};
         const struct field fields[_SIDEKIQ_FIELD_MAX] = {
-                [SIDEKIQ_BUSY] = field(beats[_i].busy),
-                [SIDEKIQ_BEAT] = field(beats[_i].beat),
-                [SIDEKIQ_QUIET] = field(beats[_i].quiet),
-                [SIDEKIQ_CONCURRENCY] = field(beats[_i].concurrency),
+                [SIDEKIQ_BUSY] = field(heartbeats[_i].busy),
+                [SIDEKIQ_HEARTBEAT] = field(heartbeats[_i].heartbeat),
+                [SIDEKIQ_QUIET] = field(heartbeats[_i].quiet),
+                [SIDEKIQ_CONCURRENCY] = field(heartbeats[_i].concurrency),
         };
 
-        ck_assert_int_eq(sidekiq_beat_decode(fields, &beat), beats[_i].decoded);
-        if (!beats[_i].decoded) {
-                ck_assert_uint_eq(beat.beat_usec, 42);
+        ck_assert_int_eq(sidekiq_heartbeat_decode(fields, &heartbeat), heartbeats[_i].decoded);
+        if (!heartbeats[_i].decoded) {
+                ck_assert_uint_eq(heartbeat.sent_usec, 42);
                 return;
         }
-        ck_assert_uint_eq(beat.beat_usec, beats[_i].expect.beat_usec);
-        ck_assert_uint_eq(beat.busy, beats[_i].expect.busy);
-        ck_assert_uint_eq(beat.concurrency, beats[_i].expect.concurrency);
-        ck_assert_int_eq(beat.quiet, beats[_i].expect.quiet);
-        ck_assert(!beat.work_list_known);
-        ck_assert_uint_eq(beat.rss_bytes, 0);
+        ck_assert_uint_eq(heartbeat.sent_usec, heartbeats[_i].expect.sent_usec);
+        ck_assert_uint_eq(heartbeat.busy, heartbeats[_i].expect.busy);
+        ck_assert_uint_eq(heartbeat.concurrency, heartbeats[_i].expect.concurrency);
+        ck_assert_int_eq(heartbeat.quiet, heartbeats[_i].expect.quiet);
+        ck_assert(!heartbeat.work_list_known);
+        ck_assert_uint_eq(heartbeat.rss_bytes, 0);
 }
 END_TEST
 
@@ -208,17 +208,17 @@ static const struct {
 
 START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
 {
-        struct heartbeat beat = {.rss_bytes = 42};
+        struct heartbeat heartbeat = {.rss_bytes = 42};
         const struct field fields[_SIDEKIQ_FIELD_MAX] = {
                 [SIDEKIQ_BUSY] = field("1"),
-                [SIDEKIQ_BEAT] = field("1795238801.5"),
+                [SIDEKIQ_HEARTBEAT] = field("1795238801.5"),
                 [SIDEKIQ_QUIET] = field("true"),
                 [SIDEKIQ_RSS] = field(sizes[_i].text),
         };
 
-        ck_assert(sidekiq_beat_decode(fields, &beat));
-        ck_assert_uint_eq(beat.busy, 1);
-        ck_assert_uint_eq(beat.rss_bytes, sizes[_i].bytes);
+        ck_assert(sidekiq_heartbeat_decode(fields, &heartbeat));
+        ck_assert_uint_eq(heartbeat.busy, 1);
+        ck_assert_uint_eq(heartbeat.rss_bytes, sizes[_i].bytes);
 }
 END_TEST
 
@@ -286,7 +286,7 @@ START_TEST(leaves_out_capsules_beyond_its_room)
 END_TEST
 
 static const struct sidekiq_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
-static const struct sidekiq_info beat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
+static const struct sidekiq_info heartbeat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
 
 static const struct {
         const char *comm;
@@ -303,10 +303,10 @@ static const struct {
         {"sidekiq.mail", &mail_info, true},
         {"sidekiq.heartbe", NULL, false},
         {"sidekiq.schedul", NULL, false},
-        {"sidekiq.heartbe", &beat_info, false},
+        {"sidekiq.heartbe", &heartbeat_info, false},
         {"sidekiq.mail/pr", NULL, false},
         {"mail/processor", NULL, false},
-        {"sidekiq.default", &beat_info, false},
+        {"sidekiq.default", &heartbeat_info, false},
         {"heartbeat", NULL, false},
         {"scheduler", NULL, false},
         {"sidekiq", NULL, false},
@@ -386,7 +386,7 @@ START_TEST(has_a_full_row_for_every_framework)
                 ck_assert_ptr_nonnull(framework->traits->name);
                 ck_assert(framework->traits->stale_usec > 0 ||
                           framework->traits->heartbeat == HEARTBEAT_NONE);
-                ck_assert(!framework->beats == (framework->traits->heartbeat == HEARTBEAT_NONE));
+                ck_assert(!framework->heartbeats == (framework->traits->heartbeat == HEARTBEAT_NONE));
                 ck_assert_int_gt(framework->stop_signal, 0);
         }
         ck_assert_ptr_null(framework_traits_find(UINT32_MAX));
@@ -456,8 +456,8 @@ int main(void)
         tcase_add_test(tcase, refuses_an_identity_with_a_nul_in_it);
         tcase_add_test(tcase, names_keys);
         tcase_add_test(tcase, escapes_the_host_in_patterns);
-        tcase_add_loop_test(tcase, reads_beats_to_the_microsecond, 0, ELEMENTSOF(times));
-        tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(beats));
+        tcase_add_loop_test(tcase, reads_heartbeats_to_the_microsecond, 0, ELEMENTSOF(times));
+        tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(heartbeats));
         tcase_add_loop_test(tcase, nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat, 0,
                             ELEMENTSOF(sizes));
         tcase_add_loop_test(tcase, decodes_what_a_worker_tells_of_itself, 0, ELEMENTSOF(infos));

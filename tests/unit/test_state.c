@@ -104,8 +104,8 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_uint_eq(a->generation, b->generation);
         ck_assert_int_eq(a->process.pid, b->process.pid);
         ck_assert_uint_eq(a->process.start, b->process.start);
-        ck_assert_int_eq(a->process.beat_pid, b->process.beat_pid);
-        ck_assert_uint_eq(a->process.beat_start, b->process.beat_start);
+        ck_assert_int_eq(a->process.heartbeat_pid, b->process.heartbeat_pid);
+        ck_assert_uint_eq(a->process.heartbeat_start, b->process.heartbeat_start);
         ck_assert_int_eq(a->state, b->state);
         ck_assert_int_eq(a->reason, b->reason);
         ck_assert_int_eq(a->started_for, b->started_for);
@@ -169,7 +169,7 @@ START_TEST(packs_the_same_bytes_again)
                 const struct worker *known = &saved->workers[i].worker;
 
                 ck_assert_ptr_nonnull(observe_adopted(world->fleets[0], known, known->process.start,
-                                                      known->process.beat_start, t.now));
+                                                      known->process.heartbeat_start, t.now));
         }
         _cleanup_free_ uint8_t *before = bytes;
         size_t before_size = size;
@@ -345,8 +345,8 @@ static struct worker fixed_workers[] = {
          .generation = 6,
          .process.pid = 4001,
          .process.start = 5001,
-         .process.beat_pid = 4002,
-         .process.beat_start = 5002,
+         .process.heartbeat_pid = 4002,
+         .process.heartbeat_start = 5002,
          .state = WORKER_STOPPING,
          .reason = REASON_MEMORY,
          .started_for = REASON_CRASH,
@@ -670,8 +670,8 @@ static const struct worker known = {
         .generation = 1,
         .process.pid = 10,
         .process.start = 100,
-        .process.beat_pid = 11,
-        .process.beat_start = 110,
+        .process.heartbeat_pid = 11,
+        .process.heartbeat_start = 110,
         .state = WORKER_ACTIVE,
         .heartbeat.seen = true,
         .heartbeat.written_usec = 5,
@@ -685,7 +685,7 @@ START_TEST(adopts_the_same_processes)
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->process.beat_pid, 11);
+        ck_assert_int_eq(worker->process.heartbeat_pid, 11);
         ck_assert(!worker_fresh(worker, t.now));
 }
 END_TEST
@@ -697,7 +697,7 @@ START_TEST(a_pid_in_use_again_is_not_the_worker)
 }
 END_TEST
 
-START_TEST(adopts_the_one_that_beats_where_its_wrapper_is_gone)
+START_TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
 {
         const struct worker *worker = observe_adopted(t.fleet, &known, 0, 110, t.now);
 
@@ -712,21 +712,21 @@ START_TEST(a_wrapper_without_its_process_has_to_boot_again)
         const struct worker *worker = observe_adopted(t.fleet, &known, 100, 0, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_int_eq(worker->process.beat_pid, 0);
+        ck_assert_int_eq(worker->process.heartbeat_pid, 0);
 }
 END_TEST
 
 START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
 {
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
-        struct heartbeat beat = {.beat_usec = 50, .concurrency = 5};
+        struct heartbeat heartbeat = {.sent_usec = 50, .concurrency = 5};
 
         t.now += USEC_PER_SEC;
-        observe_heartbeat(worker, &beat, t.now);
+        observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_msg(!worker_fresh(worker, t.now), "the first reading is only a mark");
         t.now += USEC_PER_SEC;
-        beat.beat_usec = 60;
-        observe_heartbeat(worker, &beat, t.now);
+        heartbeat.sent_usec = 60;
+        observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(worker_fresh(worker, t.now));
 }
 END_TEST
@@ -779,7 +779,7 @@ int main(void)
         tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
         tcase_add_test(tcase, adopts_the_same_processes);
         tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);
-        tcase_add_test(tcase, adopts_the_one_that_beats_where_its_wrapper_is_gone);
+        tcase_add_test(tcase, adopts_the_one_that_heartbeats_where_its_wrapper_is_gone);
         tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
         tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
         tcase_add_test(tcase, what_is_left_with_a_job_has_it_still);

@@ -216,7 +216,7 @@ static void go_on(struct fleet *fleet, const struct state_fleet *saved, usec_t n
                 const struct worker *known = &saved->workers[i].worker;
 
                 ck_assert_ptr_nonnull(
-                        observe_adopted(fleet, known, known->process.start, known->process.beat_start, now));
+                        observe_adopted(fleet, known, known->process.start, known->process.heartbeat_start, now));
         }
 }
 

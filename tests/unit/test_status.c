@@ -183,10 +183,10 @@ END_TEST
 START_TEST(tells_what_the_model_holds)
 {
         struct worker *worker = add_worker(1, 100, T0);
-        struct heartbeat beat = {.beat_usec = 5, .busy = 2, .concurrency = 5};
+        struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
 
-        observe_beat_process(worker, 101, 2, T0);
-        observe_heartbeat(worker, &beat, T0 + USEC_PER_SEC);
+        observe_heartbeat_process(worker, 101, 2, T0);
+        observe_heartbeat(worker, &heartbeat, T0 + USEC_PER_SEC);
         worker->memory.bytes = 4096;
         json_t *status = render(T0 + 3500 * USEC_PER_MSEC), *told = at(status, "fleets/0/workers/0");
 
@@ -214,10 +214,10 @@ END_TEST
 START_TEST(evidence_is_what_can_be_trusted_now)
 {
         struct worker *worker = add_worker(1, 100, T0);
-        struct heartbeat beat = {.beat_usec = 5};
+        struct heartbeat heartbeat = {.sent_usec = 5};
         usec_t now = T0 + USEC_PER_SEC;
 
-        observe_heartbeat(worker, &beat, now);
+        observe_heartbeat(worker, &heartbeat, now);
         json_t *status = render(now + USEC_PER_HOUR);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "none");
         json_decref(status);

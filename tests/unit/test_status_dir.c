@@ -97,7 +97,7 @@ static void put(const char *path, const char *contents)
         ck_assert_int_eq(chown(below(path), user, (gid_t)-1), 0);
 }
 
-static enum beat_fault read_it(void)
+static enum heartbeat_fault read_it(void)
 {
         length = 12345;
         return status_file_read(&dir, PID, text, &length);
@@ -131,10 +131,10 @@ START_TEST(is_found_again_by_the_next_start_and_by_who_reads)
 {
         put("status/web/4711", "x");
         ck_assert_int_eq(make_for(user, "web"), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         status_dir_close(&dir);
         ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         status_dir_close(&dir);
         ck_assert_int_eq(status_dir_open(parent, "we", user, &dir), -ENOENT);
         ck_assert_int_eq(dir.fd, -1);
@@ -150,7 +150,7 @@ START_TEST(another_user_of_the_fleet_has_another_one)
         ck_assert_int_eq(make_for(OTHER, "web"), 0);
         ck_assert_str_eq(name, "web@12346");
         ck_assert_uint_eq(dir.owner, OTHER);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_MISSING);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
         ck_assert_int_eq(make_for(OTHER, "web"), 0);
         ck_assert_uint_eq(count("status"), 2);
         status_dir_close(&dir);
@@ -301,22 +301,22 @@ START_TEST(reads_the_file_of_that_process)
 
         put("status/web/4711", "v=1\n");
         put("status/web/47", "other");
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, 4);
         ck_assert_str_eq(text, "v=1\n");
         put("status/web/4711", "");
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, 0);
         memset(full, 'x', sizeof(full));
         full[STATUS_FILE_MAX_BYTES] = '\0';
         put("status/web/4711", full);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, STATUS_FILE_MAX_BYTES);
         status_file_remove(&dir, PID);
         ck_assert(!exists("status/web/4711"));
         ck_assert(exists("status/web/47"));
         status_file_remove(&dir, PID);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_MISSING);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
 }
 END_TEST
 
@@ -329,7 +329,7 @@ START_TEST(follows_no_link)
                                            : "4711",
                                  below("status/web/4711")),
                          0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
         status_file_remove(&dir, PID);
         ck_assert(exists("status/web/other"));
 }
@@ -338,14 +338,14 @@ END_TEST
 START_TEST(waits_for_nobody_at_a_pipe)
 {
         ck_assert_int_eq(mkfifo(below("status/web/4711"), 0666), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
 END_TEST
 
 START_TEST(a_directory_is_no_file)
 {
         ck_assert_int_eq(mkdir(below("status/web/4711"), 0700), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
 END_TEST
 
@@ -356,7 +356,7 @@ START_TEST(a_socket_is_no_file)
 
         snprintf(address.sun_path, sizeof(address.sun_path), "%s", below("status/web/4711"));
         ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_KIND);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
 END_TEST
 
@@ -365,8 +365,8 @@ START_TEST(a_device_is_no_file)
 {
         if (mknod(below("status/web/4711"), S_IFCHR | 0666, 1 << 8 | 5) < 0)
                 return;
-        enum beat_fault fault = read_it();
-        ck_assert(fault == BEAT_FAULT_KIND || fault == BEAT_FAULT_UNREADABLE); /* nodev */
+        enum heartbeat_fault fault = read_it();
+        ck_assert(fault == HEARTBEAT_FAULT_KIND || fault == HEARTBEAT_FAULT_UNREADABLE); /* nodev */
 }
 END_TEST
 
@@ -376,9 +376,9 @@ START_TEST(a_file_of_another_user_does_not_count)
                 return;
         put("status/web/4711", "v=1\n");
         ck_assert_int_eq(chown(below("status/web/4711"), OTHER, (gid_t)-1), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
         ck_assert_int_eq(chown(below("status/web/4711"), 0, (gid_t)-1), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
 }
 END_TEST
 
@@ -388,7 +388,7 @@ START_TEST(a_hard_link_to_anothers_file_does_not_count)
                 return;
         unit_write_file(folder, "secret", "v=1\n");
         ck_assert_int_eq(link(below("secret"), below("status/web/4711")), 0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_OWNER);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
         status_file_remove(&dir, PID);
         ck_assert(exists("secret"));
 }
@@ -400,7 +400,7 @@ START_TEST(a_large_file_is_not_read)
         ck_assert_int_eq(truncate(below("status/web/4711"),
                                   _i == 0 ? (off_t)STATUS_FILE_MAX_BYTES + 1 : (off_t)1 << 40),
                          0);
-        ck_assert_int_eq(read_it(), BEAT_FAULT_SIZE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_SIZE);
 }
 END_TEST
 
@@ -413,7 +413,7 @@ START_TEST(waits_for_nobody_who_holds_a_lease)
         _cleanup_close_ int fd = open(below("status/web/4711"), O_RDWR | O_CLOEXEC);
         if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
                 return;
-        ck_assert_int_eq(read_it(), BEAT_FAULT_UNREADABLE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_UNREADABLE);
 }
 END_TEST
 
@@ -434,7 +434,7 @@ START_TEST(enters_no_mount)
                 status_dir_close(&dir);
                 int r = status_dir_open(parent, "web", user, &dir);
                 if (_i == 0)
-                        _exit(r == 0 && read_it() == BEAT_FAULT_KIND ? 0 : 1);
+                        _exit(r == 0 && read_it() == HEARTBEAT_FAULT_KIND ? 0 : 1);
                 _exit(r == -EXDEV && make_for(user, "web") == -EXDEV ? 0 : 1);
         }
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -462,12 +462,12 @@ START_TEST(one_that_changes_meanwhile_is_read_later)
                 }
         }
         while (n_changes == 0 || n_read == 0) {
-                enum beat_fault fault = read_it();
+                enum heartbeat_fault fault = read_it();
 
-                ck_assert(fault == BEAT_FAULT_NONE || fault == BEAT_FAULT_CHANGES);
-                n_changes += fault == BEAT_FAULT_CHANGES;
-                n_read += fault == BEAT_FAULT_NONE;
-                if (fault == BEAT_FAULT_NONE)
+                ck_assert(fault == HEARTBEAT_FAULT_NONE || fault == HEARTBEAT_FAULT_CHANGES);
+                n_changes += fault == HEARTBEAT_FAULT_CHANGES;
+                n_read += fault == HEARTBEAT_FAULT_NONE;
+                if (fault == HEARTBEAT_FAULT_NONE)
                         ck_assert(length == 0 || length == 100 || length == 4000);
         }
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
@@ -491,7 +491,7 @@ START_TEST(many_names_hide_none)
 {
         put_many();
         put("status/web/4711", "v=1\n");
-        ck_assert_int_eq(read_it(), BEAT_FAULT_NONE);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, 4);
 }
 END_TEST

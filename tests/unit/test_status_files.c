@@ -13,7 +13,7 @@
 static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";
 static struct worker *worker;
-static unsigned beats;
+static unsigned heartbeats;
 
 static void open_directory(void)
 {
@@ -34,7 +34,7 @@ static void start_fleet(const char *lines)
                  "[fleet:web]\nframework=native\nheartbeat=file\n%s\n",
                  directory, lines);
         runtime_start(event, text);
-        beats = 1000;
+        heartbeats = 1000;
         worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
 }
@@ -102,11 +102,11 @@ static void write_record(pid_t pid, const char *rest, uint64_t start)
 {
         char text[256];
 
-        snprintf(text, sizeof(text), "v=1\nbeat=%u\n%sstart=%ju\n", ++beats, rest, (uintmax_t)start);
+        snprintf(text, sizeof(text), "v=1\nbeat=%u\n%sstart=%ju\n", ++heartbeats, rest, (uintmax_t)start);
         unit_write_file(directory, path_of(pid), text);
 }
 
-static void beat(pid_t pid, unsigned busy, bool quiet)
+static void send_heartbeat(pid_t pid, unsigned busy, bool quiet)
 {
         char text[64];
 
@@ -118,11 +118,11 @@ static const char *waits_for(void)
 {
         static char text[256];
 
-        worker->verdict.waits_for = worker->heartbeat.seen ? WAIT_STALE : WAIT_FIRST_BEAT;
+        worker->verdict.waits_for = worker->heartbeat.seen ? WAIT_STALE : WAIT_FIRST_HEARTBEAT;
         return worker_waits_for(worker, clock_now(CLOCK_MONOTONIC), text, sizeof(text));
 }
 
-static void look_in_vain(enum beat_fault fault)
+static void look_in_vain(enum heartbeat_fault fault)
 {
         look();
         look();
@@ -130,23 +130,23 @@ static void look_in_vain(enum beat_fault fault)
         ck_assert_int_eq(worker->heartbeat.fault, fault);
 }
 
-START_TEST(its_beats_are_heard)
+START_TEST(its_heartbeats_are_heard)
 {
         wait_until_made();
-        look_in_vain(BEAT_FAULT_NONE);
-        beat(worker->process.pid, 2, false);
+        look_in_vain(HEARTBEAT_FAULT_NONE);
+        send_heartbeat(worker->process.pid, 2, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
         ck_assert_uint_eq(worker->heartbeat.busy, 2);
-        beat(worker->process.pid, 1, false);
+        send_heartbeat(worker->process.pid, 1, false);
         look();
         ck_assert_uint_eq(worker->heartbeat.busy, 1);
         ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
         usec_t at = worker->heartbeat.changed_at;
         look();
         ck_assert_uint_eq(worker->heartbeat.changed_at, at);
-        beat(worker->process.pid, 0, true);
+        send_heartbeat(worker->process.pid, 0, true);
         look();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_null(worker->fleet->link);
@@ -159,13 +159,13 @@ START_TEST(what_is_there_at_first_counts_once_it_changes)
 {
         while (!is_made())
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
-        beat(worker->process.pid, 0, false);
-        look_in_vain(BEAT_FAULT_NONE);
-        beats -= 2;
-        beat(worker->process.pid, 0, false);
-        look_in_vain(BEAT_FAULT_NONE);
-        beats += 2;
-        beat(worker->process.pid, 0, false);
+        send_heartbeat(worker->process.pid, 0, false);
+        look_in_vain(HEARTBEAT_FAULT_NONE);
+        heartbeats -= 2;
+        send_heartbeat(worker->process.pid, 0, false);
+        look_in_vain(HEARTBEAT_FAULT_NONE);
+        heartbeats += 2;
+        send_heartbeat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
@@ -174,22 +174,22 @@ END_TEST
 START_TEST(no_other_process_speaks_for_it)
 {
         wait_until_made();
-        beat(getpid(), 0, true);
-        beat(1, 0, true);
-        look_in_vain(BEAT_FAULT_NONE);
+        send_heartbeat(getpid(), 0, true);
+        send_heartbeat(1, 0, true);
+        look_in_vain(HEARTBEAT_FAULT_NONE);
         /* Nor under its name. */
         write_record(worker->process.pid, "busy=0\nquiet=0\n", worker->process.start + 1);
-        look_in_vain(BEAT_FAULT_START);
+        look_in_vain(HEARTBEAT_FAULT_START);
         ck_assert_ptr_nonnull(strstr(waits_for(),
                                      "waits for its first heartbeat, but 'start' in its status file is "
                                      "missing, or another process's, given up in "));
-        beat(worker->process.pid, 0, false);
+        send_heartbeat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        beat(worker->process.pid, 3, false);
+        send_heartbeat(worker->process.pid, 3, false);
         write_record(worker->process.pid, "busy=7\nquiet=1\n", worker->process.start + 1);
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_START);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_START);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(worker->heartbeat.busy, 0);
 }
@@ -199,26 +199,26 @@ START_TEST(no_garbage_counts)
 {
         wait_until_made();
         unit_write_file(directory, path_of(worker->process.pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
-        look_in_vain(BEAT_FAULT_RECORD);
+        look_in_vain(HEARTBEAT_FAULT_RECORD);
         unit_write_file(directory, path_of(worker->process.pid), "v=1\nbeat=1\nbusy=0\nquiet=0\n");
-        look_in_vain(BEAT_FAULT_START);
+        look_in_vain(HEARTBEAT_FAULT_START);
         unit_write_file(directory, path_of(worker->process.pid), "");
-        look_in_vain(BEAT_FAULT_RECORD);
-        beat(worker->process.pid, 0, false);
+        look_in_vain(HEARTBEAT_FAULT_RECORD);
+        send_heartbeat(worker->process.pid, 0, false);
         look();
         ck_assert(worker->heartbeat.seen);
         unit_write_file(directory, path_of(worker->process.pid), "rubbish");
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_RECORD);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_RECORD);
         ck_assert_ptr_nonnull(strstr(waits_for(),
                                      ", its status file is no record of sqmgr-heartbeat(7): it is "
                                      "kept, and nothing is done to it"));
         ck_assert_int_eq(unlink(full_path_of(worker->process.pid)), 0);
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_MISSING);
-        beat(worker->process.pid, 4, false);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_MISSING);
+        send_heartbeat(worker->process.pid, 4, false);
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_NONE);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(worker->heartbeat.busy, 4);
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(a_link_in_its_place_is_told_of)
 {
         wait_until_made();
         ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->process.pid)), 0);
-        look_in_vain(BEAT_FAULT_KIND);
+        look_in_vain(HEARTBEAT_FAULT_KIND);
         ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
         observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
         ck_assert(runtime_told(
@@ -240,21 +240,21 @@ START_TEST(without_its_directory_it_is_not_heard)
         char from[128], to[128];
 
         wait_until_made();
-        beat(worker->process.pid, 0, false);
+        send_heartbeat(worker->process.pid, 0, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         snprintf(from, sizeof(from), "%s/status/web", directory);
         snprintf(to, sizeof(to), "%s/elsewhere", directory);
         ck_assert_int_eq(rename(from, to), 0);
         ck_assert_int_eq(symlink(to, from), 0);
-        beat(worker->process.pid, 5, false);
+        send_heartbeat(worker->process.pid, 5, false);
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_PLACE);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_PLACE);
         ck_assert_uint_eq(worker->heartbeat.busy, 0);
         ck_assert_int_eq(unlink(from), 0);
         ck_assert_int_eq(rename(to, from), 0);
         look();
-        ck_assert_int_eq(worker->heartbeat.fault, BEAT_FAULT_NONE);
+        ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(worker->heartbeat.busy, 5);
 }
 END_TEST
@@ -288,9 +288,9 @@ START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
 {
         wait_until_made();
         pid_t pid = worker->process.pid;
-        beat(pid, 0, false);
+        send_heartbeat(pid, 0, false);
         look();
-        ck_assert_int_eq(worker->process.beat_pid, pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, pid);
         runtime.status_untidy = true;
         status_files_tidy(&runtime);
         ck_assert(!runtime.status_untidy && is_made());
@@ -307,7 +307,7 @@ END_TEST
 START_TEST(the_file_of_one_that_lives_on_stays)
 {
         wait_until_made();
-        beat(worker->process.pid, 0, false);
+        send_heartbeat(worker->process.pid, 0, false);
         look();
         process_free(TAKE_PTR(worker->handle));
         ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
@@ -349,27 +349,27 @@ START_TEST(one_of_many_is_found_a_few_at_a_time)
         pid_t pid = last_child();
         unsigned poll_items = 0;
 
-        beat(pid, 0, false);
+        send_heartbeat(pid, 0, false);
         for (; !worker->heartbeat.seen; poll_items++)
                 look();
         ck_assert_uint_gt(poll_items, 1);
-        ck_assert_int_eq(worker->process.beat_pid, pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, pid);
         ck_assert_int_ne(worker->process.pid, pid);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 END_TEST
 
-START_TEST(another_takes_up_the_beat_of_one_that_has_ended)
+START_TEST(another_takes_up_the_heartbeat_of_one_that_has_ended)
 {
         pid_t pid = last_child();
-        beat(pid, 0, false);
+        send_heartbeat(pid, 0, false);
         while (!worker->heartbeat.seen)
                 look();
         uint64_t start = start_of(pid);
         /* The wrapper does not wait for it meanwhile: it is there, and dead. */
         ck_assert_int_eq(kill(worker->process.pid, SIGSTOP), 0);
         end_of(pid);
-        while (worker->process.beat_pid != 0)
+        while (worker->process.heartbeat_pid != 0)
                 look();
         ck_assert_int_lt(access(full_path_of(pid), F_OK), 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
@@ -380,10 +380,10 @@ START_TEST(another_takes_up_the_beat_of_one_that_has_ended)
         look();
         ck_assert(!worker->heartbeat.seen);
         ck_assert_int_eq(kill(worker->process.pid, SIGCONT), 0);
-        beat(worker->process.pid, 0, false);
+        send_heartbeat(worker->process.pid, 0, false);
         while (!worker->heartbeat.seen)
                 look();
-        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
 }
 END_TEST
 
@@ -486,7 +486,7 @@ int main(void)
         TCase *one = tcase_create("one"), *crowd = tcase_create("crowd"), *starts = tcase_create("starts");
 
         tcase_add_checked_fixture(one, setup, teardown);
-        tcase_add_test(one, its_beats_are_heard);
+        tcase_add_test(one, its_heartbeats_are_heard);
         tcase_add_test(one, what_is_there_at_first_counts_once_it_changes);
         tcase_add_test(one, no_other_process_speaks_for_it);
         tcase_add_test(one, no_garbage_counts);
@@ -499,7 +499,7 @@ int main(void)
 
         tcase_add_checked_fixture(crowd, setup_crowd, teardown);
         tcase_add_test(crowd, one_of_many_is_found_a_few_at_a_time);
-        tcase_add_test(crowd, another_takes_up_the_beat_of_one_that_has_ended);
+        tcase_add_test(crowd, another_takes_up_the_heartbeat_of_one_that_has_ended);
         suite_add_tcase(suite, crowd);
 
         tcase_add_checked_fixture(starts, open_directory, teardown);

@@ -20,7 +20,7 @@ static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
                                             .quiet_when_idle = true,
                                             .tells_busy = true,
                                             .stale_usec = 30 * USEC_PER_SEC};
-static const struct traits beats_alone = {
+static const struct traits heartbeats_alone = {
         .name = "beats-alone", .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
 static const struct traits title_completes = {.name = "title-completes",
@@ -32,14 +32,14 @@ static const struct traits title_completes = {.name = "title-completes",
 
 static struct test_world t;
 static struct worker *worker;
-static double clock_of_beats;
+static double clock_of_heartbeats;
 
 static void setup(void)
 {
         test_world_open(&t, 1);
         t.fleet_settings.traits = &quiet_is_stop;
         worker = test_spawn_ready(&t);
-        clock_of_beats = 200;
+        clock_of_heartbeats = 200;
 }
 
 static void teardown(void)
@@ -48,10 +48,10 @@ static void teardown(void)
 }
 
 /* A beat that is new, and says nothing of a work list. */
-static void beat(unsigned busy, bool quiet)
+static void send_heartbeat(unsigned busy, bool quiet)
 {
         const struct heartbeat heartbeat = {
-                .beat_usec = (uint64_t)(++clock_of_beats * 1e6), .busy = busy, .quiet = quiet};
+                .sent_usec = (uint64_t)(++clock_of_heartbeats * 1e6), .busy = busy, .quiet = quiet};
 
         t.now += USEC_PER_SEC;
         observe_heartbeat(worker, &heartbeat, t.now);
@@ -90,7 +90,7 @@ START_TEST(to_quiet_one_is_to_stop_it)
 {
         command_quiet_worker(worker, NULL, t.now);
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
-        t.fleet_settings.traits = &beats_alone;
+        t.fleet_settings.traits = &heartbeats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
 }
 END_TEST
@@ -117,7 +117,7 @@ START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
                 ck_assert_str_eq(test_waits_for(&t, worker),
                                  "is told to exit once it is sure not to be taking a job");
                 ck_assert_uint_ne(worker_poll_items(worker, true, t.now), 0);
-                beat(1, false);
+                send_heartbeat(1, false);
         }
         quiet_in_vain();
         ck_assert(!worker_awaits_idle_check(worker, t.now));
@@ -134,7 +134,7 @@ START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
         quiet_in_vain();
         worker->orders.quiet = false;
         for (unsigned i = 0; i < 20; i++)
-                beat(0, false);
+                send_heartbeat(0, false);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         ck_assert(worker_awaits_idle_check(worker, t.now));
         worker->orders.quiet = true;
@@ -151,15 +151,15 @@ END_TEST
 
 START_TEST(one_that_was_told_is_left_alone_until_it_exits)
 {
-        beat(1, false);
+        send_heartbeat(1, false);
         quiet();
         for (unsigned i = 0; i < 10; i++) {
-                beat(1, i > 5);
+                send_heartbeat(1, i > 5);
                 ck_assert_ptr_null(planned());
                 ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
         }
         for (unsigned i = 0; i < 10; i++) {
-                beat(0, true);
+                send_heartbeat(0, true);
                 ck_assert_ptr_null(planned());
                 ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit");
         }
@@ -172,12 +172,12 @@ END_TEST
 
 START_TEST(somebody_else_may_have_told_it)
 {
-        beat(1, true);
+        send_heartbeat(1, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         command_quiet_worker(worker, NULL, t.now);
-        beat(0, true);
-        beat(0, true);
+        send_heartbeat(0, true);
+        send_heartbeat(0, true);
         ck_assert_ptr_null(planned());
 }
 END_TEST
@@ -185,7 +185,7 @@ END_TEST
 START_TEST(drain_timeout_ends_it_without_a_second_signal)
 {
         t.fleet_settings.drain_timeout = 10 * USEC_PER_MIN;
-        beat(1, false);
+        send_heartbeat(1, false);
         quiet();
         t.now += t.fleet_settings.drain_timeout - USEC_PER_SEC;
         ck_assert_ptr_null(planned());
@@ -202,7 +202,7 @@ END_TEST
 
 START_TEST(by_force_it_ends_without_a_second_signal)
 {
-        beat(1, false);
+        send_heartbeat(1, false);
         command_stop(t.fleet, true, NULL, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
         t.fleet->force = false;
@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(at_the_shutdown_deadline_it_ends_without_a_second_signal)
 {
-        beat(1, false);
+        send_heartbeat(1, false);
         quiet();
         command_shutdown(t.world, t.now);
         ck_assert_ptr_null(planned());
@@ -228,10 +228,10 @@ END_TEST
 
 START_TEST(a_wrapper_that_outlives_it_is_told_for_itself)
 {
-        observe_beat_process(worker, worker->process.pid + 50, 1, t.now);
-        beat(1, false);
+        observe_heartbeat_process(worker, worker->process.pid + 50, 1, t.now);
+        send_heartbeat(1, false);
         quiet();
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         observe_booted(worker, false, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
@@ -239,10 +239,10 @@ END_TEST
 
 START_TEST(nothing_is_looked_for_that_proves_nothing)
 {
-        beat(0, false);
+        send_heartbeat(0, false);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now) & POLL_THREADS, 0);
         quiet();
-        beat(0, true);
+        send_heartbeat(0, true);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
 }
@@ -254,22 +254,22 @@ START_TEST(its_jobs_are_not_looked_up)
 
         t.fleet_settings.memory_limit = 1;
         observe_memory(worker, 2, t.now);
-        beat(1, false);
-        beat(1, false);
+        send_heartbeat(1, false);
+        send_heartbeat(1, false);
         ck_assert(!culprits_take(worker));
         ck_assert(!rescue_is_due(worker, &killed));
 }
 END_TEST
 
-START_TEST(two_beats_prove_one_idle_that_has_no_work_list)
+START_TEST(two_heartbeats_prove_one_idle_that_has_no_work_list)
 {
-        t.fleet_settings.traits = &beats_alone;
-        beat(0, false);
+        t.fleet_settings.traits = &heartbeats_alone;
+        send_heartbeat(0, false);
         quiet();
-        beat(0, true);
+        send_heartbeat(0, true);
         ck_assert_ptr_null(planned());
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT);
-        beat(0, true);
+        send_heartbeat(0, true);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
 END_TEST
@@ -278,18 +278,18 @@ END_TEST
 START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then)
 {
         t.fleet_settings.traits = &title_completes;
-        beat(0, false);
+        send_heartbeat(0, false);
         quiet();
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
-        beat(0, false);
+        send_heartbeat(0, false);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_WORK_LIST | POLL_MEMORY);
         ck_assert_ptr_null(planned());
-        beat(0, false);
-        beat(0, false);
+        send_heartbeat(0, false);
+        send_heartbeat(0, false);
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
         test_execute(&t);
-        beat(0, true);
+        send_heartbeat(0, true);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
 }
 END_TEST
@@ -297,11 +297,11 @@ END_TEST
 /* As where somebody pauses the queues for a while. */
 START_TEST(one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before)
 {
-        const struct heartbeat now = {.beat_usec = 1};
+        const struct heartbeat now = {.sent_usec = 1};
 
         t.fleet_settings.traits = &title_completes;
         ck_assert(!heartbeat_complete(worker, &now, 0, true).quiet);
-        beat(0, false);
+        send_heartbeat(0, false);
         quiet();
         ck_assert(heartbeat_complete(worker, &now, 0, true).quiet);
         ck_assert(heartbeat_complete(worker, &now, 1, false).quiet);
@@ -316,8 +316,8 @@ START_TEST(jobs_that_its_framework_brings_back_itself_are_left_to_it)
         t.fleet_settings.traits = &title_completes;
         t.fleet_settings.memory_limit = 1;
         observe_memory(worker, 2, t.now);
-        beat(1, false);
-        beat(1, false);
+        send_heartbeat(1, false);
+        send_heartbeat(1, false);
         ck_assert(culprits_take(worker));
         ck_assert(!rescue_is_due(worker, &killed));
 }
@@ -353,7 +353,7 @@ START_TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_wor
         const struct exit_status killed = {.known = true, .status = 137};
 
         t.fleet_settings.traits = &title_completes;
-        observe_beat_process(worker, 0, 0, t.now);
+        observe_heartbeat_process(worker, 0, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         observe_left_behind(worker, &killed, 777, 3, t.now);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -367,34 +367,34 @@ START_TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_wor
 END_TEST
 
 /* Of a command that starts several. */
-START_TEST(what_is_left_and_beats_is_a_worker_and_no_job)
+START_TEST(what_is_left_and_heartbeats_is_a_worker_and_no_job)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
 
         t.fleet_settings.traits = &title_completes;
         observe_left_behind(worker, &killed, 777, 3, t.now);
-        observe_beat_process(worker, 777, 3, t.now);
-        beat(0, false);
+        observe_heartbeat_process(worker, 777, 3, t.now);
+        send_heartbeat(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker->orders.finishes_job);
 }
 END_TEST
 
 /* Two containers of one host name may have the same pids. */
-START_TEST(a_beat_of_another_process_of_its_pid_is_none)
+START_TEST(a_heartbeat_of_another_process_of_its_pid_is_none)
 {
-        struct heartbeat heartbeat = {.quiet = true, .start = worker->process.beat_start + 1};
+        struct heartbeat heartbeat = {.quiet = true, .start = worker->process.heartbeat_start + 1};
 
-        t.fleet_settings.traits = &beats_alone;
-        beat(1, false);
+        t.fleet_settings.traits = &heartbeats_alone;
+        send_heartbeat(1, false);
         for (unsigned i = 0; i < 4; i++) {
-                heartbeat.beat_usec = (uint64_t)(++clock_of_beats * 1e6);
+                heartbeat.sent_usec = (uint64_t)(++clock_of_heartbeats * 1e6);
                 t.now += USEC_PER_SEC;
                 observe_heartbeat(worker, &heartbeat, t.now);
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(worker->heartbeat.busy, 1);
-        heartbeat.start = worker->process.beat_start;
+        heartbeat.start = worker->process.heartbeat_start;
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
 }
@@ -418,14 +418,14 @@ int main(void)
         tcase_add_test(tcase, a_wrapper_that_outlives_it_is_told_for_itself);
         tcase_add_test(tcase, nothing_is_looked_for_that_proves_nothing);
         tcase_add_test(tcase, its_jobs_are_not_looked_up);
-        tcase_add_test(tcase, two_beats_prove_one_idle_that_has_no_work_list);
+        tcase_add_test(tcase, two_heartbeats_prove_one_idle_that_has_no_work_list);
         tcase_add_test(tcase, one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then);
         tcase_add_test(tcase, one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before);
         tcase_add_test(tcase, jobs_that_its_framework_brings_back_itself_are_left_to_it);
         tcase_add_test(tcase, a_job_that_outlives_its_worker_is_finished);
         tcase_add_test(tcase, a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker);
-        tcase_add_test(tcase, what_is_left_and_beats_is_a_worker_and_no_job);
-        tcase_add_test(tcase, a_beat_of_another_process_of_its_pid_is_none);
+        tcase_add_test(tcase, what_is_left_and_heartbeats_is_a_worker_and_no_job);
+        tcase_add_test(tcase, a_heartbeat_of_another_process_of_its_pid_is_none);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -50,7 +50,7 @@ static struct worker *start(const char *fleet_lines, const char *script)
         ck_assert_ptr_nonnull(worker->handle);
         run_until(exists("up") && runtime_world->fleets[0]->redis_up);
         attach_heartbeat(worker, worker->process.pid, now());
-        ck_assert_int_eq(beats_know(worker->handle->slot, IDENTITY), 0);
+        ck_assert_int_eq(heartbeats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
         worker->heartbeat.seen = true;
         worker->heartbeat.busy = 1;

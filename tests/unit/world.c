@@ -20,7 +20,7 @@
 
 #define TEST_START_USEC (1000 * USEC_PER_SEC)
 #define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
-#define TEST_BEAT_USEC  (5 * USEC_PER_SEC)
+#define TEST_HEARTBEAT_USEC  (5 * USEC_PER_SEC)
 #define TEST_SCRIPT     "sqmgr-preload.rb"
 
 void test_world_open(struct test_world *t, unsigned count)
@@ -112,7 +112,7 @@ static struct worker *give_process(struct test_world *t, struct worker *worker)
         ck_assert_ptr_nonnull(process);
         *process = t->newborn;
         process->started_at = t->now;
-        process->next_beat_at =
+        process->next_heartbeat_at =
                 worker->process.awaits_go ? USEC_INFINITY : usec_add(t->now, process->boot_usec);
         worker->handle = process;
         return worker;
@@ -130,10 +130,10 @@ struct worker *test_spawn(struct test_world *t)
         return start(t, fleet_free_index(t->fleet), REASON_NONE);
 }
 
-void test_beat(struct test_world *t, struct worker *worker, double beat, unsigned busy, bool quiet)
+void test_heartbeat(struct test_world *t, struct worker *worker, double sent_at, unsigned busy, bool quiet)
 {
         struct heartbeat heartbeat = {
-                .beat_usec = (uint64_t)(beat * 1e6),
+                .sent_usec = (uint64_t)(sent_at * 1e6),
                 .busy = busy,
                 .concurrency = 5,
                 .quiet = quiet,
@@ -142,8 +142,8 @@ void test_beat(struct test_world *t, struct worker *worker, double beat, unsigne
         };
 
         test_process(worker)->silent = true;
-        if (worker->process.beat_pid == 0)
-                observe_beat_process(worker, worker->process.pid, worker->process.start, t->now);
+        if (worker->process.heartbeat_pid == 0)
+                observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t->now);
         observe_heartbeat(worker, &heartbeat, t->now);
 }
 
@@ -151,9 +151,9 @@ struct worker *test_spawn_ready(struct test_world *t)
 {
         struct worker *worker = test_spawn(t);
 
-        test_beat(t, worker, 100, 0, false);
+        test_heartbeat(t, worker, 100, 0, false);
         t->now += t->fleet_settings.ready_after;
-        test_beat(t, worker, 110, 0, false);
+        test_heartbeat(t, worker, 110, 0, false);
         ck_assert(worker_ready(worker, t->now));
         return worker;
 }
@@ -240,7 +240,7 @@ static bool seen_ready(const struct test_world *t, const struct worker *worker)
 
         return worker->state == WORKER_ACTIVE && process->first_read_at > 0 &&
                t->now >= process->first_read_at + t->fleet_settings.ready_after && t->redis_up &&
-               process->beat_changed_at + 45 * USEC_PER_SEC >= t->now;
+               process->heartbeat_changed_at + 45 * USEC_PER_SEC >= t->now;
 }
 
 static bool is_forced(const struct test_world *t)
@@ -260,7 +260,7 @@ static void check_quiet(const struct test_world *t, const struct action *action)
                 return;
         ck_assert_msg(t->redis_up, "P5: quieted with Redis away");
         ck_assert_msg(test_process(worker)->first_read_at > 0, "quieted before it has beaten");
-        ck_assert_msg(test_process(worker)->beat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
+        ck_assert_msg(test_process(worker)->heartbeat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
             (action->reason == REASON_MEMORY && pressure_response_applies(worker)) ||
@@ -293,7 +293,7 @@ static void check_stop(const struct test_world *t, const struct action *action)
         }
         ck_assert_msg(worker->state == WORKER_QUIET, "P1: stopped while %s",
                       worker_state_name(worker->state));
-        ck_assert_msg(process->beat_changed_at > t->world->doubt.since, "P9: stopped in doubt");
+        ck_assert_msg(process->heartbeat_changed_at > t->world->doubt.since, "P9: stopped in doubt");
         if (t->fleet_settings.drain_timeout > 0)
                 return;
         ck_assert_msg(process->busy == 0 && process->quiet, "P1: stopped with %u jobs running",
@@ -390,7 +390,7 @@ static bool execute_template(struct test_world *t, const struct action *action)
         case ACTION_GO:
                 ck_assert(action->worker->process.awaits_go);
                 t->gos++;
-                test_process(action->worker)->next_beat_at =
+                test_process(action->worker)->next_heartbeat_at =
                         usec_add(t->now, test_process(action->worker)->boot_usec);
                 template_observe_go(action->worker, t->now);
                 break;
@@ -501,12 +501,12 @@ static void process_live(struct test_world *t, struct worker *worker)
                 test_exit(t, worker, 1);
                 return;
         }
-        if (process->silent || process->hung || t->now < process->next_beat_at || !t->redis_up)
+        if (process->silent || process->hung || t->now < process->next_heartbeat_at || !t->redis_up)
                 return;
         process->quiet_written = process->quiet;
         process->busy_written = process->busy_copied;
-        process->beat_usec = (uint64_t)((int64_t)t->now + TEST_WALL_USEC + t->stepped_usec);
-        process->next_beat_at = t->now + TEST_BEAT_USEC;
+        process->sent_usec = (uint64_t)((int64_t)t->now + TEST_WALL_USEC + t->stepped_usec);
+        process->next_heartbeat_at = t->now + TEST_HEARTBEAT_USEC;
 }
 
 static void fork_live(struct test_world *t, struct template *template)
@@ -559,11 +559,11 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned p
         if ((poll_items & POLL_THREADS) && worker->heartbeat.seen)
                 observe_threads(worker, process->native_thread + (process->quiet ? process->busy : 5));
         if (poll_items & POLL_BOOT)
-                observe_booted(worker, process->beat_usec > 0, t->now);
-        if (!t->redis_up || process->silent || process->beat_usec == 0 || !(poll_items & POLL_HEARTBEAT))
+                observe_booted(worker, process->sent_usec > 0, t->now);
+        if (!t->redis_up || process->silent || process->sent_usec == 0 || !(poll_items & POLL_HEARTBEAT))
                 return;
         struct heartbeat heartbeat = {
-                .beat_usec = process->beat_usec,
+                .sent_usec = process->sent_usec,
                 .busy = process->busy_written,
                 .quiet = process->quiet_written,
                 .concurrency = 5,
@@ -571,16 +571,16 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned p
                 .work_list_empty = process->busy_written == 0,
         };
 
-        if (process->beat_read != process->beat_usec) {
+        if (process->heartbeat_read != process->sent_usec) {
                 if (process->first_read_at == 0)
                         process->first_read_at = t->now;
                 process->idle_reads =
                         process->quiet_written && process->busy_written == 0 ? process->idle_reads + 1 : 0;
-                process->beat_changed_at = t->now;
-                process->beat_read = process->beat_usec;
+                process->heartbeat_changed_at = t->now;
+                process->heartbeat_read = process->sent_usec;
         }
-        if (worker->process.beat_pid == 0)
-                observe_beat_process(worker, worker->process.pid, worker->process.start, t->now);
+        if (worker->process.heartbeat_pid == 0)
+                observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t->now);
         observe_heartbeat(worker, &heartbeat, t->now);
 }
 

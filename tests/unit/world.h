@@ -22,22 +22,22 @@ struct process {
         unsigned busy;      /* jobs that it truly runs */
         bool quiet;         /* was told, and takes no new job */
         bool hung;          /* lives, but its beat has stopped */
-        bool silent;        /* the tests hand in its beats themselves: test_beat() */
+        bool silent;        /* the tests hand in its beats themselves: test_heartbeat() */
         bool deaf;          /* ignores being told to exit */
         bool native_thread; /* a thread of a job's that never goes */
         uint64_t memory_bytes;
         bool stopping, killed;
         bool saved; /* the state has told of it */
 
-        usec_t next_beat_at;
+        usec_t next_heartbeat_at;
         unsigned busy_copied; /* its work state, copied before the beat is written, as Sidekiq does */
-        uint64_t beat_usec;
+        uint64_t sent_usec;
         unsigned busy_written;
         bool quiet_written;
 
         /* What the promises are checked against: what could be read of it, and when. */
-        uint64_t beat_read;
-        usec_t beat_changed_at, first_read_at;
+        uint64_t heartbeat_read;
+        usec_t heartbeat_changed_at, first_read_at;
         unsigned idle_reads; /* distinct beats in a row that were read: quiet, 0 busy */
 };
 
@@ -104,7 +104,7 @@ struct worker *test_spawn(struct test_world *t);
 /* The same, and its tests beat for it: it has beaten and is ready. */
 struct worker *test_spawn_ready(struct test_world *t);
 /* A heartbeat of its own clock's beat, in seconds, read now with an empty work list. */
-void test_beat(struct test_world *t, struct worker *worker, double beat, unsigned busy, bool quiet);
+void test_heartbeat(struct test_world *t, struct worker *worker, double sent_at, unsigned busy, bool quiet);
 
 struct worker *test_worker(struct test_world *t, unsigned index);
 struct process *test_process(const struct worker *worker);

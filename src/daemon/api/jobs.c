@@ -179,7 +179,7 @@ static void add_worker(struct reading *reading, const struct worker *worker)
                 return;
         worker_id(settings->name, worker->index, place->worker);
         place->traits = settings->traits;
-        place->pid = worker->process.beat_pid;
+        place->pid = worker->process.heartbeat_pid;
         reading->identities[reading->n++] = identity;
 }
 

@@ -49,9 +49,9 @@ static json_t *jobs_number(const struct worker *worker, unsigned number)
         return worker->fleet->settings->traits->tells_busy ? json_integer(number) : json_null();
 }
 
-static json_t *beat_age(const struct worker *worker, usec_t now)
+static json_t *heartbeat_age(const struct worker *worker, usec_t now)
 {
-        return worker_beats(worker) ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
+        return worker_sends_heartbeats(worker) ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
                                     : json_null();
 }
 
@@ -85,7 +85,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 seconds(usec_sub(now, worker->spawned_at)), "state_seconds",
                 seconds(usec_sub(now, worker->state_at)), "reason", reason_json(reason), "reason_text",
                 varlink_text(worker_reason_text(worker)), "waits_for", varlink_text(waits_for), "evidence",
-                worker_evidence(worker, now), "beat_age_seconds", beat_age(worker, now), "forked",
+                worker_evidence(worker, now), "beat_age_seconds", heartbeat_age(worker, now), "forked",
                 (int)worker->process.forked, "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
                 reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",

@@ -175,7 +175,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
         /* One that was not looked for in all that time is not missed. */
-        if (worker->state == WORKER_STARTING && beats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
+        if (worker->state == WORKER_STARTING && heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;
         if (poll_items & POLL_BOOT) {
                 int r = sibling_find(process, NULL);
@@ -188,7 +188,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
                         wakeup_changed(process->runtime->wakeup);
         }
         if (poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS))
-                beats_want(process->slot, poll_items);
+                heartbeats_want(process->slot, poll_items);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
             (process->runtime->wakeup->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
                 poll_own_memory(worker);
@@ -212,6 +212,6 @@ void poll_run(struct runtime *runtime, bool fast, usec_t now)
         templates_poll(runtime, fast, now);
         /* What fails is asked again at the next look. */
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
-                (void)beats_poll(link->beats);
-        (void)beats_poll(runtime->local);
+                (void)heartbeats_poll(link->heartbeats);
+        (void)heartbeats_poll(runtime->local);
 }

@@ -45,18 +45,18 @@ void status_poll_end(struct status_poll *look)
         *look = STATUS_POLL_INIT;
 }
 
-static enum beat_fault read_record(const struct status_poll *look, pid_t pid, struct heartbeat *ret)
+static enum heartbeat_fault read_record(const struct status_poll *look, pid_t pid, struct heartbeat *ret)
 {
         const struct framework *framework = framework_of(look->fleet->settings->traits);
         char text[STATUS_FILE_MAX_BYTES + 1];
         size_t length;
-        enum beat_fault fault = status_file_read(&look->dir, pid, text, &length);
+        enum heartbeat_fault fault = status_file_read(&look->dir, pid, text, &length);
 
-        if (fault == BEAT_FAULT_NONE && !framework->take_record(text, length, ret))
-                return BEAT_FAULT_RECORD;
+        if (fault == HEARTBEAT_FAULT_NONE && !framework->take_record(text, length, ret))
+                return HEARTBEAT_FAULT_RECORD;
         /* Without it, it may be of an earlier process. */
-        if (fault == BEAT_FAULT_NONE && ret->start == 0)
-                return BEAT_FAULT_START;
+        if (fault == HEARTBEAT_FAULT_NONE && ret->start == 0)
+                return HEARTBEAT_FAULT_START;
         return fault;
 }
 
@@ -64,19 +64,19 @@ struct tree_search {
         const struct status_poll *look;
         struct status_file *file;
         unsigned seen, tried;
-        enum beat_fault fault; /* of a file that is there */
+        enum heartbeat_fault fault; /* of a file that is there */
         pid_t pid;             /* that beats; 0: none is found */
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 };
 
 /* What is there when it is first looked for may have been left by one that beats no more. */
-static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *beat)
+static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *heartbeat)
 {
         if (file->searched)
-                return pid != file->mark_pid || beat->beat_usec > file->mark_usec;
+                return pid != file->mark_pid || heartbeat->sent_usec > file->mark_usec;
         if (file->mark_pid == 0) {
                 file->mark_pid = pid;
-                file->mark_usec = beat->beat_usec;
+                file->mark_usec = heartbeat->sent_usec;
         }
         return false;
 }
@@ -84,29 +84,29 @@ static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *
 static int try_process(pid_t pid, void *userdata)
 {
         struct tree_search *search = userdata;
-        struct heartbeat beat;
+        struct heartbeat heartbeat;
 
         if (search->seen++ < search->file->passed)
                 return 0;
         if (search->tried++ == TRIES_MAX)
                 return 1;
-        enum beat_fault fault = read_record(search->look, pid, &beat);
+        enum heartbeat_fault fault = read_record(search->look, pid, &heartbeat);
         /* One that has exited may be in the tree for long: nobody need have waited for it. */
-        if (fault == BEAT_FAULT_NONE && !proc_lives(pid, beat.start))
-                fault = BEAT_FAULT_START;
-        if (fault != BEAT_FAULT_NONE) {
-                search->fault = fault != BEAT_FAULT_MISSING ? fault : search->fault;
+        if (fault == HEARTBEAT_FAULT_NONE && !proc_lives(pid, heartbeat.start))
+                fault = HEARTBEAT_FAULT_START;
+        if (fault != HEARTBEAT_FAULT_NONE) {
+                search->fault = fault != HEARTBEAT_FAULT_MISSING ? fault : search->fault;
                 return 0;
         }
-        if (!is_new(search->file, pid, &beat))
+        if (!is_new(search->file, pid, &heartbeat))
                 return 0;
         search->pid = pid;
-        search->beat = beat;
+        search->heartbeat = heartbeat;
         return 1;
 }
 
 /* Which process of the worker's beats? */
-static enum beat_fault seek(const struct status_poll *look, struct status_file *file,
+static enum heartbeat_fault seek(const struct status_poll *look, struct status_file *file,
                             const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         struct tree_search search = {.look = look, .file = file};
@@ -115,40 +115,40 @@ static enum beat_fault seek(const struct status_poll *look, struct status_file *
         if (search.pid != 0) {
                 *file = (struct status_file){.searched = true};
                 *ret_pid = search.pid;
-                *ret = search.beat;
-                return BEAT_FAULT_NONE;
+                *ret = search.heartbeat;
+                return HEARTBEAT_FAULT_NONE;
         }
         file->passed = r > 0 ? file->passed + TRIES_MAX : 0;
         file->searched |= r == 0;
-        return search.fault != BEAT_FAULT_NONE ? search.fault : BEAT_FAULT_MISSING;
+        return search.fault != HEARTBEAT_FAULT_NONE ? search.fault : HEARTBEAT_FAULT_MISSING;
 }
 
-/* Why it does not count, or BEAT_FAULT_NONE. */
-static enum beat_fault read_beat(struct status_poll *look, struct status_file *file,
+/* Why it does not count, or HEARTBEAT_FAULT_NONE. */
+static enum heartbeat_fault read_heartbeat(struct status_poll *look, struct status_file *file,
                                  const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         if (poll_open(look, worker) < 0)
-                return BEAT_FAULT_PLACE;
-        if (worker->process.beat_pid == 0)
+                return HEARTBEAT_FAULT_PLACE;
+        if (worker->process.heartbeat_pid == 0)
                 return seek(look, file, worker, ret_pid, ret);
-        enum beat_fault fault = read_record(look, worker->process.beat_pid, ret);
-        if (fault == BEAT_FAULT_NONE && ret->start != worker->process.beat_start)
-                return BEAT_FAULT_START;
-        *ret_pid = worker->process.beat_pid;
+        enum heartbeat_fault fault = read_record(look, worker->process.heartbeat_pid, ret);
+        if (fault == HEARTBEAT_FAULT_NONE && ret->start != worker->process.heartbeat_start)
+                return HEARTBEAT_FAULT_START;
+        *ret_pid = worker->process.heartbeat_pid;
         return fault;
 }
 
 bool status_files_read(struct status_poll *look, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret)
 {
-        enum beat_fault fault = read_beat(look, file, worker, ret_pid, ret);
+        enum heartbeat_fault fault = read_heartbeat(look, file, worker, ret_pid, ret);
         /* Before the first one there is nothing wrong with that; nor is there a directory before the child of
          * its start has made it. */
-        bool awaited = worker->process.beat_pid == 0 &&
-                       (fault == BEAT_FAULT_MISSING || (fault == BEAT_FAULT_PLACE && look->error == -ENOENT));
+        bool awaited = worker->process.heartbeat_pid == 0 &&
+                       (fault == HEARTBEAT_FAULT_MISSING || (fault == HEARTBEAT_FAULT_PLACE && look->error == -ENOENT));
 
-        observe_beat_fault(worker, awaited ? BEAT_FAULT_NONE : fault);
-        return fault == BEAT_FAULT_NONE;
+        observe_heartbeat_fault(worker, awaited ? HEARTBEAT_FAULT_NONE : fault);
+        return fault == HEARTBEAT_FAULT_NONE;
 }
 
 void status_files_drop(const struct worker *worker)
@@ -159,8 +159,8 @@ void status_files_drop(const struct worker *worker)
                 return;
         if (worker->state == WORKER_GONE)
                 worker->handle->runtime->status_untidy = true;
-        if (worker->process.beat_pid != 0 && poll_open(&look, worker) == 0)
-                status_file_remove(&look.dir, worker->process.beat_pid);
+        if (worker->process.heartbeat_pid != 0 && poll_open(&look, worker) == 0)
+                status_file_remove(&look.dir, worker->process.heartbeat_pid);
         status_poll_end(&look);
 }
 

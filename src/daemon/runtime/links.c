@@ -2,7 +2,7 @@
 /* The connections to Redis: one for each server that fleets name. */
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "frameworks/redis_beats.h"
+#include "frameworks/redis_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -118,20 +118,20 @@ static void on_identity(struct worker *worker, pid_t pid, void *userdata)
 }
 
 /* Without a title it may run a job. */
-static struct heartbeat completed(const struct worker *worker, const struct heartbeat *beat)
+static struct heartbeat completed(const struct worker *worker, const struct heartbeat *heartbeat)
 {
         struct title title = {.busy = 1};
         _cleanup_proc_ struct proc *proc = NULL;
 
         if (proc_open(worker_pid(worker), &proc) >= 0)
                 (void)proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
-        return heartbeat_complete(worker, beat, title.busy, title.quiet);
+        return heartbeat_complete(worker, heartbeat, title.busy, title.quiet);
 }
 
-static void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata _unused_)
+static void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata _unused_)
 {
         const struct heartbeat told =
-                worker->fleet->settings->traits->title_completes ? completed(worker, beat) : *beat;
+                worker->fleet->settings->traits->title_completes ? completed(worker, heartbeat) : *heartbeat;
 
         observe_heartbeat(worker, &told, clock_now(CLOCK_MONOTONIC));
 }
@@ -141,7 +141,7 @@ static void on_sibling(struct worker *worker, pid_t pid, void *userdata _unused_
         observe_sibling(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
-static void on_done(struct beats *beats _unused_, void *userdata)
+static void on_done(struct heartbeats *heartbeats _unused_, void *userdata)
 {
         const struct link *link = userdata;
 
@@ -166,7 +166,7 @@ static struct link *free_link(struct link *link)
                 link->user->end(link->user);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
-        beats_free(link->beats);
+        heartbeats_free(link->heartbeats);
         redis_free(link->redis);
         free(link->url);
         free(link->server_text);
@@ -201,7 +201,7 @@ DEFINE_CLEANUP(struct link *, free_link)
 /* The first thing to be read of it will be the set of identities. */
 static int probe(const struct link *link, const char *namespace)
 {
-        const struct beats_format *format = link->framework->beats;
+        const struct heartbeat_format *format = link->framework->heartbeats;
         _cleanup_free_ char *key = format->key(namespace, format->set, NULL);
 
         return key ? redis_probe(link->redis, key) : -ENOMEM;
@@ -209,7 +209,7 @@ static int probe(const struct link *link, const char *namespace)
 
 static int make_link(struct links *links, const struct framework *framework, const char *url)
 {
-        static const struct beats_ops ops = {
+        static const struct heartbeats_ops ops = {
                 .host_name = host_name,
                 .is_descendant = is_descendant,
                 .has_booted = has_booted,
@@ -236,8 +236,8 @@ static int make_link(struct links *links, const struct framework *framework, con
         if (r >= 0)
                 r = probe(link, settings->namespace);
         if (r >= 0)
-                r = redis_beats_new(link->redis, framework->beats, settings->namespace, &ops, link,
-                                    &link->beats);
+                r = redis_heartbeats_new(link->redis, framework->heartbeats, settings->namespace, &ops, link,
+                                    &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);

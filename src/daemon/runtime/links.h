@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/wakeup.h"
-#include "frameworks/beats.h"
+#include "frameworks/heartbeats.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_works.h"
 #include "io/redis.h"
@@ -26,7 +26,7 @@ struct link {
         char *url;         /* NULL: the Sentinels of the settings name the server */
         char *server_text; /* the master that was used last, of those that they named; NULL: none yet */
         struct redis *redis;
-        struct beats *beats;
+        struct heartbeats *heartbeats;
         struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h, as for those below */
         struct queues *queues;             /* as last read; NULL: they could not be, see queues_error */
         char queues_error[256];

@@ -35,7 +35,7 @@ struct runtime {
         struct world *world;
         struct links links;
         struct subsystems subsystems; /* the optional features */
-        struct beats *local;          /* of fleets that have no link, since they need no Redis */
+        struct heartbeats *local;          /* of fleets that have no link, since they need no Redis */
         char *status_parent;          /* of the directories that heartbeats are written to; owned */
         bool status_untidy;           /* some of them may be those of fleets without workers */
         struct children children;     /* those that are no workers */

@@ -61,35 +61,35 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
                        usec_t now)
 {
         const struct worker *known = &saved->worker;
-        _cleanup_proc_ struct proc *main = NULL, *beat = NULL;
+        _cleanup_proc_ struct proc *main = NULL, *heartbeat = NULL;
 
         int r = proc_find(known->process.pid, known->process.start, &main);
         if (r == 0)
-                r = proc_find(known->process.beat_pid, known->process.beat_start, &beat);
+                r = proc_find(known->process.heartbeat_pid, known->process.heartbeat_start, &heartbeat);
         if (r < 0)
                 return r;
         struct worker *worker =
                 adoption_take_known(search->adoption, fleet, known, main ? known->process.start : 0,
-                                    beat ? known->process.beat_start : 0, now);
+                                    heartbeat ? known->process.heartbeat_start : 0, now);
         if (!worker)
                 return -ENOMEM;
-        if (!beat && known->process.beat_pid != 0 && saved->identity[0] != '\0')
+        if (!heartbeat && known->process.heartbeat_pid != 0 && saved->identity[0] != '\0')
                 rescue_begin(search->runtime, fleet, known, saved->identity,
                              &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
                 after_exit_begin(search->runtime, worker, &(struct exit_status){.known = false});
                 return 0;
         }
-        const char *identity = beat && saved->identity[0] != '\0' ? saved->identity : NULL;
+        const char *identity = heartbeat && saved->identity[0] != '\0' ? saved->identity : NULL;
         if (!main)
-                main = TAKE_PTR(beat);
-        else if (known->process.beat_pid == known->process.pid)
-                beat = proc_close(beat);
+                main = TAKE_PTR(heartbeat);
+        else if (known->process.heartbeat_pid == known->process.pid)
+                heartbeat = proc_close(heartbeat);
         check_user(search, worker, main);
-        r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(beat), identity);
-        return r < 0 || known->process.beat_pid != 0
+        r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(heartbeat), identity);
+        return r < 0 || known->process.heartbeat_pid != 0
                        ? r
-                       : beats_know_hosts(worker->handle->slot, saved->identity);
+                       : heartbeats_know_hosts(worker->handle->slot, saved->identity);
 }
 
 /* One that is no longer configured: its workers drain. */

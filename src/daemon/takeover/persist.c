@@ -12,7 +12,7 @@
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
-        if (worker->process.beat_pid == 0)
+        if (worker->process.heartbeat_pid == 0)
                 return process_hosts(worker->handle, userdata);
         return process_identity(worker->handle);
 }

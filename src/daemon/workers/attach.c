@@ -35,9 +35,9 @@ int attach_started(struct runtime *runtime, struct worker *worker, struct proc *
                 worker->handle->group = worker->process.pid;
                 r = exits_watch(worker->handle);
         }
-        struct beats *beats = worker->fleet->link ? worker->fleet->link->beats : runtime->local;
+        struct heartbeats *heartbeats = worker->fleet->link ? worker->fleet->link->heartbeats : runtime->local;
 
-        return r < 0 ? r : beats_add(beats, worker, &worker->handle->slot);
+        return r < 0 ? r : heartbeats_add(heartbeats, worker, &worker->handle->slot);
 }
 
 /* What it writes to a log of its own is read back from what it has open. */
@@ -69,10 +69,10 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
         return 0;
 }
 
-int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *beat,
+int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
                  const char *identity)
 {
-        _cleanup_proc_ struct proc *held = beat;
+        _cleanup_proc_ struct proc *held = heartbeat;
         int r = attach_started(runtime, worker, main, -1);
 
         if (r < 0)
@@ -85,30 +85,30 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
         (void)proc_uid(main, &process->uid);
         attach_output(runtime, worker, main);
         if (held)
-                r = exits_watch_beat(process, TAKE_PTR(held));
+                r = exits_watch_heartbeat(process, TAKE_PTR(held));
         if (r < 0)
                 return r;
-        return identity ? beats_know(process->slot, identity) : 0;
+        return identity ? heartbeats_know(process->slot, identity) : 0;
 }
 
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now)
 {
         struct process *process = worker->handle;
-        _cleanup_proc_ struct proc *beat = NULL;
+        _cleanup_proc_ struct proc *heartbeat = NULL;
 
         wakeup_changed(process->runtime->wakeup);
         if (pid == worker->process.pid) {
-                process_forget_beat(process);
-                observe_beat_process(worker, worker->process.pid, worker->process.start, now);
+                process_forget_heartbeat(process);
+                observe_heartbeat_process(worker, worker->process.pid, worker->process.start, now);
                 return;
         }
         /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
          * What beats and cannot be held is no worker yet: its heartbeats must not count. */
-        if (proc_open(pid, &beat) < 0 ||
+        if (proc_open(pid, &heartbeat) < 0 ||
             proc_has_ancestor(pid, worker->process.pid, worker->process.start) <= 0 ||
-            exits_watch_beat(process, TAKE_PTR(beat)) < 0) {
-                beats_forget(process->slot);
+            exits_watch_heartbeat(process, TAKE_PTR(heartbeat)) < 0) {
+                heartbeats_forget(process->slot);
                 return;
         }
-        observe_beat_process(worker, pid, proc_start_time(process->beat), now);
+        observe_heartbeat_process(worker, pid, proc_start_time(process->heartbeat), now);
 }

@@ -106,7 +106,7 @@ static int stop(const struct worker *worker, const struct framework *framework)
         signo = signo ?: framework->stop_signal;
 
         /* Its command has started another before. */
-        if (worker->orders.succeeded && process->beat)
+        if (worker->orders.succeeded && process->heartbeat)
                 (void)proc_signal(process->main, signo);
         int error = signal_worker(worker, signo);
 

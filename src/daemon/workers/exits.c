@@ -22,12 +22,12 @@ static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *
  * worker. */
 static bool promote(struct process *process)
 {
-        if (!process->beat || proc_has_exited(process->beat))
+        if (!process->heartbeat || proc_has_exited(process->heartbeat))
                 return false;
         sd_event_source_disable_unref(process->main_exit);
         proc_close(process->main);
-        process->main = TAKE_PTR(process->beat);
-        process->main_exit = TAKE_PTR(process->beat_exit);
+        process->main = TAKE_PTR(process->heartbeat);
+        process->main_exit = TAKE_PTR(process->heartbeat_exit);
         observe_promoted(process->worker);
         return true;
 }
@@ -48,8 +48,8 @@ static bool succeed(struct process *process, const struct exit_status *exit, use
         proc_close(process->main);
         process->main_exit = main_exit;
         process->main = TAKE_PTR(other);
-        process_forget_beat(process);
-        beats_forget(process->slot);
+        process_forget_heartbeat(process);
+        heartbeats_forget(process->slot);
         observe_left_behind(worker, exit, proc_pid(process->main), proc_start_time(process->main), now);
         return true;
 }
@@ -66,11 +66,11 @@ static void begin_rescue_of_siblings(const struct process *process)
                 other.state = WORKER_ACTIVE;
         other.heartbeat.busy = 0;
         other.memory.bytes = 0;
-        while ((identity = beats_take_another(process->slot, &other.process.beat_pid))) {
+        while ((identity = heartbeats_take_another(process->slot, &other.process.heartbeat_pid))) {
                 _cleanup_proc_ struct proc *proc = NULL;
 
-                other.process.beat_start =
-                        proc_open(other.process.beat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
+                other.process.heartbeat_start =
+                        proc_open(other.process.heartbeat_pid, &proc) >= 0 ? proc_start_time(proc) : 0;
                 rescue_begin(process->runtime, other.fleet, &other, identity, &unknown);
                 free(identity);
         }
@@ -85,7 +85,7 @@ static void begin_rescue(const struct process *process, const struct exit_status
         if (process_is_watched(process))
                 begin_rescue_of_siblings(process);
         rescue_begin(process->runtime, worker->fleet, worker, process_identity(process),
-                     worker->process.beat_pid == worker->process.pid ? exit : &unknown);
+                     worker->process.heartbeat_pid == worker->process.pid ? exit : &unknown);
 }
 
 /* Waits for the main process. One that is not a child of ours, an adopted one say: how it ended nobody can
@@ -110,7 +110,7 @@ static void ended(struct process *process, struct exit_status exit)
         const struct worker *worker = process->worker;
         const struct exit_log_source whose = {
                 .fleet = worker->fleet,
-                .pids = {worker->process.pid, worker->process.beat_pid ?: process->ended_beat_pid},
+                .pids = {worker->process.pid, worker->process.heartbeat_pid ?: process->ended_heartbeat_pid},
                 .since = worker->spawned_at,
         };
         char lines[LOG_TAIL_MAX_BYTES + 1] = "";
@@ -120,7 +120,7 @@ static void ended(struct process *process, struct exit_status exit)
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
-        process_forget_beat(process);
+        process_forget_heartbeat(process);
         observe_exit(process->worker, &exit, clock_now(CLOCK_MONOTONIC));
         after_exit_begin(process->runtime, process->worker, &exit);
 }
@@ -143,13 +143,13 @@ static void inherit(struct worker *worker, struct proc *orphan)
         proc_close(process->main);
         process->main = TAKE_PTR(held);
         observe_orphan(worker, proc_pid(process->main), proc_start_time(process->main));
-        beats_moved(process->slot);
+        heartbeats_moved(process->slot);
 }
 
 /* One that is no child of ours leaves nothing to us. */
 static bool may_leave_an_orphan(const struct process *process)
 {
-        return process->worker->state == WORKER_STARTING && !process->beat && process->main_status.known &&
+        return process->worker->state == WORKER_STARTING && !process->heartbeat && process->main_status.known &&
                process->report.outcome != LAUNCH_FAILED;
 }
 
@@ -180,21 +180,21 @@ static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         return 0;
 }
 
-static int on_beat_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
                         void *userdata)
 {
         struct process *process = userdata;
 
         /* Promoted meanwhile, it was the worker itself. */
-        if (!process->beat) {
+        if (!process->heartbeat) {
                 exited(process);
                 return 0;
         }
         begin_rescue(process, &(struct exit_status){.known = false});
-        process_forget_beat(process);
-        beats_forget(process->slot);
-        process->ended_beat_pid = process->worker->process.beat_pid;
-        observe_beat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
+        process_forget_heartbeat(process);
+        heartbeats_forget(process->slot);
+        process->ended_heartbeat_pid = process->worker->process.heartbeat_pid;
+        observe_heartbeat_process(process->worker, 0, 0, clock_now(CLOCK_MONOTONIC));
         wakeup_changed(process->runtime->wakeup);
         return 0;
 }
@@ -205,18 +205,18 @@ int exits_watch(struct process *process)
                                on_main_exit, process);
 }
 
-int exits_watch_beat(struct process *process, struct proc *beat)
+int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
 {
-        _cleanup_proc_ struct proc *held = beat;
-        sd_event_source *beat_exit = NULL;
+        _cleanup_proc_ struct proc *held = heartbeat;
+        sd_event_source *heartbeat_exit = NULL;
 
-        int r = sd_event_add_io(process->runtime->event, &beat_exit, proc_pidfd(beat), EPOLLIN, on_beat_exit,
+        int r = sd_event_add_io(process->runtime->event, &heartbeat_exit, proc_pidfd(heartbeat), EPOLLIN, on_heartbeat_exit,
                                 process);
         if (r < 0)
                 return r;
-        process_forget_beat(process);
-        process->beat = TAKE_PTR(held);
-        process->beat_exit = beat_exit;
+        process_forget_heartbeat(process);
+        process->heartbeat = TAKE_PTR(held);
+        process->heartbeat_exit = heartbeat_exit;
         return 0;
 }
 

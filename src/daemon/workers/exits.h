@@ -9,7 +9,7 @@
 int exits_watch(struct process *process);
 /* Watches the process that beats, from now on this one, which is another than the main one and taken over.
  * Returns 0 or -errno: then nothing is changed. */
-int exits_watch_beat(struct process *process, struct proc *beat);
+int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
 /* Waits for children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
  * Returns whether there may be more of them, for another call that lets others have their turn first. */

@@ -16,9 +16,9 @@ bool process_is_watched(const struct process *process)
 
 struct proc *process_beating(const struct process *process)
 {
-        if (process->worker->process.beat_pid == 0)
+        if (process->worker->process.heartbeat_pid == 0)
                 return NULL;
-        return process->beat ?: process->main;
+        return process->heartbeat ?: process->main;
 }
 
 const char *process_identity(const struct process *process)
@@ -28,14 +28,14 @@ const char *process_identity(const struct process *process)
 
 const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX])
 {
-        return process_is_watched(process) ? beats_hosts(process->slot, text) : NULL;
+        return process_is_watched(process) ? heartbeats_hosts(process->slot, text) : NULL;
 }
 
-void process_forget_beat(struct process *process)
+void process_forget_heartbeat(struct process *process)
 {
         process->slept_at = 0;
-        process->beat_exit = sd_event_source_disable_unref(process->beat_exit);
-        process->beat = proc_close(process->beat);
+        process->heartbeat_exit = sd_event_source_disable_unref(process->heartbeat_exit);
+        process->heartbeat = proc_close(process->heartbeat);
 }
 
 void process_read_report(struct process *process)
@@ -90,10 +90,10 @@ void process_free(struct process *process)
         redis_works_free(process->works);
         words_free(process->long_jobs);
         if (process->slot)
-                beats_remove(process->slot);
+                heartbeats_remove(process->slot);
         orphan_search_free(process->orphan_search);
         sd_event_source_disable_unref(process->main_exit);
-        process_forget_beat(process);
+        process_forget_heartbeat(process);
         sd_event_source_disable_unref(process->report_source);
         proc_close(process->main);
         close_fd(process->report_fd);

@@ -19,15 +19,15 @@ struct process {
         uid_t uid;           /* main's, when that was last asked; 0 before */
         struct orphan_search *orphan_search; /* main has exited, and what it may have left behind is looked for; NULL else */
         struct exit_status main_status; /* how it did */
-        struct proc *beat;              /* the process that beats, where it is another one; NULL else */
-        struct beats_slot *slot;
+        struct proc *heartbeat;              /* the process that beats, where it is another one; NULL else */
+        struct heartbeat_slot *slot;
         sd_event_source *main_exit; /* of exits.c, as is the next */
-        sd_event_source *beat_exit;
+        sd_event_source *heartbeat_exit;
         sd_event_source *report_source;
         int report_fd;
         int go_fd; /* the socket of one that was forked, and waits to be told to go on; -1: none */
         struct launch_report report;
-        pid_t ended_beat_pid; /* the last process that beat and has ended before main; 0: none has */
+        pid_t ended_heartbeat_pid; /* the last process that beat and has ended before main; 0: none has */
         uint64_t slept_times; /* of the process that beats, see idle_check.h */
         usec_t slept_at;      /* since when it is known to be so many; 0: it is not */
         struct works *works;  /* its jobs are being read, see work_list.h; NULL: they are not */
@@ -48,10 +48,10 @@ bool process_is_watched(const struct process *process);
 struct proc *process_beating(const struct process *process);
 /* The identity that it beats under; NULL: not known. Takes NULL. */
 const char *process_identity(const struct process *process);
-/* What the next sqmgr must know to find that: see beats_hosts(). NULL: nothing. Takes NULL. */
+/* What the next sqmgr must know to find that: see heartbeats_hosts(). NULL: nothing. Takes NULL. */
 const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX]);
 
 /* Reads what has come of the report of its launch. */
 void process_read_report(struct process *process);
 /* The process that beats is the main one, or not known any more. */
-void process_forget_beat(struct process *process);
+void process_forget_heartbeat(struct process *process);

@@ -207,7 +207,7 @@ static bool lives_on(const struct rescue *rescue)
 {
         const struct worker *worker = &rescue->dead.worker.worker;
 
-        return proc_lives(worker->process.beat_pid, worker->process.beat_start);
+        return proc_lives(worker->process.heartbeat_pid, worker->process.heartbeat_start);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)

@@ -550,7 +550,7 @@ static bool siblings_are_seen(const struct worker *worker, usec_t now)
 {
         const struct process *process = worker->handle;
 
-        return !worker->fleet->redis_up || beats_scanned_at(process->slot) >= worker->state_at ||
+        return !worker->fleet->redis_up || heartbeats_scanned_at(process->slot) >= worker->state_at ||
                now >= usec_add(worker->state_at, WALK_USEC);
 }
 
@@ -559,8 +559,8 @@ void templates_go(struct worker *worker, usec_t now)
         struct process *process = worker->handle;
 
         if (!siblings_are_seen(worker, now)) {
-                beats_want(process->slot, POLL_HEARTBEAT);
-                (void)beats_poll(worker->fleet->link->beats);
+                heartbeats_want(process->slot, POLL_HEARTBEAT);
+                (void)heartbeats_poll(worker->fleet->link->heartbeats);
                 return;
         }
         /* One that has ended meanwhile is told of by its exit. */

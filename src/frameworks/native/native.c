@@ -16,13 +16,13 @@ const struct traits native_traits = {
         .heartbeat_chosen = true,
         .tells_busy = true,
         .uncaught_is_stop = true,
-        .beat_usec = 5 * USEC_PER_SEC,
+        .sent_usec = 5 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
 };
 
 const char *const native_field_names[_NATIVE_FIELD_MAX] = {
         [NATIVE_V] = "v",
-        [NATIVE_BEAT] = "beat",
+        [NATIVE_HEARTBEAT] = "beat",
         [NATIVE_BUSY] = "busy",
         [NATIVE_QUIET] = "quiet",
         [NATIVE_START] = "start",
@@ -89,13 +89,13 @@ static bool decode_number(const struct field *field, unsigned long long max, boo
 
 bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct heartbeat *ret)
 {
-        const struct field *beat = &fields[NATIVE_BEAT];
+        const struct field *heartbeat = &fields[NATIVE_HEARTBEAT];
         unsigned long long busy, quiet, concurrency = 0, start = 0;
         struct heartbeat decoded = {0};
 
         if (!decode_field_is(&fields[NATIVE_V], "1"))
                 return false;
-        if (!beat->text || !decode_seconds(beat->text, beat->len, &decoded.beat_usec))
+        if (!heartbeat->text || !decode_seconds(heartbeat->text, heartbeat->len, &decoded.sent_usec))
                 return false;
         if (!decode_number(&fields[NATIVE_BUSY], COUNT_MAX, true, &busy) ||
             !decode_number(&fields[NATIVE_QUIET], 1, true, &quiet) ||

@@ -16,7 +16,7 @@ extern const struct framework native_framework; /* in native_redis.c */
 /* The fields that are read. `version` and `tag` are for people. */
 enum native_field {
         NATIVE_V,
-        NATIVE_BEAT,
+        NATIVE_HEARTBEAT,
         NATIVE_BUSY,
         NATIVE_QUIET,
         NATIVE_START,

@@ -8,8 +8,8 @@
 #include "model/worker.h"
 #include <signal.h>
 
-static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
-                    struct beats_command *ret)
+static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
+                    struct heartbeats_command *ret)
 {
         static_assert(2 + _NATIVE_FIELD_MAX <= ELEMENTSOF(ret->argv), "a word for each");
         if (command_make(ret, decode_key(namespace, NATIVE_WORKER, identity), WORDS("HMGET")) < 0)
@@ -19,7 +19,7 @@ static int ask_beat(const char *namespace, const char *identity, _unused_ bool w
         return 0;
 }
 
-static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ struct beat_info **info)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, _unused_ struct heartbeat_info **info)
 {
         struct field fields[_NATIVE_FIELD_MAX];
 
@@ -27,13 +27,13 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ s
         return native_decode(fields, ret);
 }
 
-static const struct beats_format beats = {
+static const struct heartbeat_format heartbeats = {
         .key = decode_key,
         .set = NATIVE_WORKERS,
         .member_nsec = 500,
         .identity_parse = native_identity_parse,
-        .ask_beat = ask_beat,
-        .take_beat = take_beat,
+        .ask_heartbeat = ask_heartbeat,
+        .take_heartbeat = take_heartbeat,
 };
 
 const struct framework native_framework = {
@@ -42,6 +42,6 @@ const struct framework native_framework = {
         .stop_signal = SIGTERM,
         /* No CONT wakes it: that is what it may resume by, and it would take jobs again. One that is frozen
          * has its stop_timeout. */
-        .beats = &beats,
+        .heartbeats = &heartbeats,
         .take_record = native_take_record,
 };

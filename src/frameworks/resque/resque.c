@@ -17,7 +17,7 @@ const struct traits resque_traits = {
         .memory_of_tree = true,
         .tells_busy = true,
         /* It beats once in 60 s, from a thread of its own, and is held to be dead by others after 300. */
-        .lives_as_beat = true,
+        .lives_as_heartbeat = true,
         .title_completes = true,
         .jobs_outlive_it = true,
         .stale_usec = 300 * USEC_PER_SEC,
@@ -37,13 +37,13 @@ bool resque_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
                decode_host_pid(text, len, ret_host_len, ret_pid);
 }
 
-bool resque_beat_decode(const struct field *field, struct heartbeat *ret)
+bool resque_heartbeat_decode(const struct field *field, struct heartbeat *ret)
 {
-        uint64_t beat_usec;
+        uint64_t sent_usec;
 
-        if (!decode_iso8601(field, &beat_usec))
+        if (!decode_iso8601(field, &sent_usec))
                 return false;
-        *ret = (struct heartbeat){.beat_usec = beat_usec, .concurrency = 1};
+        *ret = (struct heartbeat){.sent_usec = sent_usec, .concurrency = 1};
         return true;
 }
 

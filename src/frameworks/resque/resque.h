@@ -28,7 +28,7 @@ bool resque_identity_parse(const char *text, size_t len, size_t *ret_host_len, p
 
 /* Decodes the time of a beat, which is all that one tells: the rest stands in the title. Returns false where
  * it is none. */
-bool resque_beat_decode(const struct field *field, struct heartbeat *ret);
+bool resque_heartbeat_decode(const struct field *field, struct heartbeat *ret);
 
 /* `resque-VERSION: WHAT`, with whatever RESQUE_PROCLINE_PREFIX puts before it; of a process that still boots,
  * `resque: Starting`, it is none. A worker is `Waiting for QUEUES`, `Paused`, or `Forked PID at TIME` while a

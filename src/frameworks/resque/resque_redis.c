@@ -12,37 +12,37 @@
 #include <signal.h>
 #include <strings.h>
 
-static int ask_beat(const char *namespace, const char *identity, bool with_info _unused_,
-                    struct beats_command *ret)
+static int ask_heartbeat(const char *namespace, const char *identity, bool with_info _unused_,
+                    struct heartbeats_command *ret)
 {
         return command_make_pair(ret, "HGET", resque_key(namespace, RESQUE_HEARTBEATS, NULL),
                                  strdup(identity));
 }
 
-static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info _unused_)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info _unused_)
 {
         const struct field field = reply_text(reply);
 
-        return resque_beat_decode(&field, ret);
+        return resque_heartbeat_decode(&field, ret);
 }
 
-static int ask_work_list(const char *namespace, const char *identity, struct beats_command *ret)
+static int ask_work_list(const char *namespace, const char *identity, struct heartbeats_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("EXISTS"));
 }
 
-static const struct beats_format beats = {
+static const struct heartbeat_format heartbeats = {
         .key = resque_key,
         .set = RESQUE_WORKERS,
         .member_nsec = 500,
         .identity_parse = resque_identity_parse,
-        .ask_beat = ask_beat,
-        .take_beat = take_beat,
+        .ask_heartbeat = ask_heartbeat,
+        .take_heartbeat = take_heartbeat,
         .ask_work_list = ask_work_list,
 };
 
 static int ask_works(const char *namespace, const char *identity, size_t which _unused_,
-                     struct beats_command *ret)
+                     struct heartbeats_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("GET"));
 }
@@ -93,7 +93,7 @@ const struct framework resque_framework = {
         .cut_off_signal = SIGTERM,
         .title_parse = resque_title_parse,
         .title_may_lack = true,
-        .beats = &beats,
+        .heartbeats = &heartbeats,
         .works = &works,
         .queues = &queues,
 };

@@ -17,7 +17,7 @@ const struct traits rq_traits = {
         .memory_of_tree = true,
         .tells_busy = true,
         /* An idle worker beats once in 405 s, and its record is kept for 480 s. */
-        .lives_as_beat = true,
+        .lives_as_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,
 };
 
@@ -75,15 +75,15 @@ const char *rq_identity_key(const char *identity)
         return strchr(identity + host_len + 1, ':') + 1;
 }
 
-bool rq_beat_decode(const struct field *state, const struct field *beat, const struct field *shutdown,
+bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat, const struct field *shutdown,
                     const struct field *death, struct heartbeat *ret)
 {
-        uint64_t beat_usec;
+        uint64_t sent_usec;
 
-        if (death->text || !decode_iso8601(beat, &beat_usec))
+        if (death->text || !decode_iso8601(heartbeat, &sent_usec))
                 return false;
         *ret = (struct heartbeat){
-                .beat_usec = beat_usec,
+                .sent_usec = sent_usec,
                 .busy = decode_field_is(state, "busy"),
                 .concurrency = 1,
                 .quiet = !!shutdown->text,

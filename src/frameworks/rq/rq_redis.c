@@ -18,9 +18,9 @@ static char *make_key(const char *namespace _unused_, const char *name, const ch
         return decode_key(NULL, name, suffix);
 }
 
-static void ask_list(const char *set_key, struct beats_command *ret)
+static void ask_list(const char *set_key, struct heartbeats_command *ret)
 {
-        *ret = (struct beats_command){
+        *ret = (struct heartbeats_command){
                 .argv = {"SORT", set_key, "BY", "nosort", "GET", "#", "GET", "*->hostname", "GET", "*->pid"},
                 .argc = 10,
         };
@@ -56,32 +56,32 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
         return r;
 }
 
-static int ask_beat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
-                    struct beats_command *ret)
+static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
+                    struct heartbeats_command *ret)
 {
         /* One that is none, of a state file say, is asked for and not found. */
         return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
                             WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
 }
 
-static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info _unused_)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info _unused_)
 {
-        struct field state = reply_element(reply, 0), beat = reply_element(reply, 1);
+        struct field state = reply_element(reply, 0), heartbeat = reply_element(reply, 1);
         struct field shutdown = reply_element(reply, 2), death = reply_element(reply, 3);
 
         return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
-               rq_beat_decode(&state, &beat, &shutdown, &death, ret);
+               rq_heartbeat_decode(&state, &heartbeat, &shutdown, &death, ret);
 }
 
-static const struct beats_format beats = {
+static const struct heartbeat_format heartbeats = {
         .key = make_key,
         .set = RQ_WORKERS,
         .member_nsec = 1700,
         .ask_list = ask_list,
         .take_list = take_list,
         .identity_parse = rq_identity_parse,
-        .ask_beat = ask_beat,
-        .take_beat = take_beat,
+        .ask_heartbeat = ask_heartbeat,
+        .take_heartbeat = take_heartbeat,
 };
 
 static int take_suspended(const redisReply *reply, struct queues_found *found)
@@ -125,6 +125,6 @@ const struct framework rq_framework = {
         .stop_signal = SIGTERM,
         .title_parse = rq_title_parse,
         .title_may_lack = true,
-        .beats = &beats,
+        .heartbeats = &heartbeats,
         .queues = &queues,
 };

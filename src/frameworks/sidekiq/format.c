@@ -78,7 +78,7 @@ const struct traits sidekiq_traits = {
         .command_shutdown_usec = command_shutdown_usec,
         .title_shutdown_usec = title_shutdown_usec,
         /* A beat is due every 5 s, or 10 s from 7.0 on. */
-        .beat_usec = 10 * USEC_PER_SEC,
+        .sent_usec = 10 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
         .host_variable = "DYNO",
         .oldest_version = 5,
@@ -127,17 +127,17 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec)
         return true;
 }
 
-bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret)
+bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret)
 {
-        const struct field *busy = &fields[SIDEKIQ_BUSY], *beat = &fields[SIDEKIQ_BEAT];
+        const struct field *busy = &fields[SIDEKIQ_BUSY], *heartbeat = &fields[SIDEKIQ_HEARTBEAT];
         const struct field *concurrency = &fields[SIDEKIQ_CONCURRENCY], *rss = &fields[SIDEKIQ_RSS];
         bool is_quiet = decode_field_is(&fields[SIDEKIQ_QUIET], "true");
         unsigned long long n_busy, n_concurrency = 0, rss_kib = 0;
-        uint64_t beat_usec;
+        uint64_t sent_usec;
 
-        if (!busy->text || !beat->text || (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
+        if (!busy->text || !heartbeat->text || (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
             !decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
-            !decode_seconds(beat->text, beat->len, &beat_usec) ||
+            !decode_seconds(heartbeat->text, heartbeat->len, &sent_usec) ||
             (concurrency->text &&
              !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency)))
                 return false;
@@ -146,7 +146,7 @@ bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], s
                 rss_kib = 0;
 
         *ret = (struct heartbeat){
-                .beat_usec = beat_usec,
+                .sent_usec = sent_usec,
                 .busy = (unsigned)n_busy,
                 .concurrency = (unsigned)n_concurrency,
                 .quiet = is_quiet,

@@ -31,7 +31,7 @@ struct sidekiq_info {
 /* The fields of a heartbeat that are read each time. */
 enum sidekiq_field {
         SIDEKIQ_BUSY,
-        SIDEKIQ_BEAT,
+        SIDEKIQ_HEARTBEAT,
         SIDEKIQ_QUIET,
         SIDEKIQ_CONCURRENCY,
         SIDEKIQ_RSS,
@@ -45,7 +45,7 @@ bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, 
 /* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
  * *ret, the work list stays unknown. Returns false, with *ret untouched, where there is none, fields are
  * missing, or they say what Sidekiq never says. */
-bool sidekiq_beat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret);
+bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret);
 
 /* A stamp in JSON: seconds since 1970 up to 7, with a fraction or without, and whole milliseconds from 8.0
  * on. Returns false where it is none. */

@@ -20,35 +20,35 @@
 static const char *const suffixes[] = {"work", "workers"};
 
 /* The note of a process is what its `info` field tells. */
-static const struct sidekiq_info *info_of(const struct beat_info *info)
+static const struct sidekiq_info *info_of(const struct heartbeat_info *info)
 {
         return (const struct sidekiq_info *)info;
 }
 
-static bool thread_is_processor(const char *comm, const struct beat_info *info)
+static bool thread_is_processor(const char *comm, const struct heartbeat_info *info)
 {
         return sidekiq_thread_is_processor(comm, info_of(info));
 }
 
-static const char *queue_names(const struct beat_info *info)
+static const char *queue_names(const struct heartbeat_info *info)
 {
         return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
 }
 
-static int ask_beat(const char *namespace, const char *identity, bool with_info, struct beats_command *ret)
+static int ask_heartbeat(const char *namespace, const char *identity, bool with_info, struct heartbeats_command *ret)
 {
         return command_make(
                 ret, decode_key(namespace, identity, NULL),
                 WORDS("HMGET", "busy", "beat", "quiet", "concurrency", "rss", with_info ? "info" : NULL));
 }
 
-static int ask_work_list(const char *namespace, const char *identity, struct beats_command *ret)
+static int ask_work_list(const char *namespace, const char *identity, struct heartbeats_command *ret)
 {
         return command_make_pair(ret, "EXISTS", decode_key(namespace, identity, suffixes[0]),
                                  decode_key(namespace, identity, suffixes[1]));
 }
 
-static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct beat_info **info)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info)
 {
         const struct field told = reply_element(reply, _SIDEKIQ_FIELD_MAX);
         struct field fields[_SIDEKIQ_FIELD_MAX];
@@ -56,25 +56,25 @@ static bool take_beat(const redisReply *reply, struct heartbeat *ret, struct bea
 
         reply_fields(reply, fields, ELEMENTSOF(fields));
         if (told.text && !*info && sidekiq_info_decode(&told, &decoded) == 0)
-                *info = (struct beat_info *)decoded;
-        if (!sidekiq_beat_decode(fields, ret))
+                *info = (struct heartbeat_info *)decoded;
+        if (!sidekiq_heartbeat_decode(fields, ret))
                 return false;
         if (ret->concurrency == 0 && *info)
                 ret->concurrency = info_of(*info)->concurrency;
         return true;
 }
 
-static const struct beats_format beats = {
+static const struct heartbeat_format heartbeats = {
         .key = decode_key,
         .set = SIDEKIQ_PROCESSES,
         .member_nsec = 500,
         .identity_parse = sidekiq_identity_parse,
-        .ask_beat = ask_beat,
-        .take_beat = take_beat,
+        .ask_heartbeat = ask_heartbeat,
+        .take_heartbeat = take_heartbeat,
         .ask_work_list = ask_work_list,
 };
 
-static int ask_works(const char *namespace, const char *identity, size_t which, struct beats_command *ret)
+static int ask_works(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret)
 {
         return command_make(ret, decode_key(namespace, identity, suffixes[which]), WORDS("HGETALL"));
 }
@@ -200,7 +200,7 @@ const struct framework sidekiq_framework = {
         .dump_signal = SIGTTIN,
         .thread_is_processor = thread_is_processor,
         .title_parse = sidekiq_title_parse,
-        .beats = &beats,
+        .heartbeats = &heartbeats,
         .works = &works,
         .queues = &queues,
         .queue_names = queue_names,

@@ -38,32 +38,32 @@ static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, p
         return true;
 }
 
-static int ask_beat(const char *namespace, const char *identity, _unused_ bool with_info,
-                    struct beats_command *ret)
+static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
+                    struct heartbeats_command *ret)
 {
         char *key = make_key(namespace, identity, NULL);
 
         if (!key)
                 return -ENOMEM;
-        *ret = (struct beats_command){.argv = {"GET", key}, .argc = 2, .keys = {key}};
+        *ret = (struct heartbeats_command){.argv = {"GET", key}, .argc = 2, .keys = {key}};
         return 0;
 }
 
-static bool take_beat(const redisReply *reply, struct heartbeat *ret, _unused_ struct beat_info **info)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, _unused_ struct heartbeat_info **info)
 {
         unsigned busy, quiet;
         unsigned long long stamp;
 
         if (reply->type != REDIS_REPLY_STRING || sscanf(reply->str, "%u %u %llu", &busy, &quiet, &stamp) != 3)
                 return false;
-        *ret = (struct heartbeat){.beat_usec = stamp * USEC_PER_MSEC, .busy = busy, .quiet = quiet};
+        *ret = (struct heartbeat){.sent_usec = stamp * USEC_PER_MSEC, .busy = busy, .quiet = quiet};
         return true;
 }
 
-const struct beats_format probe_beats = {
+const struct heartbeat_format probe_heartbeats = {
         .key = make_key,
         .set = "workers",
         .identity_parse = identity_parse,
-        .ask_beat = ask_beat,
-        .take_beat = take_beat,
+        .ask_heartbeat = ask_heartbeat,
+        .take_heartbeat = take_heartbeat,
 };

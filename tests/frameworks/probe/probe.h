@@ -7,4 +7,4 @@
 #include "frameworks/heartbeat_format.h"
 
 extern const struct traits probe_traits;
-extern const struct beats_format probe_beats;
+extern const struct heartbeat_format probe_heartbeats;

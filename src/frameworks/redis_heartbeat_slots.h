@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* What redis_beats.c remembers; for nobody else. */
+/* What redis_heartbeats.c remembers; for nobody else. */
 #pragma once
 
-#include "frameworks/beats.h"
+#include "frameworks/heartbeats.h"
 #include "frameworks/scan_permit.h"
 #include "frameworks/heartbeat_format.h"
 #include <stdlib.h>
 
 struct redis_slot {
-        struct beats_slot base;
+        struct heartbeat_slot base;
         struct redis_slot *next;
         unsigned wanted;   /* of the next look */
         unsigned poll_items;    /* of this one */
         unsigned commands; /* asked for it in this look */
         unsigned pending;  /* of them, without a reply */
 
-        bool beat_missing;     /* the last reading found no heartbeat */
+        bool heartbeat_missing;     /* the last reading found no heartbeat */
         usec_t forgotten_at;   /* the process that it was of ended; 0: none has */
         usec_t changed_at;     /* its beat was last seen to change */
-        struct heartbeat beat; /* the last reading; beat_usec 0: none */
-        bool beat_waits;       /* for the reading of its work list */
+        struct heartbeat heartbeat; /* the last reading; sent_usec 0: none */
+        bool heartbeat_waits;       /* for the reading of its work list */
         usec_t siblings_scan_at; /* no walk before this to see what else of it beats; 0: there was none */
         usec_t seeks_at;       /* the last look at it, where that wanted a walk; 0: it did not */
 };
 
-struct redis_beats {
-        struct beats base;
+struct redis_heartbeats {
+        struct heartbeats base;
         struct redis *redis;
-        const struct beats_format *format;
+        const struct heartbeat_format *format;
         char *namespace;
         char *set_key;
         char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
@@ -54,24 +54,24 @@ struct redis_beats {
 
 /* One command that is under way. */
 struct ask {
-        struct redis_beats *beats;
+        struct redis_heartbeats *heartbeats;
         struct redis_slot *slot;     /* NULL: the walk */
         struct candidate *candidate; /* NULL: the slot's own heartbeat */
 };
 
-static inline struct redis_beats *own(struct beats *beats)
+static inline struct redis_heartbeats *own(struct heartbeats *heartbeats)
 {
-        return (struct redis_beats *)beats;
+        return (struct redis_heartbeats *)heartbeats;
 }
 
-static inline struct redis_slot *own_slot(struct beats_slot *slot)
+static inline struct redis_slot *own_slot(struct heartbeat_slot *slot)
 {
         return (struct redis_slot *)slot;
 }
 
-static inline struct redis_beats *beats_of(const struct redis_slot *slot)
+static inline struct redis_heartbeats *heartbeats_of(const struct redis_slot *slot)
 {
-        return own(slot->base.beats);
+        return own(slot->base.heartbeats);
 }
 
 static inline void slot_lose_identity(struct redis_slot *slot)
@@ -80,9 +80,9 @@ static inline void slot_lose_identity(struct redis_slot *slot)
         slot->base.identity = NULL;
         free(slot->base.info);
         slot->base.info = NULL;
-        slot->beat_missing = false;
-        slot->beat = (struct heartbeat){0};
-        slot->beat_waits = false;
+        slot->heartbeat_missing = false;
+        slot->heartbeat = (struct heartbeat){0};
+        slot->heartbeat_waits = false;
 }
 
 static inline void slot_free(struct redis_slot *slot)

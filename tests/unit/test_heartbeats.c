@@ -2,48 +2,48 @@
 /* Are the heartbeats of our own workers found and read, at a cost that others do not raise? Run against a
  * real redis-server. */
 /* promises: P5 */
-#include "beats_bench.h"
+#include "heartbeats_bench.h"
 
-START_TEST(finds_a_worker_at_its_first_beat)
+START_TEST(finds_a_worker_at_its_first_heartbeat)
 {
         spawn(0);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].identities, 0);
         ck_assert_ptr_null(slots[0]->identity);
-        beat_as(0, 1, "1795238801.5", 2, false);
+        heartbeat_as(0, 1, "1795238801.5", 2, false);
         look_until_found(1);
-        ck_assert_int_eq(told[0].beat_pid, workers[0].process.pid);
+        ck_assert_int_eq(told[0].heartbeat_pid, workers[0].process.pid);
         ck_assert_uint_eq(told[0].heartbeats, 1);
-        ck_assert_uint_eq(told[0].beat.beat_usec, 1795238801500000);
-        ck_assert_uint_eq(told[0].beat.busy, 2);
-        ck_assert_uint_eq(told[0].beat.concurrency, 5);
-        ck_assert(!told[0].beat.quiet);
-        ck_assert(!told[0].beat.work_list_known);
+        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238801500000);
+        ck_assert_uint_eq(told[0].heartbeat.busy, 2);
+        ck_assert_uint_eq(told[0].heartbeat.concurrency, 5);
+        ck_assert(!told[0].heartbeat.quiet);
+        ck_assert(!told[0].heartbeat.work_list_known);
         ck_assert_uint_eq(((const struct sidekiq_info *)slots[0]->info)->concurrency, 5);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 
-        beat_as(0, 1, "1795238806.5", 0, true);
+        heartbeat_as(0, 1, "1795238806.5", 0, true);
         server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].process.pid, 1U);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].identities, 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
-        ck_assert_uint_eq(told[0].beat.beat_usec, 1795238806500000);
-        ck_assert_uint_eq(told[0].beat.concurrency, 7);
-        ck_assert_uint_eq(told[0].beat.rss_bytes, (uint64_t)29604 * 1024);
-        ck_assert(told[0].beat.quiet);
+        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238806500000);
+        ck_assert_uint_eq(told[0].heartbeat.concurrency, 7);
+        ck_assert_uint_eq(told[0].heartbeat.rss_bytes, (uint64_t)29604 * 1024);
+        ck_assert(told[0].heartbeat.quiet);
 }
 END_TEST
 
 START_TEST(waits_for_an_old_identity_to_change)
 {
         spawn(0);
-        beat_as(0, 1, "1795238801.5", 2, false);
+        heartbeat_as(0, 1, "1795238801.5", 2, false);
         for (int i = 0; i < 5; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
-        beat_as(0, 1, "1795238806.5", 2, false);
+        heartbeat_as(0, 1, "1795238806.5", 2, false);
         look_until_found(1);
-        ck_assert_uint_eq(told[0].beat.beat_usec, 1795238806500000);
+        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238806500000);
 }
 END_TEST
 
@@ -53,39 +53,39 @@ static void find_all(unsigned n)
         for (unsigned i = 0; i < n; i++)
                 spawn(i);
         /* Among many a walk has its time. */
-        while (beats_scanned_at(slots[n - 1]) < workers[n - 1].spawned_at)
+        while (heartbeats_scanned_at(slots[n - 1]) < workers[n - 1].spawned_at)
                 (void)look(n, POLL_HEARTBEAT);
         for (unsigned i = 0; i < n; i++)
-                beat_as(i, 1, "1795238801.5", 0, true);
+                heartbeat_as(i, 1, "1795238801.5", 0, true);
         look_until_found(n);
 }
 
 START_TEST(reads_a_known_identity_at_once)
 {
         spawn(0);
-        beat_as(0, 1, "1795238801.5", 2, false);
-        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        heartbeat_as(0, 1, "1795238801.5", 2, false);
+        ck_assert_int_eq(heartbeats_know(slots[0], HOST ":5000000:000000000001"), 0);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].identities, 0);
         ck_assert_uint_eq(told[0].heartbeats, 1);
-        ck_assert_uint_eq(told[0].beat.beat_usec, 1795238801500000);
+        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238801500000);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 }
 END_TEST
 
-START_TEST(reads_the_work_list_behind_the_beat)
+START_TEST(reads_the_work_list_behind_the_heartbeat)
 {
         find_all(1);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
-        ck_assert(told[0].beat.work_list_known);
-        ck_assert(told[0].beat.work_list_empty);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
+        ck_assert(told[0].heartbeat.work_list_known);
+        ck_assert(told[0].heartbeat.work_list_empty);
         server_do("HSET " IDENTITY ":%s b8c {}", workers[0].process.pid, 1U, _i == 0 ? "work" : "workers");
-        ck_assert_int_eq(look(1, POLL_WORK_LIST), BEATS_LOOKING);
-        ck_assert(told[0].beat.work_list_known);
-        ck_assert(!told[0].beat.work_list_empty);
+        ck_assert_int_eq(look(1, POLL_WORK_LIST), HEARTBEATS_POLLING);
+        ck_assert(told[0].heartbeat.work_list_known);
+        ck_assert(!told[0].heartbeat.work_list_empty);
         ck_assert_uint_eq(told[0].heartbeats, 3);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
-        ck_assert(!told[0].beat.work_list_known);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
+        ck_assert(!told[0].heartbeat.work_list_known);
 }
 END_TEST
 
@@ -110,18 +110,18 @@ START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
 
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 5; i++)
-                ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
+                ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
         ck_assert_uint_eq(calls_of("hmget"), 5 * WORKERS);
         ck_assert_uint_eq(calls_of("exists"), 5 * WORKERS);
         ck_assert_uint_eq(calls_of("sscan"), 0);
         ck_assert_uint_eq(calls_of("smembers"), 0);
 
         /* One that is not found yet costs a walk now and then, and nothing else. */
-        beats_remove(slots[0]);
+        heartbeats_remove(slots[0]);
         spawn(0);
         workers[0].process.pid = 6000000;
         server_do("CONFIG RESETSTAT");
-        ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT), BEATS_LOOKING);
+        ck_assert_int_eq(look(WORKERS, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_le(calls_of("hmget"), WORKERS - 1);
         ck_assert_uint_le(calls_of("sscan"), FOREIGN / 1000 + 10);
         ck_assert_uint_eq(n_asked, 0);
@@ -134,11 +134,11 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
         for (unsigned nonce = 1; nonce <= 50; nonce++)
                 server_do("SADD processes " IDENTITY, workers[0].process.pid, nonce);
         (void)look(1, POLL_HEARTBEAT);
-        beat_as(0, 77, "1795238801.5", 0, false);
+        heartbeat_as(0, 77, "1795238801.5", 0, false);
         server_do("CONFIG RESETSTAT");
         unsigned poll_items = 0;
         while (told[0].identities == 0)
-                if (look(1, POLL_HEARTBEAT) == BEATS_LOOKING)
+                if (look(1, POLL_HEARTBEAT) == HEARTBEATS_POLLING)
                         poll_items++;
         ck_assert_uint_le(calls_of("hmget"), 2 * poll_items);
 }
@@ -151,11 +151,11 @@ START_TEST(a_worker_may_be_removed_during_a_walk)
                 told[0].identities = 0;
                 spawn(0);
                 for (; told[0].identities == 0; (void)look(1, POLL_HEARTBEAT))
-                        beat_at(0, nonce, second++ % 1000, 0);
+                        heartbeat_at(0, nonce, second++ % 1000, 0);
                 unsigned before = calls_of("sscan"), done = n_done;
-                beats_want(slots[0], POLL_HEARTBEAT | POLL_SIBLINGS);
-                ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
-                beats_remove(slots[0]);
+                heartbeats_want(slots[0], POLL_HEARTBEAT | POLL_SIBLINGS);
+                ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
+                heartbeats_remove(slots[0]);
                 run_until(n_done > done);
                 scans = calls_of("sscan") - before;
         }
@@ -181,12 +181,12 @@ START_TEST(takes_no_heartbeat_from_what_is_malformed)
                 server_do("HDEL %s %s", identity, name);
         else
                 server_do("HSET %s %s %s", identity, name, value);
-        ck_assert_int_eq(look(2, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].heartbeats, before);
         ck_assert_uint_eq(told[1].heartbeats, 2);
 
-        beat_as(0, 1, "1795238811.5", 0, true);
-        ck_assert_int_eq(look(2, POLL_HEARTBEAT), BEATS_LOOKING);
+        heartbeat_as(0, 1, "1795238811.5", 0, true);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].heartbeats, before + 1);
 }
 END_TEST
@@ -199,22 +199,22 @@ START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
         server_do("DEL processes");
         server_do("SET processes x");
         for (int i = 0; i < 3; i++)
-                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].heartbeats, 1);
         ck_assert(is_up());
 }
 END_TEST
 
 /* The first worker beats until it is found. */
-static void beat_on(unsigned nonce, unsigned n)
+static void heartbeat_on(unsigned nonce, unsigned n)
 {
         for (unsigned second = 905; told[0].identities == 0; second++) {
-                beat_at(0, nonce, second, 3);
+                heartbeat_at(0, nonce, second, 3);
                 (void)look(n, POLL_HEARTBEAT);
         }
 }
 
-static void beat_below(unsigned second)
+static void heartbeat_below(unsigned second)
 {
         server_do("SADD processes " HOST ":%d:00000000000b", (int)descendant);
         server_do("HSET " HOST ":%d:00000000000b busy 3 beat 1795238%u.5 quiet false", (int)descendant,
@@ -227,20 +227,20 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
 
         descendant = getpid();
         find_all(1);
-        beat_below(900);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        heartbeat_below(900);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].identities, 1); /* what is known still beats */
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (int i = 0; i < 10; i++)
-                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].identities, 1); /* it has not changed yet */
         for (unsigned second = 905; told[0].identities < 2; second++) {
-                beat_below(second);
-                ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+                heartbeat_below(second);
+                ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         }
         snprintf(identity, sizeof(identity), HOST ":%d:00000000000b", (int)descendant);
         ck_assert_str_eq(slots[0]->identity, identity);
-        ck_assert_uint_eq(told[0].beat.busy, 3);
+        ck_assert_uint_eq(told[0].heartbeat.busy, 3);
 }
 END_TEST
 
@@ -250,7 +250,7 @@ START_TEST(keeps_the_identity_of_one_that_is_silent)
         find_all(2);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (unsigned second = 905; calls_of("sscan") < 10 && second < 990; second++) {
-                beat_at(0, 2, second, 3);
+                heartbeat_at(0, 2, second, 3);
                 (void)look(2, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(told[0].identities, 1);
@@ -267,13 +267,13 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
         boots = 0;
         spawn(0);
         for (; n_boots_asked == 0; second++) {
-                beat_at(0, 1, second, 3);
+                heartbeat_at(0, 1, second, 3);
                 (void)look(1, POLL_HEARTBEAT);
         }
         boots = 1;
         for (; told[0].identities == 0; second++) {
-                beat_at(0, 1, second, 3);
-                beat_at(0, 2, second, 0);
+                heartbeat_at(0, 1, second, 3);
+                heartbeat_at(0, 2, second, 0);
                 (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
@@ -282,8 +282,8 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
         spawn(1);
         (void)look(2, POLL_HEARTBEAT);
         for (; !told[1].ambiguous; second++) {
-                beat_at(1, 1, second, 0);
-                beat_at(1, 2, second, 0);
+                heartbeat_at(1, 1, second, 0);
+                heartbeat_at(1, 2, second, 0);
                 (void)look(2, POLL_HEARTBEAT);
         }
         ck_assert_uint_eq(told[1].identities, 0);
@@ -297,30 +297,30 @@ END_TEST
 START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
 {
         find_all(1);
-        beats_forget(slots[0]);
-        beats_forget(slots[0]);
+        heartbeats_forget(slots[0]);
+        heartbeats_forget(slots[0]);
         ck_assert_ptr_null(slots[0]->identity);
         told[0].identities = 0;
         for (int i = 0; i < 5; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0); /* the dead one's heartbeat is still there */
-        beat_on(2, 1);
+        heartbeat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
 END_TEST
 
 START_TEST(reads_a_namespace)
 {
-        beats = beats_free(beats);
-        ck_assert_int_eq(make_beats("app"), 0);
+        heartbeats = heartbeats_free(heartbeats);
+        ck_assert_int_eq(make_heartbeats("app"), 0);
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         server_do("SADD app:processes " IDENTITY, workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY " busy 1 beat 1795238801.5 quiet true", workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY ":work a b", workers[0].process.pid, 1U);
         look_until_found(1);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), BEATS_LOOKING);
-        ck_assert(told[0].beat.work_list_known && !told[0].beat.work_list_empty);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
+        ck_assert(told[0].heartbeat.work_list_known && !told[0].heartbeat.work_list_empty);
 }
 END_TEST
 
@@ -354,9 +354,9 @@ START_TEST(follows_the_name_of_its_host)
         ck_assert_str_eq(slots[1]->identity, "new:5000001:00000000000a");
 
         /* The old one is started again inside its worker, by a command that had the name handed down. */
-        beats_forget(slots[0]);
+        heartbeats_forget(slots[0]);
         told[0].identities = 0;
-        beat_on(2, 2);
+        heartbeat_on(2, 2);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
 END_TEST
@@ -366,30 +366,30 @@ START_TEST(looks_for_a_known_worker_under_its_own_name)
 {
         host = "new";
         spawn(0);
-        beat_as(0, 1, "1795238801.5", 2, false);
-        ck_assert_int_eq(beats_know(slots[0], HOST ":5000000:000000000001"), 0);
-        ck_assert_int_eq(look(1, POLL_HEARTBEAT), BEATS_LOOKING);
+        heartbeat_as(0, 1, "1795238801.5", 2, false);
+        ck_assert_int_eq(heartbeats_know(slots[0], HOST ":5000000:000000000001"), 0);
+        ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].heartbeats, 1);
-        beats_forget(slots[0]);
+        heartbeats_forget(slots[0]);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
-        beat_on(2, 1);
+        heartbeat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
 END_TEST
 
 START_TEST(does_not_double_a_look)
 {
-        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
         spawn(0);
-        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
-        beats_want(slots[0], POLL_MEMORY);
-        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
-        beats_want(slots[0], POLL_HEARTBEAT);
-        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
-        beats_want(slots[0], POLL_HEARTBEAT);
-        ck_assert_int_eq(beats_poll(beats), BEATS_BUSY);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
+        heartbeats_want(slots[0], POLL_MEMORY);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
+        heartbeats_want(slots[0], POLL_HEARTBEAT);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
+        heartbeats_want(slots[0], POLL_HEARTBEAT);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_BUSY);
         run_until(n_done == 1);
-        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING); /* the wish is not kept */
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING); /* the wish is not kept */
 }
 END_TEST
 
@@ -398,10 +398,10 @@ START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
         find_all(2);
         unsigned before = told[0].heartbeats;
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
-        beats_want(slots[0], POLL_HEARTBEAT);
-        beats_want(slots[1], POLL_HEARTBEAT | POLL_WORK_LIST);
+        heartbeats_want(slots[0], POLL_HEARTBEAT);
+        heartbeats_want(slots[1], POLL_HEARTBEAT | POLL_WORK_LIST);
         n_done = 0;
-        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
         server_kill();
         run_until(n_done == 1);
         ck_assert_uint_eq(told[0].heartbeats, before);
@@ -409,8 +409,8 @@ START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
 
         server_start(0, NULL, NULL);
         run_until(is_up());
-        beat_as(0, 1, "1795239999.5", 1, true);
-        ck_assert_int_eq(look(2, POLL_HEARTBEAT), BEATS_LOOKING);
+        heartbeat_as(0, 1, "1795239999.5", 1, true);
+        ck_assert_int_eq(look(2, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(told[0].heartbeats, before + 1);
         ck_assert_uint_eq(told[1].heartbeats, 1); /* its heartbeat went with the server */
 }
@@ -420,11 +420,11 @@ START_TEST(can_be_freed_in_every_callback)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        beat_as(0, 1, "1795238801.5", 2, false);
+        heartbeat_as(0, 1, "1795238801.5", 2, false);
         free_at = FREE_AT_IDENTITY + (unsigned)_i;
-        while (beats) {
-                beats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
-                (void)beats_poll(beats);
+        while (heartbeats) {
+                heartbeats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
+                (void)heartbeats_poll(heartbeats);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_uint_eq(told[0].heartbeats, free_at == FREE_AT_IDENTITY ? 0 : 1);
@@ -434,11 +434,11 @@ END_TEST
 START_TEST(can_be_freed_during_a_look)
 {
         find_all(2);
-        beats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
-        beats_want(slots[1], POLL_HEARTBEAT);
+        heartbeats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
+        heartbeats_want(slots[1], POLL_HEARTBEAT);
         n_done = 0;
-        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
-        beats = beats_free(beats);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
+        heartbeats = heartbeats_free(heartbeats);
         if (_i == 0)
                 redis = redis_free(redis);
         else
@@ -453,35 +453,35 @@ START_TEST(says_nothing_of_a_removed_worker)
 {
         find_all(3);
         for (unsigned i = 0; i < 3; i++)
-                beats_want(slots[i], POLL_HEARTBEAT | POLL_WORK_LIST);
+                heartbeats_want(slots[i], POLL_HEARTBEAT | POLL_WORK_LIST);
         n_done = 0;
-        ck_assert_int_eq(beats_poll(beats), BEATS_LOOKING);
-        beats_remove(slots[1]);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
+        heartbeats_remove(slots[1]);
         remove_at_heartbeat = true;
         run_until(n_done == 1);
         ck_assert_uint_eq(told[0].heartbeats, 2);
         ck_assert_uint_eq(told[1].heartbeats, 1);
         ck_assert_uint_eq(told[2].heartbeats, 2);
-        ck_assert_int_eq(beats_poll(beats), BEATS_NOTHING);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
 }
 END_TEST
 
-START_TEST(one_that_beat_in_the_background_is_found_once_it_is_the_worker)
+START_TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
 {
         spawn(0);
         pid_t script = workers[0].process.pid;
         while (calls_of("sscan") == 0)
                 (void)look(1, POLL_HEARTBEAT);
         workers[0].process.pid = 6000000;
-        beat_as(0, 1, "1000.5", 0, false);
+        heartbeat_as(0, 1, "1000.5", 0, false);
         workers[0].process.pid = script;
         for (unsigned scans = calls_of("sscan"); calls_of("sscan") < scans + 2;)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(told[0].identities, 0);
         workers[0].process.pid = 6000000;
-        beats_moved(slots[0]);
+        heartbeats_moved(slots[0]);
         look_until_found(1);
-        ck_assert_int_eq(told[0].beat_pid, 6000000);
+        ck_assert_int_eq(told[0].heartbeat_pid, 6000000);
 }
 END_TEST
 
@@ -495,10 +495,10 @@ int main(void)
         tcase_set_timeout(tcase, 60);
         tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, finds_a_worker_at_its_first_beat);
+        tcase_add_test(tcase, finds_a_worker_at_its_first_heartbeat);
         tcase_add_test(tcase, waits_for_an_old_identity_to_change);
         tcase_add_test(tcase, reads_a_known_identity_at_once);
-        tcase_add_loop_test(tcase, reads_the_work_list_behind_the_beat, 0, 2);
+        tcase_add_loop_test(tcase, reads_the_work_list_behind_the_heartbeat, 0, 2);
         tcase_add_test(tcase, costs_no_more_for_ten_thousand_foreign_identities);
         tcase_add_test(tcase, asks_at_most_twice_for_a_worker_with_many_identities);
         tcase_add_test(tcase, a_worker_may_be_removed_during_a_walk);
@@ -517,7 +517,7 @@ int main(void)
         tcase_add_loop_test(tcase, can_be_freed_in_every_callback, 0, 3);
         tcase_add_loop_test(tcase, can_be_freed_during_a_look, 0, 2);
         tcase_add_test(tcase, says_nothing_of_a_removed_worker);
-        tcase_add_test(tcase, one_that_beat_in_the_background_is_found_once_it_is_the_worker);
+        tcase_add_test(tcase, one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frameworks/framework.h"
-#include "frameworks/redis_beats.h"
+#include "frameworks/redis_heartbeats.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "model/fleet.h"
@@ -18,18 +18,18 @@
 
 static struct redis_settings settings;
 static struct redis *redis;
-static struct beats *beats;
+static struct heartbeats *heartbeats;
 
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
 static const struct fleet_settings fleet_settings = {.traits = &sidekiq_traits};
 static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker workers[WORKERS];
-static struct beats_slot *slots[WORKERS];
+static struct heartbeat_slot *slots[WORKERS];
 static struct told {
         unsigned identities, heartbeats;
-        pid_t beat_pid;
-        struct heartbeat beat;
+        pid_t heartbeat_pid;
+        struct heartbeat heartbeat;
         unsigned others_looked_for;
         pid_t other;
         bool ambiguous;
@@ -70,28 +70,28 @@ static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ 
         told[worker - workers].ambiguous = ambiguous;
 }
 
-static inline void on_identity(struct worker *worker, pid_t beat_pid, _unused_ void *userdata)
+static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unused_ void *userdata)
 {
         struct told *to = &told[worker - workers];
 
-        worker->process.beat_pid = beat_pid;
+        worker->process.heartbeat_pid = heartbeat_pid;
         to->identities++;
-        to->beat_pid = beat_pid;
+        to->heartbeat_pid = heartbeat_pid;
         if (free_at == FREE_AT_IDENTITY)
-                beats = beats_free(beats);
+                heartbeats = heartbeats_free(heartbeats);
 }
 
-static inline void on_heartbeat(struct worker *worker, const struct heartbeat *beat, void *userdata)
+static inline void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata)
 {
         struct told *to = &told[worker - workers];
 
         ck_assert_ptr_eq(userdata, told);
         to->heartbeats++;
-        to->beat = *beat;
+        to->heartbeat = *heartbeat;
         if (remove_at_heartbeat)
-                beats_remove(slots[worker - workers]);
+                heartbeats_remove(slots[worker - workers]);
         if (free_at == FREE_AT_HEARTBEAT)
-                beats = beats_free(beats);
+                heartbeats = heartbeats_free(heartbeats);
 }
 
 static inline void on_sibling(struct worker *worker, pid_t pid, _unused_ void *userdata)
@@ -102,14 +102,14 @@ static inline void on_sibling(struct worker *worker, pid_t pid, _unused_ void *u
         to->other = pid;
 }
 
-static inline void on_done(_unused_ struct beats *b, _unused_ void *userdata)
+static inline void on_done(_unused_ struct heartbeats *b, _unused_ void *userdata)
 {
         n_done++;
         if (free_at == FREE_AT_DONE)
-                beats = beats_free(beats);
+                heartbeats = heartbeats_free(heartbeats);
 }
 
-static const struct beats_ops ops = {
+static const struct heartbeats_ops ops = {
         .host_name = host_name,
         .is_descendant = is_descendant,
         .has_booted = has_booted,
@@ -120,9 +120,9 @@ static const struct beats_ops ops = {
         .on_done = on_done,
 };
 
-static inline int make_beats(const char *namespace)
+static inline int make_heartbeats(const char *namespace)
 {
-        return redis_beats_new(redis, sidekiq_framework.beats, namespace, &ops, told, &beats);
+        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, told, &heartbeats);
 }
 
 static inline bool is_up(void)
@@ -141,13 +141,13 @@ static inline void setup(void)
                 .command_timeout = SERVER_PATIENCE,
         };
         ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        ck_assert_int_eq(make_beats(NULL), 0);
+        ck_assert_int_eq(make_heartbeats(NULL), 0);
         run_until(is_up());
 }
 
 static inline void teardown(void)
 {
-        beats = beats_free(beats);
+        heartbeats = heartbeats_free(heartbeats);
         redis = redis_free(redis);
         loop_end();
 }
@@ -157,25 +157,25 @@ static inline void spawn(unsigned i)
 {
         workers[i] = (struct worker){
                 .fleet = &fleet, .process.pid = 5000000 + (pid_t)i, .spawned_at = clock_now(CLOCK_MONOTONIC)};
-        ck_assert_int_eq(beats_add(beats, &workers[i], &slots[i]), 0);
+        ck_assert_int_eq(heartbeats_add(heartbeats, &workers[i], &slots[i]), 0);
 }
 
-static inline void beat_as(unsigned i, unsigned nonce, const char *beat, unsigned busy, bool quiet)
+static inline void heartbeat_as(unsigned i, unsigned nonce, const char *heartbeat, unsigned busy, bool quiet)
 {
         pid_t pid = workers[i].process.pid;
 
         server_do("SADD processes " IDENTITY, pid, nonce);
         server_do("HSET " IDENTITY " info %s busy %u beat %s quiet %s", pid, nonce,
-                  "{\"concurrency\":5,\"version\":\"7.0.2\"}", busy, beat, quiet ? "true" : "false");
+                  "{\"concurrency\":5,\"version\":\"7.0.2\"}", busy, heartbeat, quiet ? "true" : "false");
 }
 
 /* Anew at each second. */
-static inline void beat_at(unsigned i, unsigned nonce, unsigned second, unsigned busy)
+static inline void heartbeat_at(unsigned i, unsigned nonce, unsigned second, unsigned busy)
 {
-        char beat[32];
+        char heartbeat[32];
 
-        snprintf(beat, sizeof(beat), "1795238%03u.5", second);
-        beat_as(i, nonce, beat, busy, false);
+        snprintf(heartbeat, sizeof(heartbeat), "1795238%03u.5", second);
+        heartbeat_as(i, nonce, heartbeat, busy, false);
 }
 
 static inline int look(unsigned n, unsigned poll_items)
@@ -183,9 +183,9 @@ static inline int look(unsigned n, unsigned poll_items)
         unsigned before = n_done;
 
         for (unsigned i = 0; i < n; i++)
-                beats_want(slots[i], poll_items);
-        int r = beats_poll(beats);
-        if (r == BEATS_LOOKING)
+                heartbeats_want(slots[i], poll_items);
+        int r = heartbeats_poll(heartbeats);
+        if (r == HEARTBEATS_POLLING)
                 run_until(n_done > before);
         return r;
 }

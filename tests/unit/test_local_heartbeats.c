@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_beats.h), with real
+/* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_heartbeats.h), with real
  * processes. */
 #include "runtime.h"
 #include "daemon/poll/poll.h"
@@ -48,7 +48,7 @@ static void go(void)
                 look();
 }
 
-START_TEST(one_that_runs_its_command_beats_and_not_before)
+START_TEST(one_that_runs_its_command_heartbeats_and_not_before)
 {
         for (unsigned i = 0; i < 20; i++)
                 look();
@@ -56,7 +56,7 @@ START_TEST(one_that_runs_its_command_beats_and_not_before)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         go();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
-        ck_assert_int_eq(worker->process.beat_pid, worker->process.pid);
+        ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
         ck_assert(runtime_told(" runs"));
 }
 END_TEST
@@ -78,20 +78,20 @@ END_TEST
 START_TEST(no_redis_is_asked_and_there_are_no_identities)
 {
         const struct fleet *fleet = runtime_world->fleets[0];
-        struct beats_slot *slot = worker->handle->slot;
+        struct heartbeat_slot *slot = worker->handle->slot;
         pid_t pid;
 
         ck_assert_uint_eq(runtime.links.n, 0);
         ck_assert_ptr_null(fleet->link);
         ck_assert(fleet->redis_up);
-        ck_assert_int_eq(beats_know(slot, "host:1:x"), 0);
-        beats_moved(slot);
-        beats_forget(slot);
+        ck_assert_int_eq(heartbeats_know(slot, "host:1:x"), 0);
+        heartbeats_moved(slot);
+        heartbeats_forget(slot);
         ck_assert_ptr_null(slot->identity);
         ck_assert_ptr_null(slot->info);
-        ck_assert_ptr_null(beats_take_another(slot, &pid));
-        beats_want(slot, POLL_HEARTBEAT);
-        ck_assert_int_eq(beats_poll(runtime.local), BEATS_NOTHING);
+        ck_assert_ptr_null(heartbeats_take_another(slot, &pid));
+        heartbeats_want(slot, POLL_HEARTBEAT);
+        ck_assert_int_eq(heartbeats_poll(runtime.local), HEARTBEATS_NOTHING);
 }
 END_TEST
 
@@ -101,7 +101,7 @@ int main(void)
         TCase *tcase = tcase_create("local_beats");
 
         tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, one_that_runs_its_command_beats_and_not_before);
+        tcase_add_test(tcase, one_that_runs_its_command_heartbeats_and_not_before);
         tcase_add_test(tcase, each_look_hears_it_until_it_has_ended);
         tcase_add_test(tcase, no_redis_is_asked_and_there_are_no_identities);
         suite_add_tcase(suite, tcase);

@@ -4,5 +4,5 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* For crew->local, of which it is freed by beats_free(). Returns 0 or -ENOMEM. */
-int local_beats_new(struct beats **ret);
+/* For crew->local, of which it is freed by heartbeats_free(). Returns 0 or -ENOMEM. */
+int local_heartbeats_new(struct heartbeats **ret);

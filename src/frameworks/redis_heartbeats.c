@@ -1,0 +1,777 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the heartbeats of our own workers from Redis; see the header.
+ *
+ * A look has up to two rounds. The first asks for the heartbeats of the workers whose identity is known and,
+ * where one is not, walks the set of identities. The second asks for the heartbeats of the candidates that
+ * the roster (observe/match.h) holds for a worker. Then the roster decides. */
+#include "frameworks/redis_heartbeats.h"
+#include "base/fd.h"
+#include "frameworks/decode.h"
+#include "frameworks/identity_scan.h"
+#include "frameworks/redis_command.h"
+#include "frameworks/redis_heartbeat_slots.h"
+#include "io/redis_batch.h"
+#include "io/clock.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include <signal.h>
+#include <string.h>
+
+/* Commands for one worker in one look. */
+#define COMMANDS_MAX 2
+/* So long after its start a worker may beat of which no title tells. */
+#define UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
+/* Walks through /proc in one look; what is left waits for the next. */
+#define DESCENDANTS_MAX 512
+/* Processes of one worker that are asked whether they have booted, in one look. */
+#define BOOTS_MAX 64
+/* A walk may take this share of the time. */
+#define SCAN_DUTY 10
+/* A walk that lasts longer is given up: the heartbeats that are known must not wait for it. */
+#define SCAN_MAX_USEC (5 * USEC_PER_SEC)
+/* A heartbeat that is gone or stands still, and what else of its worker beats, is looked for this often. */
+#define RESCAN_USEC (30 * USEC_PER_SEC)
+
+static void heartbeats_destroy(struct redis_heartbeats *heartbeats)
+{
+        for (struct redis_slot *slot = heartbeats->slots, *next; slot; slot = next) {
+                next = slot->next;
+                slot_free(slot);
+        }
+        match_clear(&heartbeats->match);
+        redis_batch_free(heartbeats->scan_permit.redis_batch);
+        free(heartbeats->namespace);
+        free(heartbeats->set_key);
+        free(heartbeats->pattern);
+        free(heartbeats);
+}
+
+/* Removed slots stay while somebody may still refer to them. */
+static void sweep_slots(struct redis_heartbeats *heartbeats)
+{
+        heartbeats->end = &heartbeats->slots;
+        while (*heartbeats->end) {
+                struct redis_slot *slot = *heartbeats->end;
+
+                if (slot->base.worker) {
+                        heartbeats->end = &slot->next;
+                        continue;
+                }
+                *heartbeats->end = slot->next;
+                slot_free(slot);
+                heartbeats->n_slots--;
+        }
+}
+
+static void heartbeats_enter(struct redis_heartbeats *heartbeats)
+{
+        heartbeats->entered++;
+}
+
+static void heartbeats_leave(struct redis_heartbeats *heartbeats)
+{
+        if (--heartbeats->entered > 0)
+                return;
+        if (heartbeats->freed)
+                heartbeats_destroy(heartbeats);
+        else
+                sweep_slots(heartbeats);
+}
+
+static const struct heartbeat_source redis_kind;
+static void on_scan_permit(bool open, void *userdata);
+
+int redis_heartbeats_new(struct redis *redis, const struct heartbeat_format *format, const char *namespace,
+                    const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
+{
+        struct redis_heartbeats *heartbeats = calloc(1, sizeof(*heartbeats));
+        if (!heartbeats)
+                return -ENOMEM;
+        heartbeats->redis = redis;
+        heartbeats->format = format;
+        heartbeats->end = &heartbeats->slots;
+        heartbeats->base =
+                (struct heartbeats){.kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
+        heartbeats->namespace = strdup(namespace ?: "");
+        heartbeats->set_key = format->key(namespace, format->set, NULL);
+        if (!heartbeats->namespace || !heartbeats->set_key ||
+            scan_permit_init(&heartbeats->scan_permit, heartbeats->redis, format->member_nsec, on_scan_permit, heartbeats) < 0) {
+                heartbeats_destroy(heartbeats);
+                return -ENOMEM;
+        }
+        *ret = &heartbeats->base;
+        return 0;
+}
+
+static void redis_heartbeats_free(struct heartbeats *base)
+{
+        struct redis_heartbeats *heartbeats = own(base);
+
+        if (heartbeats->freed)
+                return;
+        heartbeats->freed = true;
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                slot->base.worker = NULL;
+        if (heartbeats->entered == 0)
+                heartbeats_destroy(heartbeats);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int observe_host_name(struct redis_heartbeats *heartbeats)
+{
+        const char *name = heartbeats->base.ops->host_name(heartbeats->base.userdata);
+
+        return name ? match_host_is(&heartbeats->match, name, clock_now(CLOCK_MONOTONIC)) : 0;
+}
+
+static int redis_heartbeats_add(struct heartbeats *base, struct worker *worker, struct heartbeat_slot **ret)
+{
+        struct redis_heartbeats *heartbeats = own(base);
+
+        /* The name that its process has just been given to see: it may have another one at the next walk. */
+        int r = observe_host_name(heartbeats);
+        if (r < 0)
+                return r;
+        struct redis_slot *slot = calloc(1, sizeof(*slot));
+        if (!slot)
+                return -ENOMEM;
+        slot->base = (struct heartbeat_slot){.heartbeats = base, .worker = worker};
+        *heartbeats->end = slot;
+        heartbeats->end = &slot->next;
+        heartbeats->n_slots++;
+        match_owner_added(&heartbeats->match);
+        *ret = &slot->base;
+        return 0;
+}
+
+static void redis_heartbeats_remove(struct heartbeat_slot *base)
+{
+        struct redis_slot *slot = own_slot(base);
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+
+        slot->base.worker = NULL;
+        match_owner_removed(&heartbeats->match, slot);
+        if (heartbeats->entered == 0)
+                sweep_slots(heartbeats);
+}
+
+static int redis_heartbeats_know(struct heartbeat_slot *base, const char *identity)
+{
+        struct redis_slot *slot = own_slot(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        size_t host_len;
+        pid_t pid;
+
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->base.identity = copy;
+        slot->changed_at = now;
+        /* Should it be lost, it is looked for under the name that it has. */
+        if (!heartbeats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
+                return 0;
+        return match_host_was(&heartbeats->match, identity, host_len, now);
+}
+
+static bool redis_heartbeats_contended(const struct heartbeats *heartbeats)
+{
+        return scan_permit_is_contended(&((const struct redis_heartbeats *)heartbeats)->scan_permit);
+}
+
+static void redis_heartbeats_forget(struct heartbeat_slot *base)
+{
+        struct redis_slot *slot = own_slot(base);
+        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
+        slot->siblings_scan_at = 0;
+        if (!slot->base.identity)
+                return;
+        match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
+        slot_lose_identity(slot);
+}
+
+static void redis_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
+{
+        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
+}
+
+/* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
+static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
+{
+        /* Looked for without the margin that evidence is given: before the silent one counts as hung, and
+         * while its work list has not expired either. */
+        return slot->base.identity &&
+               (slot->heartbeat_missing ||
+                usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
+}
+
+static void poll_advance(struct redis_heartbeats *heartbeats);
+
+/* Sends a command of this look, whose keys are freed. Where that fails, so does the look. */
+static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn callback, struct ask ask,
+                         struct heartbeats_command *command)
+{
+        bool sent = false;
+
+        struct ask *copy = malloc(sizeof(*copy));
+        if (copy) {
+                *copy = ask;
+                sent = redis_command(heartbeats->redis, callback, copy, command->argc, command->argv, NULL) == 0;
+        }
+        command_clear(command);
+        if (!sent) {
+                free(copy);
+                heartbeats->failed = true;
+                return false;
+        }
+        heartbeats->pending++;
+        heartbeats_enter(heartbeats);
+        if (ask.slot) {
+                ask.slot->pending++;
+                ask.slot->commands++;
+        }
+        return true;
+}
+
+/* What every reply begins with. Returns what was asked; reply is to be ignored where beats is freed. */
+static struct ask poll_reply(void *userdata, const redisReply *reply)
+{
+        struct ask *ask = userdata, copy = *ask;
+
+        free(ask);
+        copy.heartbeats->pending--;
+        if (copy.slot)
+                copy.slot->pending--;
+        if (!reply)
+                copy.heartbeats->failed = true;
+        return copy;
+}
+
+static void poll_reply_done(struct redis_heartbeats *heartbeats)
+{
+        if (!heartbeats->freed)
+                poll_advance(heartbeats);
+        heartbeats_leave(heartbeats);
+}
+
+static void tell_heartbeat(struct redis_slot *slot, const struct heartbeat *heartbeat)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct heartbeat told = *heartbeat;
+
+        if (!slot->base.worker || heartbeats->freed)
+                return;
+        if (slot->base.worker->fleet->settings->traits->lives_as_heartbeat)
+                told.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.ops->on_heartbeat(slot->base.worker, &told, heartbeats->base.userdata);
+}
+
+static void on_own_heartbeat(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = poll_reply(userdata, reply);
+        struct redis_slot *slot = ask.slot;
+        struct heartbeat heartbeat;
+
+        /* Without its identity it was forgotten meanwhile; without a reply nothing is known. */
+        if (reply && slot->base.worker && slot->base.identity) {
+                bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &slot->base.info);
+                slot->heartbeat_missing = !found;
+                if (found) {
+                        if (heartbeat.sent_usec != slot->heartbeat.sent_usec)
+                                slot->changed_at = clock_now(CLOCK_MONOTONIC);
+                        slot->heartbeat = heartbeat;
+                        slot->heartbeat_waits = slot->pending > 0;
+                        if (!slot->heartbeat_waits)
+                                tell_heartbeat(slot, &heartbeat);
+                }
+        }
+        poll_reply_done(ask.heartbeats);
+}
+
+static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = poll_reply(userdata, reply);
+        struct redis_slot *slot = ask.slot;
+
+        if (reply && slot->heartbeat_waits) {
+                struct heartbeat heartbeat = slot->heartbeat;
+                slot->heartbeat_waits = false;
+                heartbeat.work_list_known = reply->type == REDIS_REPLY_INTEGER;
+                heartbeat.work_list_empty = heartbeat.work_list_known && reply->integer == 0;
+                tell_heartbeat(slot, &heartbeat);
+        }
+        poll_reply_done(ask.heartbeats);
+}
+
+/* Asks for the slot's own heartbeat, or for a candidate's. Returns whether the command is out. */
+static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, redis_reply_fn callback)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        const char *identity = candidate ? candidate->identity : slot->base.identity;
+        bool with_info = candidate ? !candidate->info : !slot->base.info;
+        struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
+        struct heartbeats_command command;
+
+        if (heartbeats->format->ask_heartbeat(heartbeats->namespace, identity, with_info, &command) < 0) {
+                heartbeats->failed = true;
+                return false;
+        }
+        return poll_command(heartbeats, callback, ask, &command);
+}
+
+/* The heartbeat first: a work list read after it is as new or newer, and so never too empty. */
+static void ask_own(struct redis_slot *slot, usec_t now)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+
+        slot->heartbeat_waits = false;
+        if (!ask_heartbeat(slot, NULL, on_own_heartbeat))
+                return;
+        if (!(slot->poll_items & POLL_WORK_LIST) || slot_is_lost(slot, now))
+                return;
+        struct ask ask = {.heartbeats = heartbeats, .slot = slot};
+        struct heartbeats_command command;
+
+        if (heartbeats->format->ask_work_list(heartbeats->namespace, slot->base.identity, &command) < 0)
+                heartbeats->failed = true;
+        else
+                (void)poll_command(heartbeats, on_work_list, ask, &command);
+}
+
+static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = poll_reply(userdata, reply);
+        struct candidate *candidate = ask.candidate;
+        struct heartbeat heartbeat;
+
+        if (reply && !ask.heartbeats->freed) {
+                const struct heartbeats *base = &ask.heartbeats->base;
+                bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &candidate->info) &&
+                             (heartbeat.start == 0 ||
+                              base->ops->has_start(candidate->pid, heartbeat.start, base->userdata) > 0);
+                match_read(candidate, found ? &heartbeat : NULL, clock_now(CLOCK_MONOTONIC));
+        }
+        poll_reply_done(ask.heartbeats);
+}
+
+/* Asks for the candidates of workers that have no identity, or have lost it. */
+static void ask_candidates(struct redis_heartbeats *heartbeats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                if (!slot->poll_items || !slot->base.worker)
+                        continue;
+                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
+                        continue;
+                while (slot->commands < COMMANDS_MAX) {
+                        struct candidate *candidate =
+                                match_next_unasked(&heartbeats->match, slot, now, slot->base.identity);
+                        if (!candidate || !ask_heartbeat(slot, candidate, on_candidate))
+                                break;
+                        candidate->asked_at = now;
+                }
+        }
+}
+
+static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t pid, unsigned *budget)
+{
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot->base.worker->process.pid == pid)
+                        return slot;
+        /* Most of what lingers in Redis is of processes long dead. */
+        if (kill(pid, 0) < 0 && errno == ESRCH)
+                return NULL;
+        for (struct redis_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
+                if (!slot->base.worker)
+                        continue;
+                (*budget)--;
+                int r = heartbeats->base.ops->is_descendant(pid, slot->base.worker, heartbeats->base.userdata);
+                if (r > 0)
+                        return slot;
+                if (is_shortage(r))
+                        *budget = 0;
+        }
+        return NULL;
+}
+
+/* Finds out whose process each candidate is that is new. */
+static void resolve_owners(struct redis_heartbeats *heartbeats)
+{
+        /* Enough for one candidate at the least, however many workers there are. */
+        unsigned budget = DESCENDANTS_MAX + (unsigned)heartbeats->n_slots;
+
+        for (size_t i = 0; i < heartbeats->match.n_candidates && !heartbeats->freed; i++) {
+                struct candidate *candidate = heartbeats->match.candidates[i];
+                if (candidate->resolved)
+                        continue;
+                candidate->owner = find_owner(heartbeats, candidate->pid, &budget);
+                /* Where the budget ran out, nobody knows. */
+                candidate->resolved = candidate->owner || budget > 0;
+        }
+}
+
+/* Returns whether there is another name under which identities are to be looked for. Where memory is short,
+ * the look has failed. */
+static bool scan_next_host(struct redis_heartbeats *heartbeats)
+{
+        const char *host = match_scan_host(&heartbeats->match, &heartbeats->scan_hosts);
+
+        if (!host)
+                return false;
+        free(heartbeats->pattern);
+        heartbeats->pattern = heartbeats->format->take_list ? strdup("") : decode_host_pattern(host);
+        heartbeats->failed |= !heartbeats->pattern;
+        return heartbeats->pattern;
+}
+
+static void scan_step(struct redis_heartbeats *heartbeats, const char *cursor);
+
+static int scan_found(const struct match_found *found, void *userdata)
+{
+        struct redis_heartbeats *heartbeats = userdata;
+
+        return match_scan_add(&heartbeats->match, found, clock_now(CLOCK_MONOTONIC));
+}
+
+static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+{
+        struct ask ask = poll_reply(userdata, reply);
+        struct redis_heartbeats *heartbeats = ask.heartbeats;
+
+        if (reply && !heartbeats->freed) {
+                usec_t now = clock_now(CLOCK_MONOTONIC);
+                usec_t took = usec_sub(now, heartbeats->scan_began_at);
+                const char *cursor;
+
+                heartbeats->scan_next_at = now + SCAN_DUTY * took;
+                if (identity_scan_take(heartbeats->format, reply, scan_found, heartbeats, &cursor) < 0 ||
+                    took > SCAN_MAX_USEC) {
+                        heartbeats->failed = true;
+                } else if (cursor) {
+                        scan_step(heartbeats, cursor);
+                } else if (scan_next_host(heartbeats)) {
+                        scan_step(heartbeats, "0");
+                } else if (!heartbeats->failed) {
+                        match_scan_end(&heartbeats->match);
+                        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                                if (slot->poll_items & POLL_SIBLINGS)
+                                        slot->siblings_scan_at = now + RESCAN_USEC;
+                        resolve_owners(heartbeats);
+                        ask_candidates(heartbeats);
+                }
+        }
+        poll_reply_done(heartbeats);
+}
+
+/* Names that no worker can have any more are looked for no longer. */
+static void forget_host_names(struct redis_heartbeats *heartbeats)
+{
+        usec_t oldest = USEC_INFINITY;
+
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker)
+                        oldest = MIN(oldest, slot->base.worker->spawned_at);
+        match_hosts_forget(&heartbeats->match, oldest);
+}
+
+static void scan_begin(struct redis_heartbeats *heartbeats, usec_t now)
+{
+        if (observe_host_name(heartbeats) < 0) {
+                heartbeats->failed = true;
+                return;
+        }
+        forget_host_names(heartbeats);
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot_is_lost(slot, now))
+                        heartbeats->lost_scan_at = now + RESCAN_USEC;
+        heartbeats->scan_began_at = now;
+        heartbeats->scan_hosts = 0;
+        match_scan_begin(&heartbeats->match, now);
+        if (scan_next_host(heartbeats))
+                scan_step(heartbeats, "0");
+}
+
+static void scan_step(struct redis_heartbeats *heartbeats, const char *cursor)
+{
+        struct heartbeats_command command;
+        struct ask ask = {.heartbeats = heartbeats};
+
+        identity_scan_ask(heartbeats->format, heartbeats->set_key, heartbeats->pattern, cursor, &command);
+        (void)poll_command(heartbeats, on_scan, ask, &command);
+}
+
+static void on_scan_permit(bool open, void *userdata)
+{
+        struct redis_heartbeats *heartbeats = userdata;
+
+        heartbeats->pending--;
+        if (!heartbeats->freed && open) {
+                scan_begin(heartbeats, clock_now(CLOCK_MONOTONIC));
+        } else if (!heartbeats->freed) {
+                resolve_owners(heartbeats);
+                ask_candidates(heartbeats);
+        }
+        poll_reply_done(heartbeats);
+}
+
+/* Others may walk, too: then it is asked whose turn it is. */
+static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
+{
+        int r = scan_permit_request(&heartbeats->scan_permit, heartbeats->set_key, match_n_hosts(&heartbeats->match));
+
+        if (r < 0) {
+                heartbeats->failed = true;
+        } else if (r > 0) {
+                scan_begin(heartbeats, now);
+        } else {
+                heartbeats->pending++;
+                heartbeats_enter(heartbeats);
+        }
+}
+
+/* The worker beats under this identity from now on. */
+static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct heartbeat heartbeat = candidate->heartbeat;
+
+        char *identity = strdup(candidate->identity);
+        if (!identity)
+                return;
+        slot_lose_identity(slot);
+        slot->base.identity = identity;
+        slot->base.info = TAKE_PTR(candidate->info);
+        slot->heartbeat = heartbeat;
+        slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.ops->on_identity(slot->base.worker, candidate->pid, heartbeats->base.userdata);
+        if (slot->base.identity)
+                tell_heartbeat(slot, &heartbeat);
+}
+
+/* What is of a process that has not booted by now was there before it. Returns false where that cannot be
+ * told. */
+static bool sort_out_unbooted(struct redis_slot *slot)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        unsigned budget = BOOTS_MAX;
+        size_t at = 0;
+        pid_t pid;
+
+        while (budget-- > 0 && (pid = match_pid(&heartbeats->match, slot, &at)) != 0) {
+                int r = heartbeats->base.ops->has_booted(pid, slot->base.worker, heartbeats->base.userdata);
+                if (is_shortage(r))
+                        return false;
+                if (r == 0)
+                        match_unbooted(&heartbeats->match, slot, pid);
+        }
+        return true;
+}
+
+/* Under which identity does it beat? */
+static void slot_decide(struct redis_slot *slot)
+{
+        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        const struct worker *worker = slot->base.worker;
+        bool ambiguous;
+
+        if (!sort_out_unbooted(slot))
+                return;
+        const struct match_claim claim = {
+                .owner = slot,
+                .spawned_at = worker->spawned_at,
+                .since = MAX(worker->spawned_at, slot->forgotten_at),
+                /* The process that it is of has no other one. */
+                .except = slot->base.identity ? worker->process.heartbeat_pid : 0,
+                .stale_usec = worker_outlived_usec(worker),
+                .doubt_at = worker->fleet->world->doubt.since,
+        };
+        struct candidate *candidate = match_decide(&heartbeats->match, &claim, &ambiguous);
+        if (!slot->base.identity)
+                heartbeats->base.ops->on_ambiguous(slot->base.worker, ambiguous, heartbeats->base.userdata);
+        /* What is known gives way only to one that is seen to beat after it. */
+        if (candidate && (!slot->base.identity || candidate->changed_at > slot->changed_at))
+                slot_adopt(slot, candidate);
+}
+
+static void poll_decide(struct redis_heartbeats *heartbeats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (struct redis_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+                if (slot->poll_items && slot->base.worker && (!slot->base.identity || slot_is_lost(slot, now)))
+                        slot_decide(slot);
+        }
+}
+
+static void report_siblings(struct redis_heartbeats *heartbeats)
+{
+        for (struct redis_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+                size_t at = 0;
+
+                if (!(slot->poll_items & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
+                    slot->siblings_scan_at == 0)
+                        continue;
+                const struct candidate *other = match_other(&heartbeats->match, slot, slot->base.identity,
+                                                            slot->base.worker->spawned_at, &at);
+                heartbeats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0, heartbeats->base.userdata);
+        }
+}
+
+static char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
+{
+        struct redis_slot *slot = own_slot(base);
+        struct match *match = &heartbeats_of(slot)->match;
+        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
+        size_t at = 0;
+
+        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
+        if (!other)
+                return NULL;
+        char *identity = strdup(other->identity);
+        *ret_pid = other->pid;
+        match_distrust(match, other->identity);
+        return identity;
+}
+
+/* After each reply: is the look over? */
+static void poll_advance(struct redis_heartbeats *heartbeats)
+{
+        if (!heartbeats->looking || heartbeats->pending > 0)
+                return;
+        heartbeats_enter(heartbeats);
+        if (!heartbeats->failed)
+                poll_decide(heartbeats);
+        if (!heartbeats->failed)
+                report_siblings(heartbeats);
+        heartbeats->looking = false;
+        if (!heartbeats->freed)
+                heartbeats->base.ops->on_done(&heartbeats->base, heartbeats->base.userdata);
+        heartbeats_leave(heartbeats);
+}
+
+/* Moves the wishes to this look. Returns whether there are any. */
+static bool take_wishes(struct redis_heartbeats *heartbeats)
+{
+        bool any = false;
+
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                if (!heartbeats->looking) {
+                        slot->poll_items = slot->base.worker ? slot->wanted : 0;
+                        slot->commands = 0;
+                        any = any || slot->poll_items;
+                }
+                slot->wanted = 0;
+        }
+        return any;
+}
+
+/* Does a worker want a walk, that has no identity or has lost it? */
+static bool slot_seeks(const struct redis_slot *slot, usec_t now)
+{
+        return !slot->base.identity || ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
+               (slot_is_lost(slot, now) && now >= heartbeats_of(slot)->lost_scan_at);
+}
+
+/* May one of them have beaten by now? Asked in a crowd alone. */
+static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
+{
+        const struct heartbeats_ops *ops = heartbeats->base.ops;
+        unsigned budget = BOOTS_MAX;
+
+        for (const struct redis_slot *slot = heartbeats->slots; slot && budget > 0; slot = slot->next) {
+                const struct worker *worker = slot->base.worker;
+
+                if (!slot->poll_items || !slot_seeks(slot, now))
+                        continue;
+                /* One that was found is only waited for. */
+                size_t at = 0;
+                if (match_pid(&heartbeats->match, slot, &at) != 0 &&
+                    usec_sub(now, heartbeats->scan_began_at) < RESCAN_USEC)
+                        continue;
+                budget--;
+                if (slot->base.identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
+                    ops->has_booted(worker->process.pid, worker, heartbeats->base.userdata) != 0)
+                        return true;
+        }
+        return budget == 0;
+}
+
+/* Is a walk wished for at this look? */
+static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
+{
+        bool due = false, sought = false;
+
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                const struct worker *worker = slot->base.worker;
+
+                if (!worker)
+                        continue;
+                if (slot->poll_items)
+                        slot->seeks_at = slot_seeks(slot, now) ? now : 0;
+                due |= slot->seeks_at == now;
+                /* Some are wanted at regular looks alone. */
+                sought |= slot->seeks_at != 0 &&
+                          usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
+        }
+        if (!sought)
+                scan_permit_cancel(&heartbeats->scan_permit);
+        return due && now >= heartbeats->scan_next_at &&
+               scan_permit_want(&heartbeats->scan_permit, now, !scan_permit_is_contended(&heartbeats->scan_permit) || one_may_heartbeat(heartbeats, now));
+}
+
+static int redis_heartbeats_poll(struct heartbeats *base)
+{
+        struct redis_heartbeats *heartbeats = own(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        bool wanted = take_wishes(heartbeats);
+
+        if (heartbeats->looking)
+                return HEARTBEATS_BUSY;
+        if (!wanted)
+                return HEARTBEATS_NOTHING;
+        if (redis_state(heartbeats->redis) != REDIS_STATE_CONNECTED)
+                return -ENOTCONN;
+        if (heartbeats->connection != redis_connection_count(heartbeats->redis)) {
+                heartbeats->connection = redis_connection_count(heartbeats->redis);
+                match_connected(&heartbeats->match, now);
+                scan_permit_connected(&heartbeats->scan_permit);
+        }
+
+        heartbeats_enter(heartbeats);
+        heartbeats->looking = true;
+        heartbeats->failed = false;
+        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->poll_items && slot->base.identity)
+                        ask_own(slot, now);
+        if (scan_is_due(heartbeats, now)) {
+                request_scan_permit(heartbeats, now);
+        } else {
+                resolve_owners(heartbeats);
+                ask_candidates(heartbeats);
+        }
+
+        int r = HEARTBEATS_POLLING;
+        if (heartbeats->pending == 0) {
+                /* A worker without an identity may have no candidate yet, and the next walk is not due. */
+                heartbeats->looking = false;
+                r = heartbeats->failed ? -ENOMEM : HEARTBEATS_NOTHING;
+        }
+        heartbeats_leave(heartbeats);
+        return r;
+}
+
+static const struct heartbeat_source redis_kind = {
+        .free = redis_heartbeats_free,
+        .add = redis_heartbeats_add,
+        .drop = redis_heartbeats_remove,
+        .want = redis_heartbeats_want,
+        .look = redis_heartbeats_poll,
+        .forget = redis_heartbeats_forget,
+        .contended = redis_heartbeats_contended,
+        .know = redis_heartbeats_know,
+        .take_another = redis_heartbeats_take_another,
+};
