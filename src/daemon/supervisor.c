@@ -11,7 +11,7 @@
 #include "daemon/poll/poll.h"
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/poll/status_files.h"
-#include "daemon/poll/work_list.h"
+#include "daemon/poll/running_jobs.h"
 #include "daemon/service.h"
 #include "daemon/subsystems.h"
 #include "daemon/takeover/adopt.h"
@@ -148,7 +148,7 @@ static void plan(struct supervisor *supervisor)
         if (queue_reading_tick(&supervisor->runtime.links))
                 queue_calls_answer(&control->queue_calls, now);
         subsystems_observe(&supervisor->runtime.subsystems, now);
-        work_lists_turn(world);
+        running_jobs_tick(world);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
         subsystems_tick(&supervisor->runtime.subsystems, now);

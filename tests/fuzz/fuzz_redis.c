@@ -3,7 +3,7 @@
  * end, and no reply is larger than the bounds. */
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_heartbeats.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
@@ -81,7 +81,7 @@ static struct redis *redis;
 static struct worker worker;
 static struct heartbeats *heartbeats;
 static struct heartbeat_slot *slot;
-static struct works *works;
+static struct running_jobs *running_jobs;
 static struct queue_reader *queues;
 static struct requeue *requeue;
 static struct job_list jobs;
@@ -162,10 +162,10 @@ static const struct heartbeats_ops heartbeats_ops = {.host_name = host_name,
                                            .on_heartbeat = on_heartbeat,
                                            .on_done = on_looked};
 
-static void on_works(struct job_list *lists, const char *error _unused_, void *userdata _unused_)
+static void on_running_jobs(struct job_list *lists, const char *error _unused_, void *userdata _unused_)
 {
-        fuzz_check(works);
-        works = NULL;
+        fuzz_check(running_jobs);
+        running_jobs = NULL;
         for (size_t i = 0; i < lists->n_jobs; i++)
                 fuzz_check(lists->jobs[i].payload && lists->jobs[i].jid);
 }
@@ -197,14 +197,14 @@ static void ask(void)
         asked += r == 0;
 }
 
-static void ask_works(void)
+static void request_running_jobs(void)
 {
         static const char *const identities[] = {IDENTITY};
-        const struct works_request request = {
+        const struct running_jobs_request request = {
                 .event = event, .redis = redis, .identities = identities, .n = 1};
 
-        if (!works)
-                (void)redis_works_read(sidekiq_framework.works, &request, on_works, NULL, &works);
+        if (!running_jobs)
+                (void)redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_running_jobs, NULL, &running_jobs);
 }
 
 static void ask_requeue(void)
@@ -231,7 +231,7 @@ static void act(int action)
                 (void)heartbeats_poll(heartbeats);
                 break;
         case 2:
-                ask_works();
+                request_running_jobs();
                 break;
         case 3:
                 (void)queue_reader_read(queues, NULL, 1);
@@ -243,7 +243,7 @@ static void act(int action)
                 peer_hang_up();
                 break;
         case 6:
-                works = redis_works_free(works);
+                running_jobs = redis_running_jobs_free(running_jobs);
                 break;
         default:
                 break;
@@ -271,7 +271,7 @@ static void begin(bool with_password)
 static void end(void)
 {
         heartbeats = heartbeats_free(heartbeats);
-        works = redis_works_free(works);
+        running_jobs = redis_running_jobs_free(running_jobs);
         queues = queue_reader_free(queues);
         if (requeue)
                 requeue = sidekiq_requeue.free(requeue);

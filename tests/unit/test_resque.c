@@ -246,7 +246,7 @@ START_TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->stop_signal, SIGQUIT);
         ck_assert_int_eq(row->cut_off_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);
-        ck_assert_ptr_nonnull(row->works);
+        ck_assert_ptr_nonnull(row->running_jobs);
 }
 END_TEST
 

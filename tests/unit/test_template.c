@@ -199,7 +199,7 @@ END_TEST
 /* RUBYOPT was lost on the way: what was started as a template takes jobs. */
 START_TEST(one_that_works_is_a_worker)
 {
-        t.newborn_template.works = true;
+        t.newborn_template.running_jobs = true;
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
         pid_t pid = template->pid;

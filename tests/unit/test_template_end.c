@@ -339,7 +339,7 @@ END_TEST
 START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
 {
         t.newborn_template.load_usec = 100 * USEC_PER_SEC;
-        t.newborn_template.works = true;
+        t.newborn_template.running_jobs = true;
         struct template *template = adopt(TEMPLATE_LOADING, false);
 
         t.newborn_template.load_usec = 5 * USEC_PER_SEC;

@@ -404,7 +404,7 @@ END_TEST
 
 START_TEST(one_that_works_is_one_of_the_new_workers)
 {
-        t.newborn_template.works = true;
+        t.newborn_template.running_jobs = true;
         restart();
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);

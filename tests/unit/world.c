@@ -340,7 +340,7 @@ static void check_template_end(const struct test_world *t, const struct template
 {
         const struct template_process *process = template->process;
 
-        ck_assert_msg(!process->works || t->now < usec_add(process->started_at, process->load_usec),
+        ck_assert_msg(!process->running_jobs || t->now < usec_add(process->started_at, process->load_usec),
                       "P1: ended as a template, though it works");
 }
 
@@ -538,10 +538,10 @@ static void template_live(struct test_world *t, struct template *template)
         }
         template_observe_memory(template, process->memory_bytes);
         bool loaded = !process->held && t->now >= usec_add(process->started_at, process->load_usec);
-        if (template->state == TEMPLATE_LOADING && loaded && !process->works)
+        if (template->state == TEMPLATE_LOADING && loaded && !process->running_jobs)
                 template_observe_ready(template, template->pid, template->pid_start, process->unsafe, t->now);
         else if (template->state == TEMPLATE_LOADING) {
-                struct worker *worker = template_observe_booted(template, loaded && process->works, t->now);
+                struct worker *worker = template_observe_booted(template, loaded && process->running_jobs, t->now);
                 if (worker) {
                         give_process(t, worker);
                         free(process);

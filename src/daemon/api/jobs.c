@@ -4,7 +4,7 @@
 #include "daemon/api/jobs.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct place {
 /* The workers of one Redis. */
 struct reading {
         struct query *query;
-        struct works *works; /* NULL: none is under way */
+        struct running_jobs *running_jobs; /* NULL: none is under way */
         char *url;
         const char **identities; /* borrowed, until they are asked for */
         struct place *places;
@@ -56,7 +56,7 @@ static void query_free(struct query *query)
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
-                redis_works_free(reading->works);
+                redis_running_jobs_free(reading->running_jobs);
                 free(reading->url);
                 free(reading->identities);
                 free(reading->places);
@@ -151,13 +151,13 @@ static bool render_list(struct query *query, const struct place *place, const st
                          place->worker, (int)place->pid, list->n_unreadable, place->traits->title);
 }
 
-static void on_works(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
 {
         struct reading *reading = userdata;
         struct query *query = reading->query;
         bool enough = true;
 
-        reading->works = NULL;
+        reading->running_jobs = NULL;
         query->pending--;
         if (error)
                 enough = add_unread(query, reading->url, error);
@@ -210,7 +210,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 query->n_read++;
                 return true;
         }
-        int r = link_read_works(link, reading->identities, reading->n, on_works, reading, &reading->works);
+        int r = link_read_running_jobs(link, reading->identities, reading->n, on_running_jobs, reading, &reading->running_jobs);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

@@ -2,7 +2,7 @@
 /* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
 #include "daemon/poll/poll.h"
 #include "base/fd.h"
-#include "daemon/poll/work_list.h"
+#include "daemon/poll/running_jobs.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
@@ -194,7 +194,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
                 poll_own_memory(worker);
         if (!fast && ((process->runtime->wakeup->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
                       is_last_poll(worker, now)))
-                work_list_look(worker);
+                running_jobs_poll(worker);
 }
 
 void poll_run(struct runtime *runtime, bool fast, usec_t now)

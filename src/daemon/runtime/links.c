@@ -182,10 +182,10 @@ int link_open_queues(struct link *link, queues_reading_fn callback, struct queue
                     : queue_reader_new(link->redis, link->framework->queues, namespace, callback, link, ret);
 }
 
-int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
-                    void *userdata, struct works **ret)
+int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n, running_jobs_fn done,
+                    void *userdata, struct running_jobs **ret)
 {
-        const struct works_request request = {
+        const struct running_jobs_request request = {
                 .event = link->links->event,
                 .redis = link->redis,
                 .namespace = link->links->world->settings->redis.namespace,
@@ -193,7 +193,7 @@ int link_read_works(const struct link *link, const char *const *identities, size
                 .n = n,
         };
 
-        return redis_works_read(link->framework->works, &request, done, userdata, ret);
+        return redis_running_jobs_read(link->framework->running_jobs, &request, done, userdata, ret);
 }
 
 DEFINE_CLEANUP(struct link *, free_link)

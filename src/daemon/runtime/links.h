@@ -5,7 +5,7 @@
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "io/redis.h"
 #include "model/queues.h"
 
@@ -56,8 +56,8 @@ void links_join(struct links *links);
 const char *links_host_name(struct links *links);
 /* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
-/* Reads the work lists of n identities at this link; see redis_works_read(). */
-int link_read_works(const struct link *link, const char *const *identities, size_t n, works_fn done,
-                    void *userdata, struct works **ret);
+/* Reads the work lists of n identities at this link; see redis_running_jobs_read(). */
+int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n, running_jobs_fn done,
+                    void *userdata, struct running_jobs **ret);
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

@@ -3,7 +3,7 @@
 #include "daemon/workers/process.h"
 #include "base/words.h"
 #include "daemon/workers/orphan.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "io/log.h"
 #include "model/names.h"
 #include <string.h>
@@ -87,7 +87,7 @@ void process_free(struct process *process)
 {
         if (!process)
                 return;
-        redis_works_free(process->works);
+        redis_running_jobs_free(process->running_jobs);
         words_free(process->long_jobs);
         if (process->slot)
                 heartbeats_remove(process->slot);

@@ -9,7 +9,7 @@
 #include "model/exit_status.h"
 
 struct orphan_search; /* orphan.h */
-struct works;
+struct running_jobs;
 
 struct process {
         struct runtime *runtime;
@@ -30,8 +30,8 @@ struct process {
         pid_t ended_heartbeat_pid; /* the last process that beat and has ended before main; 0: none has */
         uint64_t slept_times; /* of the process that beats, see idle_check.h */
         usec_t slept_at;      /* since when it is known to be so many; 0: it is not */
-        struct works *works;  /* its jobs are being read, see work_list.h; NULL: they are not */
-        bool works_culprits;  /* since its memory went over a limit */
+        struct running_jobs *running_jobs;  /* its jobs are being read, see work_list.h; NULL: they are not */
+        bool running_jobs_culprits;  /* since its memory went over a limit */
         char **long_jobs;     /* ids of those that were told of; NULL-terminated, NULL: none */
 };
 

@@ -3,7 +3,7 @@
 #include "daemon/workers/rescue.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -26,7 +26,7 @@ struct rescue {
         bool culprits; /* it did, and they are yet to be told of */
         usec_t died_at;
         sd_event_source *timer;
-        struct works *works;               /* NULL: not being read */
+        struct running_jobs *running_jobs;               /* NULL: not being read */
         const struct framework *framework; /* of the requeue */
         struct requeue *requeue;           /* NULL: no fate is asked for */
         struct job_list jobs;
@@ -41,7 +41,7 @@ static void rescue_free(struct rescue *rescue)
         LIST_UNLINK(rescue->runtime->rescues, dead);
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
-        redis_works_free(rescue->works);
+        redis_running_jobs_free(rescue->running_jobs);
         if (rescue->requeue)
                 rescue->framework->requeue->free(rescue->requeue);
         job_list_clear(&rescue->jobs);
@@ -159,12 +159,12 @@ static void on_requeued(enum rescue_outcome outcome, unsigned times, const char 
         ask_next(rescue);
 }
 
-static void on_works(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
 {
         struct rescue *rescue = userdata;
         const struct worker *worker = &rescue->dead.worker.worker;
 
-        rescue->works = NULL;
+        rescue->running_jobs = NULL;
         if (error) {
                 try_again(rescue, error);
                 return;
@@ -224,7 +224,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         if (!fleet)
                 return 0;
         const char *identity = rescue->dead.worker.identity;
-        int r = link_read_works(fleet->link, &identity, 1, on_works, rescue, &rescue->works);
+        int r = link_read_running_jobs(fleet->link, &identity, 1, on_running_jobs, rescue, &rescue->running_jobs);
         if (r < 0)
                 try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
         return 0;

@@ -6,7 +6,7 @@
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_command.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "frameworks/resque/resque.h"
 #include "model/worker.h"
 #include <signal.h>
@@ -41,21 +41,21 @@ static const struct heartbeat_format heartbeats = {
         .ask_work_list = ask_work_list,
 };
 
-static int ask_works(const char *namespace, const char *identity, size_t which _unused_,
+static int request_running_jobs(const char *namespace, const char *identity, size_t which _unused_,
                      struct heartbeats_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("GET"));
 }
 
-static int take_works(const redisReply *reply, size_t which _unused_, struct job_list *list)
+static int take_running_jobs(const redisReply *reply, size_t which _unused_, struct job_list *list)
 {
         const struct field thread = {.text = ""}, entry = reply_text(reply);
 
         return entry.text ? job_list_add(list, false, &thread, &entry) : 0;
 }
 
-static const struct works_format works = {
-        .n_asks = 1, .ask = ask_works, .take = take_works, .decode = resque_job_decode};
+static const struct running_jobs_format running_jobs = {
+        .n_asks = 1, .ask = request_running_jobs, .take = take_running_jobs, .decode = resque_job_decode};
 
 static int take_paused(const redisReply *reply, struct queues_found *found)
 {
@@ -94,6 +94,6 @@ const struct framework resque_framework = {
         .title_parse = resque_title_parse,
         .title_may_lack = true,
         .heartbeats = &heartbeats,
-        .works = &works,
+        .running_jobs = &running_jobs,
         .queues = &queues,
 };

@@ -6,7 +6,7 @@
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_command.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
@@ -74,12 +74,12 @@ static const struct heartbeat_format heartbeats = {
         .ask_work_list = ask_work_list,
 };
 
-static int ask_works(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret)
+static int request_running_jobs(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret)
 {
         return command_make(ret, decode_key(namespace, identity, suffixes[which]), WORDS("HGETALL"));
 }
 
-static int take_works(const redisReply *reply, size_t which, struct job_list *list)
+static int take_running_jobs(const redisReply *reply, size_t which, struct job_list *list)
 {
         int r = 0;
 
@@ -92,8 +92,8 @@ static int take_works(const redisReply *reply, size_t which, struct job_list *li
         return r;
 }
 
-static const struct works_format works = {
-        .n_asks = ELEMENTSOF(suffixes), .ask = ask_works, .take = take_works, .decode = sidekiq_job_decode};
+static const struct running_jobs_format running_jobs = {
+        .n_asks = ELEMENTSOF(suffixes), .ask = request_running_jobs, .take = take_running_jobs, .decode = sidekiq_job_decode};
 
 /* What is kept for the counts of workers that follow queues. */
 struct measures {
@@ -201,7 +201,7 @@ const struct framework sidekiq_framework = {
         .thread_is_processor = thread_is_processor,
         .title_parse = sidekiq_title_parse,
         .heartbeats = &heartbeats,
-        .works = &works,
+        .running_jobs = &running_jobs,
         .queues = &queues,
         .queue_names = queue_names,
         .requeue = &sidekiq_requeue,

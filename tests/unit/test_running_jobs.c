@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the reading of what workers run (daemon/poll/work_list.h), with real processes and a real
+/* Tests of the reading of what workers run (daemon/poll/running_jobs.h), with real processes and a real
  * redis-server. */
 /* promises: P1 */
 #include "runtime.h"
-#include "daemon/poll/work_list.h"
+#include "daemon/poll/running_jobs.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:77:0123456789ab"
@@ -71,7 +71,7 @@ static void put_job(const char *jid, long long seconds)
 
 static bool reads(const struct worker *worker)
 {
-        return worker->handle->works;
+        return worker->handle->running_jobs;
 }
 
 static unsigned told(enum event_kind kind)
@@ -90,7 +90,7 @@ START_TEST(the_jobs_of_one_that_drains_are_read)
         put_job("j1", 100);
         put_job("j2", 5);
         worker->state = _i == 0 ? WORKER_QUIET : WORKER_STOPPING;
-        work_list_look(worker);
+        running_jobs_poll(worker);
         run_until(!reads(worker));
         ck_assert_uint_eq(worker->jobs.count, 2);
         usec_t oldest = usec_sub(now(), worker->jobs.oldest_at);
@@ -103,14 +103,14 @@ START_TEST(what_nobody_wants_to_know_is_not_read)
 {
         struct worker *worker = start("job_warn_after=none low=none\n", "up up; exec sleep 1000");
 
-        work_list_look(worker); /* it does not drain, and there is no limit */
+        running_jobs_poll(worker); /* it does not drain, and there is no limit */
         ck_assert(!reads(worker));
         worker->state = WORKER_QUIET;
         worker->heartbeat.busy = 0;
-        work_list_look(worker);
+        running_jobs_poll(worker);
         ck_assert(!reads(worker));
         worker->heartbeat.busy = 1;
-        work_list_look(worker);
+        running_jobs_poll(worker);
         ck_assert(reads(worker));
 }
 END_TEST
@@ -120,12 +120,12 @@ START_TEST(one_reading_is_under_way_at_a_time)
         struct worker *worker = start("", "up up; exec sleep 1000");
 
         worker->state = WORKER_QUIET;
-        work_list_look(worker);
-        const struct works *first = worker->handle->works;
-        work_list_look(worker);
-        ck_assert_ptr_eq(worker->handle->works, first);
+        running_jobs_poll(worker);
+        const struct running_jobs *first = worker->handle->running_jobs;
+        running_jobs_poll(worker);
+        ck_assert_ptr_eq(worker->handle->running_jobs, first);
         run_until(!reads(worker));
-        work_list_look(worker);
+        running_jobs_poll(worker);
         ck_assert(reads(worker));
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(a_long_job_is_told_of_once)
         for (unsigned i = 0; i < 3; i++) {
                 unsigned turns = runtime_turns;
 
-                work_list_look(worker);
+                running_jobs_poll(worker);
                 run_until(!reads(worker));
                 ck_assert_uint_eq(told(EVENT_JOB_LONG), 1);
                 if (i == 0)
@@ -149,7 +149,7 @@ START_TEST(a_long_job_is_told_of_once)
         }
         ck_assert(runtime_told("Hard j1 (queue low)"));
         put_job("j3", 61);
-        work_list_look(worker);
+        running_jobs_poll(worker);
         run_until(!reads(worker));
         ck_assert_uint_eq(told(EVENT_JOB_LONG), 2);
         ck_assert(runtime_told("Hard j3 (queue low)"));
@@ -162,7 +162,7 @@ START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
                                       "trap 'up dump' TTIN; up up; while :; do sleep 0.01; done");
 
         put_job("j1", 100);
-        work_list_look(worker);
+        running_jobs_poll(worker);
         run_until(exists("dump"));
         ck_assert(runtime_told("is in the worker's log"));
 }
@@ -175,7 +175,7 @@ START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
                                       "trap 'up stopped' TERM; up up; while :; do sleep 0.01; done");
 
         put_job("j1", 100);
-        work_list_look(worker);
+        running_jobs_poll(worker);
         run_until(told(EVENT_JOB_LONG) > 0);
         ck_assert(!runtime_told("is in the worker's log"));
         ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
@@ -190,15 +190,15 @@ START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_told)
         put_job("j1", 5);
         worker->memory.breach = BREACH_LIMIT;
         worker->memory.breach_at = now();
-        work_lists_turn(runtime_world);
+        running_jobs_tick(runtime_world);
         ck_assert(!reads(worker)); /* it may have stood in the list of before */
         worker->heartbeat.changed_at = worker->heartbeat.after = now();
-        work_lists_turn(runtime_world);
+        running_jobs_tick(runtime_world);
         ck_assert(reads(worker));
         run_until(!reads(worker));
         ck_assert_uint_eq(worker->fleet->culprits[0].classes.n, 1);
         ck_assert_str_eq(worker->fleet->culprits[0].classes.list[0].name, "Hard");
-        work_lists_turn(runtime_world);
+        running_jobs_tick(runtime_world);
         ck_assert(!reads(worker));
 }
 END_TEST
@@ -209,7 +209,7 @@ START_TEST(what_could_not_be_read_changes_nothing)
 
         server_do("SET " IDENTITY ":work x");
         worker->jobs.count = 7;
-        work_list_look(worker);
+        running_jobs_poll(worker);
         run_until(!reads(worker));
         ck_assert_uint_eq(worker->jobs.count, 7);
         ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
@@ -221,7 +221,7 @@ START_TEST(what_one_ran_that_is_gone_is_not_told)
         struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
 
         put_job("j1", 100);
-        work_list_look(worker);
+        running_jobs_poll(worker);
         worker->state = WORKER_GONE;
         run_until(!reads(worker));
         ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);

@@ -7,6 +7,6 @@
 #include "daemon/runtime/runtime.h"
 
 /* Has the jobs of this worker read, where it drains or any of them may be told of for running too long. */
-void work_list_look(struct worker *worker);
+void running_jobs_poll(struct worker *worker);
 /* The same of all whose memory went over a limit: what they ran is told of. */
-void work_lists_turn(const struct world *world);
+void running_jobs_tick(const struct world *world);

@@ -12,7 +12,7 @@ struct redis;
 struct redisReply; /* hiredis's */
 
 /* How what one process runs stands in Redis. */
-struct works_format {
+struct running_jobs_format {
         size_t n_asks; /* commands for each process, at least one */
         /* The command of this number. Returns 0 or -ENOMEM. */
         int (*ask)(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret);
@@ -22,7 +22,7 @@ struct works_format {
 };
 
 /* One Redis as the workers see it. */
-struct works_request {
+struct running_jobs_request {
         sd_event *event;
         struct redis *redis;   /* may be freed meanwhile */
         const char *namespace; /* of redis-namespace, NULL or "" for none */
@@ -30,17 +30,17 @@ struct works_request {
         size_t n; /* of them, at least one */
 };
 
-struct works; /* a reading of work lists that is under way */
+struct running_jobs; /* a reading of work lists that is under way */
 
 /* lists: one for each identity, in their order, until done returns: what is to stay is moved out of them.
  * error: NULL, or a sentence: then not all of them could be read. Called once, never from
- * within redis_works_read(); the works is gone then. */
-typedef void (*works_fn)(struct job_list *lists, const char *error, void *userdata);
+ * within redis_running_jobs_read(); the works is gone then. */
+typedef void (*running_jobs_fn)(struct job_list *lists, const char *error, void *userdata);
 
 /* Reads the lists in one round trip, and decodes them in slices, between which the loop goes on. format must
  * outlive the works. Returns 0 with *ret; -ENOTCONN, -ENOMEM or another -errno of sd-event: done is not
  * called. */
-int redis_works_read(const struct works_format *format, const struct works_request *request, works_fn done,
-                     void *userdata, struct works **ret);
+int redis_running_jobs_read(const struct running_jobs_format *format, const struct running_jobs_request *request, running_jobs_fn done,
+                     void *userdata, struct running_jobs **ret);
 /* Gives a reading up: done is not called any more. Takes NULL, and returns it. */
-struct works *redis_works_free(struct works *works);
+struct running_jobs *redis_running_jobs_free(struct running_jobs *running_jobs);

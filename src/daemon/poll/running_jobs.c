@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what workers run where somebody wants to know. */
-#include "daemon/poll/work_list.h"
+#include "daemon/poll/running_jobs.h"
 #include "base/words.h"
 #include "daemon/workers/process.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/world.h"
@@ -59,17 +59,17 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
         process->long_jobs = told;
 }
 
-static void on_works(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
 {
         struct process *process = userdata;
         struct worker *worker = process->worker;
         usec_t now = clock_now(CLOCK_MONOTONIC), realtime = clock_now(CLOCK_REALTIME);
 
-        process->works = NULL;
+        process->running_jobs = NULL;
         if (error || worker->state == WORKER_GONE)
                 return;
         observe_jobs(worker, &lists[0], job_list_oldest(&lists[0], realtime), now);
-        if (process->works_culprits) {
+        if (process->running_jobs_culprits) {
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
                 wakeup_arm(process->runtime->wakeup);
         }
@@ -82,12 +82,12 @@ static void read_list(struct worker *worker, bool culprits)
         struct process *process = worker->handle;
         const char *identity = process_identity(process);
 
-        process->works_culprits = culprits;
+        process->running_jobs_culprits = culprits;
         if (identity)
-                (void)link_read_works(worker->fleet->link, &identity, 1, on_works, process, &process->works);
+                (void)link_read_running_jobs(worker->fleet->link, &identity, 1, on_running_jobs, process, &process->running_jobs);
 }
 
-void work_list_look(struct worker *worker)
+void running_jobs_poll(struct worker *worker)
 {
         const char *limits = worker->fleet->settings->job_warn_after;
         const struct process *process = worker->handle;
@@ -95,19 +95,19 @@ void work_list_look(struct worker *worker)
         bool drains = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
         bool limited = limits && limits_any(limits, LIMITS_DURATION);
 
-        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && !process->works &&
+        if (worker->fleet->settings->traits->has_work_list && (drains || limited) && !process->running_jobs &&
             worker->heartbeat.busy > 0)
                 read_list(worker, false);
 }
 
-void work_lists_turn(const struct world *world)
+void running_jobs_tick(const struct world *world)
 {
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker) {
                         const struct process *process = worker->handle;
 
                         /* A reading under way may be older than the beat that was waited for. */
-                        if (process && process->slot && !process->works && culprits_take(worker))
+                        if (process && process->slot && !process->running_jobs && culprits_take(worker))
                                 read_list(worker, true);
                 }
 }

@@ -2,7 +2,7 @@
 /* Are work lists read in one round trip, and is a reading that fails told, and one that is given up not? Run
  * against a real redis-server. */
 #include "frameworks/framework.h"
-#include "frameworks/redis_works.h"
+#include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/format.h"
 #include "redis_server.h"
 
@@ -46,21 +46,21 @@ static void put(const char *prefix, unsigned i, const char *suffix, const char *
         server_do("HSET %s%s:%s t2 garbage", prefix, identities[i], suffix);
 }
 
-static int read_all(const char *namespace, struct works **ret)
+static int read_all(const char *namespace, struct running_jobs **ret)
 {
-        const struct works_request request = {
+        const struct running_jobs_request request = {
                 .event = event, .redis = redis, .namespace = namespace, .identities = identities, .n = 2};
 
-        return redis_works_read(sidekiq_framework.works, &request, on_done, n_jobs, ret);
+        return redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_done, n_jobs, ret);
 }
 
 START_TEST(lists_of_both_names_are_read)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
         put("", 0, "work", "New");
         put("", 1, "workers", "Old");
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         run_until(n_done);
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(n_jobs[0], 1);
@@ -73,11 +73,11 @@ END_TEST
 
 START_TEST(a_namespace_is_before_the_keys)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
         put("app:", 0, "work", "Mine");
         put("", 1, "work", "Other");
-        ck_assert_int_eq(read_all("app", &works), 0);
+        ck_assert_int_eq(read_all("app", &running_jobs), 0);
         run_until(n_done);
         ck_assert_uint_eq(n_jobs[0], 1);
         ck_assert_uint_eq(n_jobs[1], 0);
@@ -86,11 +86,11 @@ END_TEST
 
 START_TEST(an_error_of_the_server_is_told_and_hides_no_other_list)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
         put("", 0, "work", "New");
         server_do("SET %s:work x", identities[1]);
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         run_until(n_done);
         ck_assert_ptr_nonnull(strstr(last_error, "WRONGTYPE"));
         ck_assert_uint_eq(n_jobs[0], 1);
@@ -100,30 +100,30 @@ END_TEST
 
 START_TEST(a_server_that_hangs_is_told_and_then_refused)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
         server_do("CLIENT PAUSE 100000 ALL");
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         run_until(n_done);
         ck_assert_str_ne(last_error, "");
-        ck_assert_int_eq(read_all(NULL, &works), -ENOTCONN);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), -ENOTCONN);
         ck_assert_uint_eq(n_done, 1);
 }
 END_TEST
 
 START_TEST(what_is_given_up_is_not_told)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
-        ck_assert_int_eq(read_all(NULL, &works), 0);
-        redis_works_free(works);
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
+        redis_running_jobs_free(running_jobs);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
-        ck_assert_int_eq(read_all(NULL, &works), 0);
-        redis_works_free(works);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
+        redis_running_jobs_free(running_jobs);
         redis = redis_free(redis);
         ck_assert_uint_eq(n_done, 1);
 }
@@ -141,11 +141,11 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
 }
 
 /* Replies come in the order of their commands: when this returns the lists are there, and none is decoded. */
-static struct works *read_large_lists(void)
+static struct running_jobs *read_large_lists(void)
 {
         static const char *const argv[] = {"PING"};
         static char large[200000];
-        struct works *works;
+        struct running_jobs *running_jobs;
         bool answered = false;
 
         memset(large, 'x', sizeof(large) - 1);
@@ -153,11 +153,11 @@ static struct works *read_large_lists(void)
                 server_do("HSET %s:work t%u {\"queue\":\"q\",\"payload\":{\"class\":\"Large\",\"jid\":\"1\","
                           "\"args\":[\"%s\"]}}",
                           identities[i / 4], i, large);
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         ck_assert_int_eq(redis_command(redis, on_answered, &answered, 1, argv, NULL), 0);
         run_until(answered);
         ck_assert_uint_eq(n_done, 0);
-        return works;
+        return running_jobs;
 }
 
 START_TEST(the_loop_goes_on_while_large_jobs_are_decoded)
@@ -184,10 +184,10 @@ END_TEST
 
 START_TEST(what_is_given_up_half_decoded_is_not_told)
 {
-        struct works *works = read_large_lists();
+        struct running_jobs *running_jobs = read_large_lists();
 
         ck_assert_int_ge(sd_event_run(event, 0), 0);
-        redis_works_free(works);
+        redis_running_jobs_free(running_jobs);
         read_large_lists();
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
@@ -196,9 +196,9 @@ END_TEST
 
 START_TEST(redis_may_be_freed_meanwhile)
 {
-        struct works *works;
+        struct running_jobs *running_jobs;
 
-        ck_assert_int_eq(read_all(NULL, &works), 0);
+        ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         redis = redis_free(redis);
         run_until(n_done);
         ck_assert_str_ne(last_error, "");

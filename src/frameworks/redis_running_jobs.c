@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what processes run from one Redis; see the header. */
+#include "frameworks/redis_running_jobs.h"
+#include "frameworks/redis_command.h"
+#include "io/redis_batch.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+/* So much takes a millisecond or two. */
+#define SLICE_BYTES ((size_t)64 * 1024)
+/* After all that supervises, and in turn with the clients. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
+struct running_jobs {
+        const struct running_jobs_format *format;
+        struct job_list *lists;
+        size_t n_lists;
+        struct redis_batch *redis_batch;       /* the tag of each: its list, and which of the commands for that */
+        sd_event_source *decode; /* armed for each slice when there is none any more */
+        size_t decoding;         /* the list that it has come to */
+        char error[256];
+        running_jobs_fn done;
+        void *userdata;
+};
+
+struct running_jobs *redis_running_jobs_free(struct running_jobs *running_jobs)
+{
+        if (!running_jobs)
+                return NULL;
+        redis_batch_free(running_jobs->redis_batch);
+        for (size_t i = 0; i < running_jobs->n_lists; i++)
+                job_list_clear(&running_jobs->lists[i]);
+        free(running_jobs->lists);
+        sd_event_source_disable_unref(running_jobs->decode);
+        free(running_jobs);
+        return NULL;
+}
+
+static void too_little_memory(struct running_jobs *running_jobs)
+{
+        snprintf(running_jobs->error, sizeof(running_jobs->error), "there is too little memory");
+}
+
+static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
+{
+        struct running_jobs *running_jobs = userdata;
+        size_t bytes = SLICE_BYTES;
+
+        for (; running_jobs->decoding < running_jobs->n_lists; running_jobs->decoding++) {
+                int r = job_list_decode(&running_jobs->lists[running_jobs->decoding], running_jobs->format->decode, &bytes);
+
+                if (r > 0)
+                        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                if (r < 0)
+                        too_little_memory(running_jobs);
+        }
+        running_jobs->done(running_jobs->lists, running_jobs->error[0] != '\0' ? running_jobs->error : NULL, running_jobs->userdata);
+        redis_running_jobs_free(running_jobs);
+        return 0;
+}
+
+static void on_list(const redisReply *reply, size_t tag, void *userdata)
+{
+        struct running_jobs *running_jobs = userdata;
+        const size_t each = running_jobs->format->n_asks;
+
+        if (!reply)
+                snprintf(running_jobs->error, sizeof(running_jobs->error), "the connection was lost");
+        else if (reply->type == REDIS_REPLY_ERROR)
+                snprintf(running_jobs->error, sizeof(running_jobs->error), WITHHOLD_ANSWER "%s'", reply->str);
+        else if (running_jobs->format->take(reply, tag % each, &running_jobs->lists[tag / each]) < 0)
+                too_little_memory(running_jobs);
+}
+
+static void on_lists(void *userdata)
+{
+        struct running_jobs *running_jobs = userdata;
+
+        (void)sd_event_source_set_enabled(running_jobs->decode, SD_EVENT_ONESHOT);
+}
+
+static int ask_list(struct running_jobs *running_jobs, const struct running_jobs_request *request, size_t tag)
+{
+        const struct running_jobs_format *format = running_jobs->format;
+        struct heartbeats_command command;
+        int r = format->ask(request->namespace, request->identities[tag / format->n_asks],
+                            tag % format->n_asks, &command);
+
+        if (r < 0)
+                return r;
+        r = redis_batch_add(running_jobs->redis_batch, request->redis, tag, command.argc, command.argv, NULL);
+        command_clear(&command);
+        return r;
+}
+
+int redis_running_jobs_read(const struct running_jobs_format *format, const struct running_jobs_request *request, running_jobs_fn done,
+                     void *userdata, struct running_jobs **ret)
+{
+        static const struct redis_batch_ops ops = {.reply = on_list, .done = on_lists};
+        struct running_jobs *running_jobs = calloc(1, sizeof(*running_jobs));
+
+        if (!running_jobs || !(running_jobs->lists = calloc(request->n, sizeof(*running_jobs->lists)))) {
+                free(running_jobs);
+                return -ENOMEM;
+        }
+        running_jobs->format = format;
+        running_jobs->n_lists = request->n;
+        running_jobs->done = done;
+        running_jobs->userdata = userdata;
+        int r = redis_batch_new(&ops, running_jobs, &running_jobs->redis_batch);
+        /* Of a time long ago: a deferred source would come before all others of its priority. */
+        if (r >= 0)
+                r = sd_event_add_time(request->event, &running_jobs->decode, CLOCK_MONOTONIC, 0, 1, on_decode,
+                                      running_jobs);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(running_jobs->decode, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_source_set_priority(running_jobs->decode, PRIORITY);
+        for (size_t i = 0; i < request->n * format->n_asks && r >= 0; i++)
+                r = ask_list(running_jobs, request, i);
+        if (r < 0) {
+                redis_running_jobs_free(running_jobs);
+                return r;
+        }
+        *ret = running_jobs;
+        return 0;
+}
