@@ -4,8 +4,8 @@
 
 #include "daemon/api/control.h"
 #include "daemon/api/handover.h"
-#include "daemon/life/reexec.h"
-#include "daemon/life/reload.h"
+#include "daemon/lifecycle/reexec.h"
+#include "daemon/lifecycle/reload.h"
 
 struct service {
         struct control_host host;

@@ -4,9 +4,9 @@
 #include "base/hash.h"
 #include "base/socket_path.h"
 #include "config.h"
-#include "daemon/life/alerts.h"
-#include "daemon/life/ending.h"
-#include "daemon/life/tell.h"
+#include "daemon/lifecycle/alerts.h"
+#include "daemon/lifecycle/termination.h"
+#include "daemon/lifecycle/notify.h"
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/pressure_watch.h"
@@ -55,10 +55,10 @@ struct supervisor {
         struct persist persist;
         struct pressure_watch pressure;
         struct alerts *alerts;
-        struct ending ending;
+        struct termination termination;
         struct reexec reexec;
         struct service service;
-        struct tell tell;
+        struct notify notify;
         bool grown; /* workers were started since memory was last given back */
 };
 
@@ -99,7 +99,7 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
                 (void)malloc_trim(0);
                 supervisor->grown = false;
         }
-        wakeup_at(&supervisor->wakeup, MIN(at, tell_wake_at(&supervisor->tell, now)));
+        wakeup_at(&supervisor->wakeup, MIN(at, notify_wake_at(&supervisor->notify, now)));
 }
 
 static bool on_save(const struct plan *starting, usec_t now, void *userdata)
@@ -152,12 +152,12 @@ static void plan(struct supervisor *supervisor)
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
         subsystems_tick(&supervisor->runtime.subsystems, now);
-        tell_events(world, control->events, supervisor->alerts);
+        notify_events(world, control->events, supervisor->alerts);
         forget_removed(supervisor);
         if (!supervisor->persist.search)
                 status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
-        tell_systemd(&supervisor->tell, world, now);
+        notify_systemd(&supervisor->notify, world, now);
         if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->runtime, now) &&
             (world->shutdown_now || !after_exits_run(&supervisor->runtime)))
                 (void)sd_event_exit(supervisor->event, 0);
@@ -194,7 +194,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
                         (void)kill(getpid(), SIGCHLD);
                 break;
         default:
-                ending_request(&supervisor->ending, (int)info->ssi_signo);
+                termination_request(&supervisor->termination, (int)info->ssi_signo);
         }
         return 0;
 }
@@ -242,7 +242,7 @@ static void end(struct supervisor *supervisor)
 {
         service_end(&supervisor->service);
         reexec_end(&supervisor->reexec);
-        ending_forget(&supervisor->ending);
+        termination_forget(&supervisor->termination);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->persist.search);
         subsystems_end(&supervisor->runtime.subsystems);
@@ -292,12 +292,12 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
-        supervisor->pressure.runtime = persist->runtime = supervisor->ending.runtime = supervisor->reexec.runtime = runtime;
+        supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config_path = invocation->config_path;
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.persist = persist;
-        supervisor->reexec.ending = &supervisor->ending;
+        supervisor->reexec.termination = &supervisor->termination;
         supervisor->service.host = (struct control_host){
                 .world = supervisor->world,
                 .persist = persist,
@@ -391,7 +391,7 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
                 return r;
         check_nofile(supervisor->world);
         service_continue(&supervisor->service, handover);
-        tell_ready(&supervisor->tell);
+        notify_ready(&supervisor->notify);
         return 0;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 struct handover;   /* daemon/api/handover.h */
-struct invocation; /* daemon/life/reexec.h */
+struct invocation; /* daemon/lifecycle/reexec.h */
 struct settings;
 
 /* Runs the daemon until it is asked to end. Takes over settings and handover, which holds what the image

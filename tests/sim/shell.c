@@ -451,7 +451,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
         return worker->orders.signal_error == 0;
 }
 
-static void tell_events(struct sim *sim)
+static void notify_events(struct sim *sim)
 {
         struct world *world = sim->shell.world;
 
@@ -547,7 +547,7 @@ void shell_turn(struct sim *sim)
                 abort();
         if (has_ended(sim))
                 return;
-        tell_events(sim);
+        notify_events(sim);
         check_turn(sim);
         shell->wake_at = pass_wake_at(&shell->pass, sim->now);
 }

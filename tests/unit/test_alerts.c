@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/life/alerts.h with real scripts: what they are told, and that a bad one stops nobody. */
-#include "daemon/life/alerts.h"
+/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are told, and that a bad one stops nobody. */
+#include "daemon/lifecycle/alerts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "settings/settings.h"

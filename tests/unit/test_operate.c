@@ -329,7 +329,7 @@ static void expect_fleet(struct varlink_reply *reply, size_t index, const char *
 }
 
 /* Tells of the events so far, as the loop does. */
-static void tell_events(void)
+static void notify_events(void)
 {
         for (size_t i = 0; i < world->n_events; i++)
                 events_add(control->events, &world->events[i], 1700000000 * USEC_PER_SEC);
@@ -352,7 +352,7 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
         world_event(world, EVENT_CRASHED, web, web->workers[0], "one");
         world_event(world, EVENT_ORDER, mail, NULL, "two");
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "three");
-        tell_events();
+        notify_events();
 
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
         expect_events(&reply, 3, "three");
@@ -373,7 +373,7 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
         /* More than are kept: the oldest make room. */
         for (int i = 0; i < 600; i++) {
                 world_event(world, EVENT_ORDER, web, NULL, "event %d", i);
-                tell_events();
+                notify_events();
         }
         reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
         expect_events(&reply, 512, "event 599");
@@ -387,10 +387,10 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
         varlink_reply_free(&reply);
         ck_assert(!next_reply(&reply));
         world_event(world, EVENT_ORDER, mail, NULL, "not for it");
-        tell_events();
+        notify_events();
         ck_assert(!next_reply(&reply));
         world_event(world, EVENT_ORDER, web, NULL, "for it");
-        tell_events();
+        notify_events();
         ck_assert(next_reply(&reply));
         ck_assert(reply.continues);
         expect_events(&reply, 1, "for it");
@@ -462,7 +462,7 @@ START_TEST(an_order_names_who_called_and_what_comes_later_nobody)
         world_events_clear(world);
         client_expect(event, &client, CONTROL("Scale", "{\"fleet\":\"web\",\"count\":2}"), NULL);
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "later");
-        tell_events();
+        notify_events();
 
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
         json_t *events = json_object_get(reply.parameters, "events");

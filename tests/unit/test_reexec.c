@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how another program takes the place of sqmgr (daemon/life/reexec.h): with scripts that stand for
+/* Tests of how another program takes the place of sqmgr (daemon/lifecycle/reexec.h): with scripts that stand for
  * the program, and clients on a real socket. */
 /* promises: P4 P10 */
 #include "client.h"
 #include "runtime.h"
-#include "daemon/life/reexec.h"
+#include "daemon/lifecycle/reexec.h"
 #include "daemon/workers/exits.h"
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
 static sd_event *event;
 static struct persist persist;
-static struct ending ending;
+static struct termination termination;
 static struct reexec reexec;
 
 static void on_call(struct call *call, const struct control_method *method, json_t *parameters _unused_,
@@ -56,12 +56,12 @@ static void start(void)
         runtime_start(event, text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);
-        ending = (struct ending){.runtime = &runtime};
+        termination = (struct termination){.runtime = &runtime};
         reexec = (struct reexec){
                 .invocation = &invocation,
                 .runtime = &runtime,
                 .persist = &persist,
-                .ending = &ending,
+                .termination = &termination,
         };
         const struct server_options options = {
                 .place.path = path,
@@ -246,7 +246,7 @@ static void shuts_down(void)
 
 static void ends(void)
 {
-        ending.query = (struct systemd_query *)&ending; /* any but NULL */
+        termination.query = (struct systemd_query *)&termination; /* any but NULL */
 }
 
 static void searches(void)
@@ -275,7 +275,7 @@ START_TEST(at_a_bad_time_nobody_is_asked)
         bad_times[_i].prepare();
         expect_refusal(bad_times[_i].reason, "");
         ck_assert_uint_eq(runs(), 0);
-        ending.query = NULL;
+        termination.query = NULL;
         persist.search = NULL;
 }
 END_TEST

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how the settings of a running sqmgr are read again (daemon/life/reload.h), with real files. */
+/* Tests of how the settings of a running sqmgr are read again (daemon/lifecycle/reload.h), with real files. */
 /* promises: P10 */
 #include "base/words.h"
 #include "runtime.h"
-#include "daemon/life/reload.h"
+#include "daemon/lifecycle/reload.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"

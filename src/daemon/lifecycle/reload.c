@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file again, and puts what a reload may change in the place of the old. */
-#include "daemon/life/reload.h"
+#include "daemon/lifecycle/reload.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"

@@ -6,11 +6,11 @@
 
 struct systemd_query; /* io/systemd.h */
 
-struct ending {
+struct termination {
         struct runtime *runtime;           /* not owned */
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
 };
 
 /* Told to end by this signal; a second one ends faster. */
-void ending_request(struct ending *ending, int signo);
-void ending_forget(struct ending *ending);
+void termination_request(struct termination *termination, int signo);
+void termination_forget(struct termination *termination);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
-#include "daemon/life/alerts.h"
+#include "daemon/lifecycle/alerts.h"
 #include "advice/alert_queue.h"
 #include "base/parse.h"
 #include "base/words.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how sqmgr ends and of what it tells systemd (daemon/life/ending.h, tell.h), with a socket that
+/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, tell.h), with a socket that
  * stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"
 #include "runtime.h"
-#include "daemon/life/ending.h"
-#include "daemon/life/tell.h"
+#include "daemon/lifecycle/termination.h"
+#include "daemon/lifecycle/notify.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -17,7 +17,7 @@ static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static int notify_fd;
 static char heard[4096]; /* each word of ours to systemd, a line of its own */
-static struct ending ending;
+static struct termination termination;
 
 static void setup(void)
 {
@@ -36,7 +36,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-        ending_forget(&ending);
+        termination_forget(&termination);
         runtime_end();
         event = sd_event_unref(event);
         close_fd(notify_fd);
@@ -51,7 +51,7 @@ static void start(const char *sqmgr_lines)
                  "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
         runtime_start(event, text);
-        ending = (struct ending){.runtime = &runtime};
+        termination = (struct termination){.runtime = &runtime};
         while (sd_event_run(event, 0) > 0)
                 ;
 }
@@ -84,7 +84,7 @@ START_TEST(told_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
         unsigned turns = runtime_turns;
-        ending_request(&ending, SIGINT);
+        termination_request(&termination, SIGINT);
         ck_assert(runtime_world->shutting_down);
         ck_assert(!runtime_world->shutdown_now);
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 0);
@@ -97,9 +97,9 @@ END_TEST
 START_TEST(told_twice_it_stops_them_now)
 {
         start("on_stop=drain\n");
-        ending_request(&ending, SIGINT);
+        termination_request(&termination, SIGINT);
         runtime_settings->on_stop = ON_STOP_LEAVE; /* a reload changes nothing of that */
-        ending_request(&ending, SIGTERM);
+        termination_request(&termination, SIGTERM);
         ck_assert(runtime_world->shutdown_now);
         ck_assert(!loop_has_ended());
 }
@@ -108,31 +108,31 @@ END_TEST
 START_TEST(it_leaves_them_where_the_settings_say_so)
 {
         start("on_stop=leave\n");
-        ending_request(&ending, SIGINT);
+        termination_request(&termination, SIGINT);
         ck_assert(!runtime_world->shutting_down);
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(loop_has_ended());
 }
 END_TEST
 
-static struct tell told;
+static struct notify told;
 
 START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
 {
         start("");
-        told = (struct tell){0};
+        told = (struct notify){0};
         ck_assert_int_eq(unsetenv("WATCHDOG_USEC"), 0);
-        tell_ready(&told);
+        notify_ready(&told);
         ck_assert_str_eq(hear(), "READY=1\n");
-        tell_systemd(&told, runtime_world, 1);
+        notify_systemd(&told, runtime_world, 1);
         ck_assert_str_eq(hear(), "STATUS=0 of 2 workers active, 0 starting, 0 draining\n");
         /* The same is not said again. */
-        tell_systemd(&told, runtime_world, USEC_PER_HOUR);
+        notify_systemd(&told, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "");
         runtime_world->fleets[0]->scale = 3;
-        tell_systemd(&told, runtime_world, USEC_PER_HOUR);
+        notify_systemd(&told, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
-        ck_assert_uint_eq(tell_wake_at(&told, 1), USEC_INFINITY);
+        ck_assert_uint_eq(notify_wake_at(&told, 1), USEC_INFINITY);
 }
 END_TEST
 
@@ -141,18 +141,18 @@ START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
         char pid[16];
 
         start("");
-        told = (struct tell){0};
+        told = (struct notify){0};
         snprintf(pid, sizeof(pid), "%d", (int)getpid());
         ck_assert_int_eq(setenv("WATCHDOG_PID", pid, 1), 0);
         ck_assert_int_eq(setenv("WATCHDOG_USEC", "20000000", 1), 0);
-        tell_ready(&told);
+        notify_ready(&told);
         usec_t now = USEC_PER_HOUR;
-        tell_systemd(&told, runtime_world, now);
+        notify_systemd(&told, runtime_world, now);
         ck_assert_ptr_nonnull(strstr(hear(), "WATCHDOG=1\n"));
-        ck_assert_uint_eq(tell_wake_at(&told, now), now + 5 * USEC_PER_SEC);
-        tell_systemd(&told, runtime_world, now + 4 * USEC_PER_SEC);
+        ck_assert_uint_eq(notify_wake_at(&told, now), now + 5 * USEC_PER_SEC);
+        notify_systemd(&told, runtime_world, now + 4 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "");
-        tell_systemd(&told, runtime_world, now + 5 * USEC_PER_SEC);
+        notify_systemd(&told, runtime_world, now + 5 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "WATCHDOG=1\n");
 }
 END_TEST
@@ -162,16 +162,16 @@ START_TEST(a_drain_has_the_time_that_it_takes)
         usec_t now = USEC_PER_HOUR;
 
         start("shutdown_timeout=90s\ncheck_interval=5s\n");
-        told = (struct tell){0};
+        told = (struct notify){0};
         runtime_world->shutting_down = true;
         runtime_world->shutdown_at = now;
-        tell_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
+        notify_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=Stopping: 0 workers left, 0 running "
                                  "jobs, 1min until all are told to exit\n");
-        tell_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
+        notify_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\n");
         runtime_world->shutdown_now = true;
-        tell_systemd(&told, runtime_world, now + 31 * USEC_PER_SEC);
+        notify_systemd(&told, runtime_world, now + 31 * USEC_PER_SEC);
         ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
 }
 END_TEST
@@ -195,8 +195,8 @@ START_TEST(an_event_is_told_to_all_once)
         snprintf(path, sizeof(path), "%s/log", dir);
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
         ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
-        tell_events(runtime_world, events, alerts);
-        tell_events(runtime_world, events, alerts);
+        notify_events(runtime_world, events, alerts);
+        notify_events(runtime_world, events, alerts);
         ck_assert_int_ge(dup2(stderr_fd, STDERR_FILENO), 0);
         ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
         ck_assert_int_gt(n, 0);

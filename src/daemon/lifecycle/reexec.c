@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. The
  * new program is asked first whether it takes what it would find. */
-#include "daemon/life/reexec.h"
+#include "daemon/lifecycle/reexec.h"
 #include "base/fd.h"
 #include "base/printable.h"
 #include "daemon/api/handler.h"
@@ -54,7 +54,7 @@ static const char *why_not(struct reexec *reexec)
 {
         if (reexec->runtime->world->shutting_down)
                 return "sqmgr is shutting down";
-        if (reexec->ending->query)
+        if (reexec->termination->query)
                 return "sqmgr is told to end";
         if (reexec->persist->search)
                 return "the workers of an earlier sqmgr are still being looked for: try again";

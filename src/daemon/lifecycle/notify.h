@@ -4,21 +4,21 @@
 #pragma once
 
 #include "daemon/api/events.h"
-#include "daemon/life/alerts.h"
+#include "daemon/lifecycle/alerts.h"
 
 /* What systemd was told. */
-struct tell {
+struct notify {
         usec_t watchdog_usec; /* how often it wants to hear from us; 0: never */
         usec_t fed_at;        /* it last did */
         char status_text[256];
 };
 
 /* That sqmgr has come up. */
-void tell_ready(struct tell *tell);
+void notify_ready(struct notify *notify);
 /* How the world stands; to be called with each turn. */
-void tell_systemd(struct tell *tell, const struct world *world, usec_t now);
+void notify_systemd(struct notify *notify, const struct world *world, usec_t now);
 /* When it must be called again at the latest. */
-usec_t tell_wake_at(const struct tell *tell, usec_t now);
+usec_t notify_wake_at(const struct notify *notify, usec_t now);
 
 /* Tells of the events, and clears them. */
-void tell_events(struct world *world, struct events *events, struct alerts *alerts);
+void notify_events(struct world *world, struct events *events, struct alerts *alerts);

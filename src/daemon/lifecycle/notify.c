@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells the world outside how things stand. */
-#include "daemon/life/tell.h"
+#include "daemon/lifecycle/notify.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/systemd.h"
@@ -13,7 +13,7 @@
 
 #define STOP_EXTEND_USEC (60 * USEC_PER_SEC)
 
-void tell_events(struct world *world, struct events *events, struct alerts *alerts)
+void notify_events(struct world *world, struct events *events, struct alerts *alerts)
 {
         usec_t realtime = clock_now(CLOCK_REALTIME);
 
@@ -54,13 +54,13 @@ static void extend_stop(const struct settings *settings)
         systemd_tell(text);
 }
 
-void tell_systemd(struct tell *tell, const struct world *world, usec_t now)
+void notify_systemd(struct notify *notify, const struct world *world, usec_t now)
 {
-        char text[sizeof(tell->status_text)], stopping[128];
+        char text[sizeof(notify->status_text)], stopping[128];
 
-        if (tell->watchdog_usec > 0 && now >= usec_add(tell->fed_at, tell->watchdog_usec / 4)) {
+        if (notify->watchdog_usec > 0 && now >= usec_add(notify->fed_at, notify->watchdog_usec / 4)) {
                 systemd_tell("WATCHDOG=1");
-                tell->fed_at = now;
+                notify->fed_at = now;
         }
         if (world->shutting_down) {
                 (void)snprintf(text, sizeof(text), "STATUS=Stopping: %s",
@@ -69,22 +69,22 @@ void tell_systemd(struct tell *tell, const struct world *world, usec_t now)
         } else {
                 running_text(world, now, text, sizeof(text));
         }
-        if (strcmp(text, tell->status_text) == 0)
+        if (strcmp(text, notify->status_text) == 0)
                 return;
-        snprintf(tell->status_text, sizeof(tell->status_text), "%s", text);
+        snprintf(notify->status_text, sizeof(notify->status_text), "%s", text);
         systemd_tell(text);
 }
 
-usec_t tell_wake_at(const struct tell *tell, usec_t now)
+usec_t notify_wake_at(const struct notify *notify, usec_t now)
 {
-        return tell->watchdog_usec > 0 ? usec_add(now, tell->watchdog_usec / 4) : USEC_INFINITY;
+        return notify->watchdog_usec > 0 ? usec_add(now, notify->watchdog_usec / 4) : USEC_INFINITY;
 }
 
-void tell_ready(struct tell *tell)
+void notify_ready(struct notify *notify)
 {
         uint64_t watchdog_usec;
 
         if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
-                tell->watchdog_usec = watchdog_usec;
+                notify->watchdog_usec = watchdog_usec;
         systemd_tell("READY=1");
 }

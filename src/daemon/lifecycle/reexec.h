@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/api/server.h"
-#include "daemon/life/ending.h"
+#include "daemon/lifecycle/termination.h"
 #include "daemon/takeover/persist.h"
 
 /* How sqmgr was called; it is called so again. */
@@ -17,7 +17,7 @@ struct reexec {
         const struct invocation *invocation; /* not owned; nor are those below, down to server */
         struct runtime *runtime;
         struct persist *persist;
-        const struct ending *ending;
+        const struct termination *termination;
         struct server *server;
 
         struct child child;      /* the new program, while it is asked; pid 0: it is not */
