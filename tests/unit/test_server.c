@@ -239,7 +239,7 @@ END_TEST
 START_TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
 {
         start_server(0);
-        struct client clients[ROOM_CONNECTIONS_MAX];
+        struct client clients[QUOTA_CONNECTIONS_MAX];
         struct varlink_reply reply = {0};
 
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {

@@ -152,10 +152,10 @@ END_TEST
 /* Whoever he is: he takes no place of the control socket's, and leaves some to others. */
 START_TEST(who_looks_takes_no_place_of_others)
 {
-        static struct client viewers[ROOM_VIEW_CONNECTIONS_MAX], owners[ROOM_CONNECTIONS_MAX];
+        static struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX], owners[QUOTA_CONNECTIONS_MAX];
         unsigned n = 0;
 
-        for (; n < ROOM_VIEW_CONNECTIONS_MAX / 2; n++) {
+        for (; n < QUOTA_VIEW_CONNECTIONS_MAX / 2; n++) {
                 viewers[n] = client_open(view_path);
                 ck_assert_str_eq(ask(&viewers[n]), "");
         }
@@ -164,7 +164,7 @@ START_TEST(who_looks_takes_no_place_of_others)
                          "this user has too many connections already: end some of them");
         client_expect_closed(event, &late);
         client_end(&late);
-        for (; geteuid() == 0 && n < ROOM_VIEW_CONNECTIONS_MAX; n++) {
+        for (; geteuid() == 0 && n < QUOTA_VIEW_CONNECTIONS_MAX; n++) {
                 ck_assert_int_eq(seteuid(4000), 0);
                 viewers[n] = client_open(view_path);
                 ck_assert_int_eq(seteuid(0), 0);
@@ -177,7 +177,7 @@ START_TEST(who_looks_takes_no_place_of_others)
                 ck_assert_str_eq(client_answer(event, &late), FULL);
                 client_end(&late);
         }
-        for (unsigned i = 0; i < ROOM_CONNECTIONS_MAX; i++) {
+        for (unsigned i = 0; i < QUOTA_CONNECTIONS_MAX; i++) {
                 owners[i] = client_open(path);
                 ck_assert_str_eq(ask(&owners[i]), "");
         }
@@ -188,7 +188,7 @@ START_TEST(who_looks_takes_no_place_of_others)
         ck_assert_str_eq(ask(&viewers[0]), "");
         while (n > 0)
                 client_end(&viewers[--n]);
-        for (unsigned i = 0; i < ROOM_CONNECTIONS_MAX; i++)
+        for (unsigned i = 0; i < QUOTA_CONNECTIONS_MAX; i++)
                 client_end(&owners[i]);
 }
 END_TEST
@@ -203,7 +203,7 @@ static long held(void)
 
 START_TEST(who_does_not_read_what_he_asked_for_is_bounded)
 {
-        struct client viewers[ROOM_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
+        struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
         long before = held();
 
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
@@ -238,9 +238,9 @@ static char *half_call(size_t size)
 
 START_TEST(long_calls_are_refused_and_half_ones_bounded)
 {
-        struct client viewers[ROOM_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
-        size_t size = ROOM_VIEW_CALL_MAX - 1;
-        _cleanup_free_ char *half = half_call(size), *whole = half_call(ROOM_VIEW_CALL_MAX + 1);
+        struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
+        size_t size = QUOTA_VIEW_CALL_MAX - 1;
+        _cleanup_free_ char *half = half_call(size), *whole = half_call(QUOTA_VIEW_CALL_MAX + 1);
         long before = held();
 
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++) {
@@ -263,7 +263,7 @@ START_TEST(long_calls_are_refused_and_half_ones_bounded)
         client_settle(event);
 
         late = client_open(view_path);
-        client_write(&late, whole, ROOM_VIEW_CALL_MAX + 1);
+        client_write(&late, whole, QUOTA_VIEW_CALL_MAX + 1);
         ck_assert_str_eq(client_answer(event, &late), "a message has 64 KiB at most");
         client_expect_closed(event, &late);
         client_end(&late);

@@ -39,7 +39,7 @@ struct connection {
         struct server *server;
         struct connection *next;
         int fd;
-        struct room_peer peer;
+        struct quota_peer peer;
         sd_event_source *io;
         sd_event_source *deadline; /* made when it is first needed */
         sd_event_source *resume;   /* goes on with what needs no event of the socket */
@@ -54,7 +54,7 @@ struct connection {
 };
 
 /* A socket that is listened on. */
-struct door {
+struct listening {
         struct server *server;
         bool is_view; /* whoever connects there may only look */
         struct listener listener;
@@ -64,8 +64,8 @@ struct door {
 };
 
 struct server {
-        struct door control;
-        struct door view; /* may be closed */
+        struct listening control;
+        struct listening view; /* may be closed */
         sd_event *event;
         uid_t uid;
         gid_t group;
@@ -91,7 +91,7 @@ static int64_t priority(bool view)
 /* Bytes of one call. */
 static size_t call_max(const struct connection *connection)
 {
-        return is_view(connection) ? ROOM_VIEW_CALL_MAX : VARLINK_CALL_MAX;
+        return is_view(connection) ? QUOTA_VIEW_CALL_MAX : VARLINK_CALL_MAX;
 }
 
 static size_t output_size(const struct connection *connection)
@@ -201,8 +201,8 @@ static bool has_output_room(const struct connection *connection, size_t size)
         size_t total = size;
 
         for (const struct connection *i = connection->server->connections; i; i = i->next)
-                total += room_shares(&connection->peer, &i->peer) ? output_size(i) : 0;
-        return total <= room_output_max(&connection->peer);
+                total += quota_shares(&connection->peer, &i->peer) ? output_size(i) : 0;
+        return total <= quota_output_max(&connection->peer);
 }
 
 /* Sends text, made with the outcome r, as the call's reply. */
@@ -465,23 +465,23 @@ static bool has_input_room(const struct connection *connection)
         if (varlink_input_size(&connection->input) <= READ_BYTES)
                 return true;
         for (const struct connection *i = connection->server->connections; i; i = i->next)
-                total += room_shares(&connection->peer, &i->peer) ? i->input.allocated : 0;
-        return total <= room_input_max(&connection->peer);
+                total += quota_shares(&connection->peer, &i->peer) ? i->input.allocated : 0;
+        return total <= quota_input_max(&connection->peer);
 }
 
 static void connection_receive(struct connection *connection)
 {
-        char *room;
+        char *quota;
 
         if (!has_input_room(connection)) {
                 connection_refuse(connection, "too many long calls are being sent: try again later");
                 return;
         }
-        if (varlink_input_reserve(&connection->input, READ_BYTES, &room) < 0) {
+        if (varlink_input_reserve(&connection->input, READ_BYTES, &quota) < 0) {
                 connection->dead = true;
                 return;
         }
-        ssize_t n = recv(connection->fd, room, READ_BYTES, MSG_DONTWAIT);
+        ssize_t n = recv(connection->fd, quota, READ_BYTES, MSG_DONTWAIT);
         if (n > 0)
                 varlink_input_filled(&connection->input, (size_t)n);
         else if (n == 0)
@@ -511,18 +511,18 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
 }
 
 /* Asks the kernel who the peer is. Who cannot be told may only read. */
-static struct room_peer peer_of(const struct door *door, int fd)
+static struct quota_peer peer_of(const struct listening *listening, int fd)
 {
-        const struct server *server = door->server;
+        const struct server *server = listening->server;
         struct ucred credentials;
         socklen_t size = sizeof(credentials);
         _cleanup_free_ gid_t *groups = NULL;
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return (struct room_peer){.uid = (uid_t)-1,
-                                          .access = door->is_view ? CONTROL_VIEW : CONTROL_READ};
-        if (door->is_view)
-                return (struct room_peer){.uid = credentials.uid, .access = CONTROL_VIEW};
+                return (struct quota_peer){.uid = (uid_t)-1,
+                                          .access = listening->is_view ? CONTROL_VIEW : CONTROL_READ};
+        if (listening->is_view)
+                return (struct quota_peer){.uid = credentials.uid, .access = CONTROL_VIEW};
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
 
         size = 0;
@@ -533,11 +533,11 @@ static struct room_peer peer_of(const struct door *door, int fd)
                         peer.n_groups = size / sizeof(gid_t);
                 }
         }
-        return (struct room_peer){.uid = peer.uid,
+        return (struct quota_peer){.uid = peer.uid,
                                   .access = control_peer_access(&peer, server->uid, server->group)};
 }
 
-static int connection_new(struct server *server, int fd, struct room_peer peer)
+static int connection_new(struct server *server, int fd, struct quota_peer peer)
 {
         struct connection *connection = calloc(1, sizeof(*connection));
 
@@ -582,53 +582,53 @@ static void refuse_connection(int fd, const char *reason)
 }
 
 /* Without descriptors or memory the listening socket stays readable: accepting rests, so as not to spin. */
-static int pause_accepting(struct door *door, int error)
+static int pause_accepting(struct listening *listening, int error)
 {
-        if (!door->starved)
+        if (!listening->starved)
                 log_error("the %s socket cannot take a connection: %s, it is tried again",
-                          door->is_view ? "read" : "control", strerror(error));
-        door->starved = true;
-        int r = sd_event_source_set_time_relative(door->accept_pause, ACCEPT_PAUSE_USEC);
+                          listening->is_view ? "read" : "control", strerror(error));
+        listening->starved = true;
+        int r = sd_event_source_set_time_relative(listening->accept_pause, ACCEPT_PAUSE_USEC);
 
         if (r >= 0)
-                r = sd_event_source_set_enabled(door->accept_pause, SD_EVENT_ONESHOT);
+                r = sd_event_source_set_enabled(listening->accept_pause, SD_EVENT_ONESHOT);
         if (r >= 0)
-                r = sd_event_source_set_enabled(door->accept, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(listening->accept, SD_EVENT_OFF);
         return MIN(r, 0);
 }
 
 static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        struct door *door = userdata;
+        struct listening *listening = userdata;
 
         /* To wait for the socket again takes memory of the kernel's. */
-        int r = sd_event_source_set_enabled(door->accept, SD_EVENT_ON);
-        return r < 0 ? pause_accepting(door, -r) : 0;
+        int r = sd_event_source_set_enabled(listening->accept, SD_EVENT_ON);
+        return r < 0 ? pause_accepting(listening, -r) : 0;
 }
 
 static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
                      void *userdata)
 {
-        struct door *door = userdata;
-        struct server *server = door->server;
+        struct listening *listening = userdata;
+        struct server *server = listening->server;
         int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
                 if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_accepting(door, errno);
+                        return pause_accepting(listening, errno);
                 return 0;
         }
-        struct room_peer peer = peer_of(door, fd);
-        struct room room = {0};
+        struct quota_peer peer = peer_of(listening, fd);
+        struct quota quota = {0};
         for (const struct connection *i = server->connections; i; i = i->next)
-                room_count(&room, &peer, &i->peer);
-        const char *reason = room_refuses(&room, &peer);
+                quota_count(&quota, &peer, &i->peer);
+        const char *reason = quota_refuses(&quota, &peer);
         if (reason)
                 refuse_connection(fd, reason);
         else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
-                return pause_accepting(door, ENOMEM);
+                return pause_accepting(listening, ENOMEM);
         else
-                door->starved = false;
+                listening->starved = false;
         return 0;
 }
 
@@ -673,44 +673,44 @@ void server_continue(struct server *server, int fd, json_t *reply)
                 connection_send(server->connections, text, size);
 }
 
-static struct door door_to(struct server *server, bool view)
+static struct listening listening_to(struct server *server, bool view)
 {
-        return (struct door){.server = server, .is_view = view, .listener = LISTENER_NONE};
+        return (struct listening){.server = server, .is_view = view, .listener = LISTENER_NONE};
 }
 
-static void door_close(struct door *door)
+static void listening_close(struct listening *listening)
 {
-        door->accept = sd_event_source_disable_unref(door->accept);
-        door->accept_pause = sd_event_source_disable_unref(door->accept_pause);
-        listener_close(&door->listener);
+        listening->accept = sd_event_source_disable_unref(listening->accept);
+        listening->accept_pause = sd_event_source_disable_unref(listening->accept_pause);
+        listener_close(&listening->listener);
 }
 
-static int door_watch(struct door *door)
+static int listening_watch(struct listening *listening)
 {
-        sd_event *event = door->server->event;
-        int r = sd_event_add_io(event, &door->accept, door->listener.fd, EPOLLIN, on_accept, door);
+        sd_event *event = listening->server->event;
+        int r = sd_event_add_io(event, &listening->accept, listening->listener.fd, EPOLLIN, on_accept, listening);
 
         if (r >= 0)
-                r = sd_event_source_set_priority(door->accept, priority(door->is_view));
+                r = sd_event_source_set_priority(listening->accept, priority(listening->is_view));
         if (r >= 0)
-                r = sd_event_add_time_relative(event, &door->accept_pause, CLOCK_MONOTONIC, 0, 0,
-                                               on_accept_pause, door);
+                r = sd_event_add_time_relative(event, &listening->accept_pause, CLOCK_MONOTONIC, 0, 0,
+                                               on_accept_pause, listening);
         if (r >= 0)
-                r = sd_event_source_set_enabled(door->accept_pause, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(listening->accept_pause, SD_EVENT_OFF);
         return MIN(r, 0);
 }
 
 /* Closed where it fails. */
-static int door_open(struct door *door, const struct listener_place *place, char *error, size_t error_size)
+static int listening_open(struct listening *listening, const struct listener_place *place, char *error, size_t error_size)
 {
-        int r = listener_open(&door->listener, place, error, error_size);
+        int r = listener_open(&listening->listener, place, error, error_size);
 
         if (r < 0)
                 return r;
-        r = door_watch(door);
+        r = listening_watch(listening);
         if (r < 0) {
                 snprintf(error, error_size, "cannot serve '%s': %s", place->path, strerrordesc_np(-r));
-                door_close(door);
+                listening_close(listening);
         }
         return r;
 }
@@ -725,8 +725,8 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
         if (!server)
                 return r;
         *server = (struct server){
-                .control = door_to(server, false),
-                .view = door_to(server, true),
+                .control = listening_to(server, false),
+                .view = listening_to(server, true),
                 .event = sd_event_ref(event),
                 .uid = geteuid(),
                 .group = options->place.group,
@@ -738,7 +738,7 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
                 .userdata = options->userdata,
         };
         if (!options->group_name || server->group_name)
-                r = door_open(&server->control, &options->place, error, error_size);
+                r = listening_open(&server->control, &options->place, error, error_size);
         if (r < 0) {
                 server_free(server);
                 return r;
@@ -750,7 +750,7 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
 int server_open_view(struct server *server, const struct listener_place *place, char *error,
                      size_t error_size)
 {
-        return door_open(&server->view, place, error, error_size);
+        return listening_open(&server->view, place, error, error_size);
 }
 
 struct server *server_free(struct server *server)
@@ -759,8 +759,8 @@ struct server *server_free(struct server *server)
                 return NULL;
         while (server->connections)
                 connection_free(server->connections);
-        door_close(&server->control);
-        door_close(&server->view);
+        listening_close(&server->control);
+        listening_close(&server->view);
         sd_event_unref(server->event);
         free(server->group_name);
         free(server);

@@ -6,12 +6,12 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "daemon/api/listen.h"
-#include "daemon/api/room.h"
+#include "daemon/api/quota.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 
 /* So many calls are in progress at most: one for each connection. */
-#define SERVER_CONNECTIONS_MAX (ROOM_CONNECTIONS_MAX + ROOM_VIEW_CONNECTIONS_MAX)
+#define SERVER_CONNECTIONS_MAX (QUOTA_CONNECTIONS_MAX + QUOTA_VIEW_CONNECTIONS_MAX)
 
 struct handed; /* daemon/runtime/runtime.h */
 struct server;

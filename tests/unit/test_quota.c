@@ -85,7 +85,7 @@ static const char *ask(struct client *client)
 
 START_TEST(no_user_keeps_out_another_and_nobody_root)
 {
-        static struct client clients[ROOM_CONNECTIONS_MAX];
+        static struct client clients[QUOTA_CONNECTIONS_MAX];
         unsigned n = 0;
 
         /* A user has 64 places, all who may only read have 128, and all but root 240. */
@@ -110,7 +110,7 @@ START_TEST(no_user_keeps_out_another_and_nobody_root)
         late = open_as(4102, true);
         ck_assert_str_eq(client_answer(event, &late), FULL);
         client_end(&late);
-        while (n < ROOM_CONNECTIONS_MAX) {
+        while (n < QUOTA_CONNECTIONS_MAX) {
                 clients[n] = client_open(path);
                 ck_assert_str_eq(ask(&clients[n++]), "");
         }
