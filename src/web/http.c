@@ -24,7 +24,7 @@ const struct http_limits http_default_limits = {
 
 struct http_request {
         struct http *http;
-        TAILQ_ENTRY(http_request) link;
+        TAILQ_ENTRY(http_request) instance_client;
         struct MHD_Connection *connection;
         int fd;          /* libmicrohttpd's */
         bool asked;      /* the request was read whole */
@@ -55,8 +55,8 @@ struct http {
 static void touch(struct http_request *request)
 {
         request->since = loop_now(request->http->event, CLOCK_MONOTONIC);
-        TAILQ_REMOVE(&request->http->connections, request, link);
-        TAILQ_INSERT_TAIL(&request->http->connections, request, link);
+        TAILQ_REMOVE(&request->http->connections, request, instance_client);
+        TAILQ_INSERT_TAIL(&request->http->connections, request, instance_client);
 }
 
 static void end_connection(struct http_request *request)
@@ -102,7 +102,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         struct http *http = userdata;
         struct http_request *request;
 
-        TAILQ_FOREACH(request, &http->connections, link) {
+        TAILQ_FOREACH(request, &http->connections, instance_client) {
                 usec_t limit = request->asked ? http->limits.answer_usec : http->limits.wait_usec;
 
                 /* One that has all that there is of a stream waits for us. */
@@ -135,7 +135,7 @@ static void make_room(struct http *http)
 
         set_listening(http, false);
         arm_sweep(http);
-        TAILQ_FOREACH(request, &http->connections, link) {
+        TAILQ_FOREACH(request, &http->connections, instance_client) {
                 if (!request->viewer.stream && !request->ended && !request->put_off) {
                         end_connection(request);
                         return;
@@ -166,7 +166,7 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
                                          .connection = connection,
                                          .fd = info ? info->connect_fd : -1,
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
-        TAILQ_INSERT_TAIL(&http->connections, request, link);
+        TAILQ_INSERT_TAIL(&http->connections, request, instance_client);
         arm_sweep(http);
 }
 
@@ -181,7 +181,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                 return;
         }
         if (request) {
-                TAILQ_REMOVE(&http->connections, request, link);
+                TAILQ_REMOVE(&http->connections, request, instance_client);
                 free(request);
         }
         *context = NULL;
@@ -339,7 +339,7 @@ void http_resume(struct http *http)
 {
         struct http_request *request;
 
-        TAILQ_FOREACH(request, &http->connections, link) {
+        TAILQ_FOREACH(request, &http->connections, instance_client) {
                 if (!request->put_off)
                         continue;
                 request->put_off = false;
@@ -560,7 +560,7 @@ struct http *http_free(struct http *http)
         http->n_listeners = 0;
         /* None may be suspended as the daemon stops. */
         struct http_request *request;
-        TAILQ_FOREACH(request, &http->connections, link) {
+        TAILQ_FOREACH(request, &http->connections, instance_client) {
                 if (request->put_off || request->viewer.waits)
                         MHD_resume_connection(request->connection);
                 request->put_off = request->viewer.waits = false;

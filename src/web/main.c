@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/printable.h"
 #include "config.h"
-#include "web/say.h"
+#include "web/log.h"
 #include "web/web.h"
 #include <fcntl.h>
 #include <getopt.h>
@@ -171,10 +171,10 @@ static int listen_all(struct http *http, const struct options *options, const st
                 char text[ADDRESS_TEXT_MAX];
 
                 if (http_listen(http, &addresses[i], error, sizeof(error)) < 0) {
-                        say_error("%s", error);
+                        log_error("%s", error);
                         return -EADDRINUSE;
                 }
-                say_info("listening on %s", address_format(&addresses[i], text, sizeof(text)));
+                log_info("listening on %s", address_format(&addresses[i], text, sizeof(text)));
         }
         return 0;
 }
@@ -245,6 +245,6 @@ int main(int argc, char **argv)
                 r = serve(event, &options, addresses);
         sd_event_unref(event);
         if (r < 0 && r != -EADDRINUSE)
-                say_error("sqmgr-web ends: %s", strerrordesc_np(-r));
+                log_error("sqmgr-web ends: %s", strerrordesc_np(-r));
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -14,6 +14,6 @@ void page_hosts(FILE *out, const struct page *page);
 /* Who told all this: each sqmgr, and the Redis servers that it asks. */
 void page_instances(FILE *out, const struct page *page);
 /* What is moving: restarts with their stories, and which workers come and go without one. */
-void page_moving(FILE *out, const struct page *page);
+void page_progress(FILE *out, const struct page *page);
 /* What waits in each Redis. */
 void page_queues(FILE *out, const struct page *page);

@@ -28,14 +28,14 @@ void stream_join(struct stream *stream, struct viewer *viewer, struct shared *fi
         viewer->stream = stream;
         viewer->text = first ? shared_hold(first) : NULL;
         viewer->serial = stream->serial;
-        LIST_INSERT_HEAD(&stream->viewers, viewer, link);
+        LIST_INSERT_HEAD(&stream->viewers, viewer, instance_client);
 }
 
 void stream_leave(struct viewer *viewer)
 {
         if (!viewer->stream)
                 return;
-        LIST_REMOVE(viewer, link);
+        LIST_REMOVE(viewer, instance_client);
         viewer->text = shared_drop(viewer->text);
         viewer->stream = NULL;
 }
@@ -55,7 +55,7 @@ void stream_publish(struct stream *stream, struct shared *message)
         stream->newest = shared_drop(stream->newest);
         stream->newest = shared_hold(message);
         stream->serial++;
-        LIST_FOREACH(viewer, &stream->viewers, link) {
+        LIST_FOREACH(viewer, &stream->viewers, instance_client) {
                 wake(viewer);
         }
 }
@@ -64,7 +64,7 @@ void stream_publish_idle(struct stream *stream, struct shared *message)
 {
         struct viewer *viewer;
 
-        LIST_FOREACH(viewer, &stream->viewers, link) {
+        LIST_FOREACH(viewer, &stream->viewers, instance_client) {
                 if (!viewer->waits)
                         continue;
                 viewer->text = shared_hold(message);

@@ -18,7 +18,7 @@ struct stream {
 
 struct viewer {
         struct stream *stream;
-        LIST_ENTRY(viewer) link;
+        LIST_ENTRY(viewer) instance_client;
         struct shared *text; /* what it is being sent, or NULL */
         size_t sent;         /* bytes of that */
         uint64_t serial;     /* of the stream, as it was taken */

@@ -2,9 +2,9 @@
 /* Asks the instances: each second while somebody looks, else every five; metrics when they are wanted. So
  * what sqmgr has to do does not depend on how many look. */
 #include "web/watch.h"
-#include "web/link.h"
+#include "web/instance_client.h"
 #include "web/loop.h"
-#include "web/say.h"
+#include "web/log.h"
 #include <string.h>
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
@@ -20,7 +20,7 @@
 struct source {
         struct watch *watch;
         struct instance *instance;
-        struct link *link;
+        struct instance_client *instance_client;
 };
 
 struct watch {
@@ -46,10 +46,10 @@ static bool is_watched(const struct watch *watch)
                 usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->looked_at) < LOOKED_USEC);
 }
 
-static bool awaits(const struct watch *watch, enum link_question question)
+static bool awaits(const struct watch *watch, enum instance_query question)
 {
         for (size_t i = 0; i < watch->instances.n; i++)
-                if (link_awaits(watch->sources[i].link, question))
+                if (instance_client_awaits(watch->sources[i].instance_client, question))
                         return true;
         return false;
 }
@@ -67,7 +67,7 @@ static void tell_status(struct watch *watch)
 static void tell_when_all_told(struct watch *watch)
 {
         watch->untold = true;
-        if (!awaits(watch, LINK_STATUS) && !awaits(watch, LINK_EVENTS))
+        if (!awaits(watch, INSTANCE_QUERY_STATUS) && !awaits(watch, INSTANCE_QUERY_EVENTS))
                 tell_status(watch);
 }
 
@@ -84,46 +84,46 @@ static void tell_metrics(struct watch *watch)
 static void set_metrics(struct source *source, const json_t *answer)
 {
         instance_take_metrics(source->instance, answer);
-        if (!awaits(source->watch, LINK_METRICS))
+        if (!awaits(source->watch, INSTANCE_QUERY_METRICS))
                 tell_metrics(source->watch);
 }
 
-static json_t *on_parameters(void *userdata, enum link_question question)
+static json_t *on_parameters(void *userdata, enum instance_query question)
 {
         struct source *source = userdata;
         double after =
                 instance_events_after(source->instance, loop_now(source->watch->event, CLOCK_REALTIME));
 
-        return question == LINK_EVENTS && after > 0 ? json_pack("{s:f}", "after", after) : NULL;
+        return question == INSTANCE_QUERY_EVENTS && after > 0 ? json_pack("{s:f}", "after", after) : NULL;
 }
 
-static void on_answered(void *userdata, enum link_question question, json_t *answer)
+static void on_answered(void *userdata, enum instance_query question, json_t *answer)
 {
         struct source *source = userdata;
         struct watch *watch = source->watch;
 
         switch (question) {
-        case LINK_STATUS:
+        case INSTANCE_QUERY_STATUS:
                 if (!source->instance->reachable)
-                        say_info("%s: sqmgr answers", source->instance->socket);
+                        log_info("%s: sqmgr answers", source->instance->socket);
                 instance_take_status(source->instance, answer, loop_now(watch->event, CLOCK_MONOTONIC));
                 if (instance_has_group(source->instance))
-                        link_ask(source->link, LINK_ROLLOUTS);
+                        instance_client_ask(source->instance_client, INSTANCE_QUERY_ROLLOUTS);
                 break;
-        case LINK_EVENTS:
+        case INSTANCE_QUERY_EVENTS:
                 if (!watch->news)
                         watch->news = json_array();
                 if (watch->news)
                         instances_take_events(&watch->instances, source->instance, answer, watch->news);
                 tell_when_all_told(watch);
                 break;
-        case LINK_QUEUES:
+        case INSTANCE_QUERY_QUEUES:
                 instance_take_list(&source->instance->queues, answer, "redis");
                 break;
-        case LINK_METRICS:
+        case INSTANCE_QUERY_METRICS:
                 set_metrics(source, answer);
                 break;
-        case LINK_ROLLOUTS:
+        case INSTANCE_QUERY_ROLLOUTS:
                 instance_take_list(&source->instance->rollouts, answer, "rollouts");
                 break;
         default:
@@ -140,7 +140,7 @@ static void on_lost(void *userdata, const char *error)
         set_metrics(source, NULL);
         if (known)
                 return;
-        say_warning("%s: %s", instance->socket, error);
+        log_warning("%s: %s", instance->socket, error);
         instance_lose(instance, error);
         tell_when_all_told(source->watch);
 }
@@ -154,10 +154,10 @@ static void ask_all(struct watch *watch)
         if (queues)
                 watch->queues_at = now;
         for (size_t i = 0; i < watch->instances.n; i++) {
-                link_ask(watch->sources[i].link, LINK_STATUS);
-                link_ask(watch->sources[i].link, LINK_EVENTS);
+                instance_client_ask(watch->sources[i].instance_client, INSTANCE_QUERY_STATUS);
+                instance_client_ask(watch->sources[i].instance_client, INSTANCE_QUERY_EVENTS);
                 if (queues)
-                        link_ask(watch->sources[i].link, LINK_QUEUES);
+                        instance_client_ask(watch->sources[i].instance_client, INSTANCE_QUERY_QUEUES);
         }
 }
 
@@ -222,15 +222,15 @@ bool watch_ask_metrics(struct watch *watch)
         if (watch->metrics_at > 0 && usec_sub(now, watch->metrics_at) < METRICS_KEEP_USEC)
                 return false;
         for (size_t i = 0; i < watch->instances.n; i++)
-                link_ask(watch->sources[i].link, LINK_METRICS);
-        watch->metrics_awaited = awaits(watch, LINK_METRICS);
+                instance_client_ask(watch->sources[i].instance_client, INSTANCE_QUERY_METRICS);
+        watch->metrics_awaited = awaits(watch, INSTANCE_QUERY_METRICS);
         loop_arm(watch->metrics_deadline, METRICS_WAIT_USEC);
         return watch->metrics_awaited;
 }
 
 static int make(struct watch *watch, const char *const *sockets, size_t n)
 {
-        static const struct link_ops link_ops = {
+        static const struct instance_client_ops instance_client_ops = {
                 .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
         int r = instances_init(&watch->instances, sockets, n);
 
@@ -241,8 +241,8 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
-                r = link_new(&watch->sources[i].link, watch->event, sockets[i], &link_default_limits,
-                             &link_ops, &watch->sources[i]);
+                r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i], &instance_client_default_limits,
+                             &instance_client_ops, &watch->sources[i]);
                 if (r < 0)
                         return r;
         }
@@ -276,7 +276,7 @@ struct watch *watch_free(struct watch *watch)
         sd_event_source_disable_unref(watch->ask);
         sd_event_source_disable_unref(watch->metrics_deadline);
         for (size_t i = 0; watch->sources && i < watch->instances.n; i++)
-                link_free(watch->sources[i].link);
+                instance_client_free(watch->sources[i].instance_client);
         free(watch->sources);
         json_decref(watch->news);
         instances_done(&watch->instances);

@@ -3,12 +3,12 @@
 #include "web/web.h"
 #include "base/memstream.h"
 #include "web/assets.h"
-#include "web/chronicle.h"
+#include "web/history_feed.h"
 #include "web/history_file.h"
 #include "web/loop.h"
 #include "web/metrics.h"
 #include "web/page.h"
-#include "web/say.h"
+#include "web/log.h"
 #include "web/watch.h"
 #include "wire/reply.h"
 #include <microhttpd.h>
@@ -126,7 +126,7 @@ static void mark(struct web *web, const json_t *event)
 {
         const struct instances *instances = watch_instances(web->watch);
         const char *socket = reply_string(event, "socket");
-        const char *name = chronicle_mark_name(reply_string(event, "event"));
+        const char *name = history_feed_mark_name(reply_string(event, "event"));
         double seconds = json_number_value(json_object_get(event, "at"));
 
         if (!name || !(seconds > 0) || seconds > (double)UINT32_MAX)
@@ -147,7 +147,7 @@ static void save(struct web *web)
                 return;
         enum history_file_change change = history_file_save(web->file, web->history, why);
         if (change != HISTORY_FILE_AS_BEFORE)
-                say(change == HISTORY_FILE_FAILS ? LOG_ERR : LOG_INFO, "%s", why);
+                log_write(change == HISTORY_FILE_FAILS ? LOG_ERR : LOG_INFO, "%s", why);
 }
 
 static void keep_history(struct web *web, const json_t *news)
@@ -159,7 +159,7 @@ static void keep_history(struct web *web, const json_t *news)
         json_foreach(event, news)
                 mark(web, event);
         if (web->sampled_at == 0 || usec_sub(now, web->sampled_at) + ACCURACY_USEC >= SAMPLE_USEC) {
-                ssize_t n = chronicle_samples(watch_instances(web->watch), &samples);
+                ssize_t n = history_feed_samples(watch_instances(web->watch), &samples);
 
                 if (n > 0)
                         history_add(web->history, loop_now(web->event, CLOCK_REALTIME), samples, (size_t)n);
@@ -315,7 +315,7 @@ static int open_history(struct web *web, const char *path)
         if (r < 0)
                 return r;
         if (r != HISTORY_FILE_READ)
-                say_warning("%s", why);
+                log_warning("%s", why);
         return 0;
 }
 

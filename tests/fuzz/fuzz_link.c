@@ -3,7 +3,7 @@
  * beginning says of what (fleets, events, queues, metrics), '!' that it is bytes; else it is JSON within a
  * reply. Whatever it is, it is shown as JSON, page, metrics and history. */
 #include "fuzz.h"
-#include "web/chronicle.h"
+#include "web/history_feed.h"
 #include "web/metrics.h"
 #include "web/page.h"
 #include "web/watch.h"
@@ -81,7 +81,7 @@ static void look(const struct watch *watch)
 
         fuzz_check(text && lacks && !strchr(text, '\n'));
         fuzz_check(json_array_size(instances->events) <= INSTANCES_EVENTS);
-        fuzz_check(chronicle_samples(instances, &samples) >= 0);
+        fuzz_check(history_feed_samples(instances, &samples) >= 0);
         fuzz_check(metrics_merge(instances, NOW, &self, METRICS_OPEN, &merged, &size) == 0);
         fuzz_check(strlen(merged) == size && strstr(merged, "# EOF\n") == merged + size - 6);
         look_at_page(PAGE_WHOLE, document, instances->events);

@@ -2,7 +2,7 @@
 /* What sqmgr-web knows of each sqmgr, and what of it goes into the history. */
 #include "model/event.h"
 #include "unit.h"
-#include "web/chronicle.h"
+#include "web/history_feed.h"
 #include "web/instances.h"
 #include "wire/json.h"
 #include <math.h>
@@ -234,7 +234,7 @@ START_TEST(the_history_has_the_fleets_of_who_answers)
         tell_status(1, STATUS(FLEET("x", 2)), 1);
         instance_take_list(&instances.list[0].queues, queues, "redis");
         instance_lose(&instances.list[1], "gone");
-        ck_assert_int_eq(chronicle_samples(&instances, &samples), 2);
+        ck_assert_int_eq(history_feed_samples(&instances, &samples), 2);
         ck_assert_str_eq(samples[0].socket, "/a");
         ck_assert_str_eq(samples[0].fleet, "x");
         ck_assert(samples[0].memory_bytes == 1000 && samples[0].active == 1 && samples[0].busy == 4);
@@ -252,15 +252,15 @@ START_TEST(busy_is_unknown_where_one_does_not_tell)
                     STATUS("{\"name\":\"x\",\"workers\":[{\"state\":\"active\",\"busy\":1},"
                            "{\"state\":\"active\",\"busy\":null}]}"),
                     1);
-        ck_assert_int_eq(chronicle_samples(&instances, &samples), 1);
+        ck_assert_int_eq(history_feed_samples(&instances, &samples), 1);
         ck_assert(isnan(samples[0].busy) && isnan(samples[0].latency_seconds));
 }
 END_TEST
 
 START_TEST(what_was_marked_is_known)
 {
-        ck_assert_str_eq(chronicle_mark_name("rollout-halted"), "halt");
-        ck_assert_ptr_null(chronicle_mark_name("active"));
+        ck_assert_str_eq(history_feed_mark_name("rollout-halted"), "halt");
+        ck_assert_ptr_null(history_feed_mark_name("active"));
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(marks_are_of_kinds_that_there_are)
         unsigned n = 0;
 
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
-                n += chronicle_mark_name(event_kinds[kind].name) ? 1 : 0;
+                n += history_feed_mark_name(event_kinds[kind].name) ? 1 : 0;
         ck_assert_uint_eq(n, 17);
 }
 END_TEST

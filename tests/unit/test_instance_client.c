@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgr-web's connection to an sqmgr: one that answers, one that does not, and what is none. */
 #include "unit.h"
-#include "web/link.h"
+#include "web/instance_client.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static const struct link_limits limits = {
+static const struct instance_client_limits limits = {
         .reply_bytes = 1000,
         .answer_usec = USEC_PER_HOUR,
         .backoff_min_usec = 1000,
@@ -16,17 +16,17 @@ static char folder[64];
 static struct sockaddr_un address;
 static int listener, peer; /* of the sqmgr */
 static sd_event *event;
-static struct link *link_;
+static struct instance_client *instance_client_;
 static unsigned answers, losses;
 static char answered[256]; /* each question and its answer */
 static char lost[256];     /* the last reason */
 
-static json_t *on_parameters(void *userdata _unused_, enum link_question question)
+static json_t *on_parameters(void *userdata _unused_, enum instance_query question)
 {
-        return question == LINK_EVENTS ? json_pack("{s:i}", "after", 7) : NULL;
+        return question == INSTANCE_QUERY_EVENTS ? json_pack("{s:i}", "after", 7) : NULL;
 }
 
-static void on_answered(void *userdata _unused_, enum link_question question, json_t *answer)
+static void on_answered(void *userdata _unused_, enum instance_query question, json_t *answer)
 {
         _cleanup_free_ char *text = answer ? json_dumps(answer, JSON_COMPACT) : strdup("refused");
         size_t size = strlen(answered);
@@ -41,7 +41,7 @@ static void on_lost(void *userdata _unused_, const char *error)
         snprintf(lost, sizeof(lost), "%s", error);
 }
 
-static const struct link_ops ops = {.parameters = on_parameters, .answered = on_answered, .lost = on_lost};
+static const struct instance_client_ops ops = {.parameters = on_parameters, .answered = on_answered, .lost = on_lost};
 
 static void setup(void)
 {
@@ -60,16 +60,16 @@ static void setup(void)
 
 static void teardown(void)
 {
-        link_free(link_);
+        instance_client_free(instance_client_);
         sd_event_unref(event);
         close_fd(peer);
         close_fd(listener);
         unit_remove_tree(folder);
 }
 
-static void start(const struct link_limits *with)
+static void start(const struct instance_client_limits *with)
 {
-        ck_assert_int_eq(link_new(&link_, event, address.sun_path, with, &ops, NULL), 0);
+        ck_assert_int_eq(instance_client_new(&instance_client_, event, address.sun_path, with, &ops, NULL), 0);
 }
 
 static void run(void)
@@ -103,14 +103,14 @@ static void expect_question(const char *expected)
                 ck_assert_ptr_nonnull(strstr(text, "\"after\":7"));
 }
 
-static void say(const void *bytes, size_t size)
+static void log_write(const void *bytes, size_t size)
 {
         ck_assert_int_eq(send(peer, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
 static void reply(const char *text)
 {
-        say(text, strlen(text) + 1);
+        log_write(text, strlen(text) + 1);
 }
 
 static void expect_lost(const char *reason)
@@ -127,18 +127,18 @@ START_TEST(asks_one_after_another)
         start(&limits);
         let_in();
         expect_question("GetStatus");
-        link_ask(link_, LINK_METRICS);
-        link_ask(link_, LINK_METRICS);
-        link_ask(link_, LINK_QUEUES);
-        ck_assert(link_awaits(link_, LINK_STATUS) && link_awaits(link_, LINK_METRICS));
+        instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
+        instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
+        instance_client_ask(instance_client_, INSTANCE_QUERY_QUEUES);
+        ck_assert(instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) && instance_client_awaits(instance_client_, INSTANCE_QUERY_METRICS));
         ck_assert_int_lt(recv(peer, &(char){0}, 1, 0), 0);
         reply("{\"parameters\":{\"a\":1}}");
         expect_question("GetEvents");
-        ck_assert(!link_awaits(link_, LINK_STATUS));
+        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS));
         reply("{\"error\":\"org.varlink.service.InvalidParameter\"}");
         expect_question("GetQueues");
         /* In pieces. */
-        say("{\"parame", 8);
+        log_write("{\"parame", 8);
         run();
         reply("ters\":{}}");
         expect_question("GetMetrics");
@@ -147,7 +147,7 @@ START_TEST(asks_one_after_another)
                 run();
         ck_assert_str_eq(answered, "0{\"a\":1} 1refused 2{} 3{} ");
         ck_assert_uint_eq(losses, 0);
-        link_ask(link_, LINK_STATUS);
+        instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
         expect_question("GetStatus");
 }
 END_TEST
@@ -177,9 +177,9 @@ START_TEST(leaves_who_speaks_otherwise_and_comes_again)
         start(&limits);
         let_in();
         expect_question("GetStatus");
-        say(strangers[_i].bytes, strangers[_i].size);
+        log_write(strangers[_i].bytes, strangers[_i].size);
         expect_lost(strangers[_i].reason);
-        ck_assert(!link_awaits(link_, LINK_STATUS) && !link_awaits(link_, LINK_EVENTS));
+        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) && !instance_client_awaits(instance_client_, INSTANCE_QUERY_EVENTS));
         peer = close_fd(peer);
         let_in();
         expect_question("GetStatus");
@@ -194,14 +194,14 @@ START_TEST(takes_no_more_than_so_many_bytes)
         start(&limits);
         let_in();
         expect_question("GetStatus");
-        say(bytes, sizeof(bytes));
+        log_write(bytes, sizeof(bytes));
         expect_lost("longer than 1000 bytes");
 }
 END_TEST
 
 START_TEST(waits_for_an_answer_so_long)
 {
-        struct link_limits brief = limits;
+        struct instance_client_limits brief = limits;
 
         brief.answer_usec = 10 * USEC_PER_MSEC;
         start(&brief);
@@ -216,7 +216,7 @@ END_TEST
 
 START_TEST(an_idle_one_waits_for_nothing)
 {
-        struct link_limits brief = limits;
+        struct instance_client_limits brief = limits;
 
         brief.answer_usec = 10 * USEC_PER_MSEC;
         start(&brief);
@@ -248,8 +248,8 @@ START_TEST(says_why_it_cannot_connect)
         ck_assert_int_eq(unlink(address.sun_path), 0);
         expect_lost("there is no such socket");
         /* It is never asked then. */
-        link_ask(link_, LINK_STATUS);
-        ck_assert(!link_awaits(link_, LINK_STATUS));
+        instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
+        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS));
         for (unsigned i = 0; i < 5; i++)
                 expect_lost("there is no such socket");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The log: lines on stderr, with the priority before them where systemd reads it. */
-#include "web/say.h"
+#include "web/log.h"
 #include "base/printable.h"
 #include <poll.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static bool has_room(void)
         return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
 }
 
-void say(int level, const char *format, ...)
+void log_write(int level, const char *format, ...)
 {
         static const char *const names[] = {
                 [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = ""};

@@ -7,8 +7,8 @@
 
 /* One sentence; level: LOG_ERR .. LOG_INFO. Control characters of it become '?'. What nobody reads is lost: a
  * full pipe does not block. */
-void say(int level, const char *format, ...) _printf_(2, 3);
+void log_write(int level, const char *format, ...) _printf_(2, 3);
 
-#define say_error(...)   say(LOG_ERR, __VA_ARGS__)
-#define say_warning(...) say(LOG_WARNING, __VA_ARGS__)
-#define say_info(...)    say(LOG_INFO, __VA_ARGS__)
+#define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_WARNING, __VA_ARGS__)
+#define log_info(...)    log_write(LOG_INFO, __VA_ARGS__)

@@ -108,7 +108,7 @@ static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
         return any;
 }
 
-void page_moving(FILE *out, const struct page *page)
+void page_progress(FILE *out, const struct page *page)
 {
         const json_t *instance, *fleet;
         bool any = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What of the instances goes into the history. No I/O, no clock. */
-#include "web/chronicle.h"
+#include "web/history_feed.h"
 #include "wire/reply.h"
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static double latency_of(const json_t *redis)
         return latency;
 }
 
-ssize_t chronicle_samples(const struct instances *instances, struct history_sample **ret)
+ssize_t history_feed_samples(const struct instances *instances, struct history_sample **ret)
 {
         _cleanup_free_ struct history_sample *list = NULL;
         size_t n = 0, allocated = 0;
@@ -69,7 +69,7 @@ ssize_t chronicle_samples(const struct instances *instances, struct history_samp
         return (ssize_t)n;
 }
 
-const char *chronicle_mark_name(const char *event)
+const char *history_feed_mark_name(const char *event)
 {
         static const char *const names[][2] = {
                 {"boot-timeout", "crash"}, {"crashed", "crash"},         {"drain-cut", "kill"},

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
+#include "web/instance_client.h"
+#include "base/fd.h"
+#include "web/loop.h"
+#include "wire/control.h"
+#include "wire/varlink.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#define READ_BYTES       ((size_t)64 * 1024)
+#define ACCURACY_USEC    USEC_PER_MSEC
+#define INPUT_KEEP_BYTES ((size_t)1 << 20)
+
+/* The bytes are those of some ten thousand workers; what stands behind them in memory is a multiple. */
+const struct instance_client_limits instance_client_default_limits = {
+        .reply_bytes = (size_t)8 << 20,
+        .answer_usec = 5 * USEC_PER_SEC,
+        .backoff_min_usec = 250 * USEC_PER_MSEC,
+        .backoff_max_usec = 5 * USEC_PER_SEC,
+};
+
+static const char *const methods[] = {
+        [INSTANCE_QUERY_STATUS] = CONTROL_INTERFACE ".GetStatus",     [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
+        [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",     [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
+        [INSTANCE_QUERY_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
+};
+static_assert(ELEMENTSOF(methods) == _INSTANCE_QUERY_MAX, "each question has its method");
+
+struct instance_client {
+        const char *path;
+        const struct instance_client_limits *limits;
+        const struct instance_client_ops *ops;
+        void *userdata;
+        int fd;                 /* -1: none */
+        sd_event_source *io;    /* of fd, or NULL */
+        sd_event_source *timer; /* the next try, or until when an answer is waited for */
+        usec_t backoff;
+        unsigned wanted; /* a bit for each question */
+        int asked;       /* the question whose answer is to come; -1: none */
+        struct varlink_input input;
+};
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+
+static void disconnect(struct instance_client *instance_client)
+{
+        instance_client->io = sd_event_source_disable_unref(instance_client->io);
+        instance_client->fd = close_fd(instance_client->fd);
+        varlink_input_free(&instance_client->input);
+        instance_client->wanted = 0;
+        instance_client->asked = -1;
+}
+
+/* Says why, and tries again later: the longer, the more often it was in vain. */
+static _printf_(2, 3) void lose(struct instance_client *instance_client, const char *format, ...)
+{
+        char error[512];
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(error, sizeof(error), format, arguments);
+        va_end(arguments);
+        disconnect(instance_client);
+        loop_arm(instance_client->timer, instance_client->backoff);
+        instance_client->backoff = MIN(instance_client->backoff * 2, instance_client->limits->backoff_max_usec);
+        instance_client->ops->lost(instance_client->userdata, error);
+}
+
+static const char *connect_error(int error)
+{
+        switch (error) {
+        case ENOENT:
+                return "there is no such socket: sqmgr does not run, or has another read_socket";
+        case ECONNREFUSED:
+                return "nobody answers there: sqmgr does not run";
+        case EACCES:
+        case EPERM:
+                return "not permitted: the user of sqmgr-web must be of the socket's group";
+        case EAGAIN:
+                return "sqmgr takes no more connections now";
+        default:
+                return strerrordesc_np(error);
+        }
+}
+
+/* Returns 0 or -errno. */
+static int try_connect(struct instance_client *instance_client, sd_event *event)
+{
+        _cleanup_close_ int fd = fd_connect(instance_client->path, SOCK_NONBLOCK, USEC_INFINITY);
+
+        if (fd < 0)
+                return fd;
+        int r = sd_event_add_io(event, &instance_client->io, fd, EPOLLIN, on_io, instance_client);
+        if (r < 0)
+                return r;
+        instance_client->fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int send_question(struct instance_client *instance_client, enum instance_query question)
+{
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        json_t *parameters = instance_client->ops->parameters(instance_client->userdata, question);
+        int r = varlink_encode_call(methods[question], parameters ?: json_object(), false, &text, &size);
+
+        if (r < 0)
+                return r;
+        ssize_t n = send(instance_client->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+                return -errno;
+        /* One question at a time never fills a socket. */
+        return (size_t)n == size ? 0 : -EAGAIN;
+}
+
+/* Asks what is due next, where nothing is being asked. */
+static void ask_next(struct instance_client *instance_client)
+{
+        if (instance_client->fd < 0 || instance_client->asked >= 0)
+                return;
+        instance_client->asked = ffs((int)instance_client->wanted) - 1;
+        if (instance_client->asked < 0) {
+                (void)sd_event_source_set_enabled(instance_client->timer, SD_EVENT_OFF);
+                return;
+        }
+        instance_client->wanted &= ~(1U << instance_client->asked);
+        int r = send_question(instance_client, (enum instance_query)instance_client->asked);
+        /* Where it has hung up, that is read next, and told then. */
+        loop_arm(instance_client->timer, r < 0 ? 0 : instance_client->limits->answer_usec);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
+{
+        struct instance_client *instance_client = userdata;
+
+        if (instance_client->fd >= 0) {
+                lose(instance_client, "sqmgr does not answer: nothing came within %u seconds",
+                     (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
+                return 0;
+        }
+        int r = try_connect(instance_client, sd_event_source_get_event(source));
+        if (r < 0) {
+                lose(instance_client, "cannot connect: %s", connect_error(-r));
+                return 0;
+        }
+        instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
+        instance_client_ask(instance_client, INSTANCE_QUERY_EVENTS);
+        instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);
+        return 0;
+}
+
+/* Returns false where the connection is no longer of use. */
+static bool take_reply(struct instance_client *instance_client, const char *text, size_t size)
+{
+        struct varlink_reply reply;
+        enum instance_query question = (enum instance_query)instance_client->asked;
+
+        if (instance_client->asked < 0)
+                return false;
+        int r = varlink_decode_reply(text, size, &reply);
+        if (r < 0)
+                return false;
+        bool good = !reply.continues;
+        if (good) {
+                instance_client->asked = -1;
+                instance_client->backoff = instance_client->limits->backoff_min_usec;
+                instance_client->ops->answered(instance_client->userdata, question, reply.error ? NULL : reply.parameters);
+        }
+        varlink_reply_free(&reply);
+        return good;
+}
+
+static void take_replies(struct instance_client *instance_client)
+{
+        const char *text;
+        size_t size;
+        int r;
+
+        while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text, &size)) > 0) {
+                if (take_reply(instance_client, text, size))
+                        continue;
+                lose(instance_client, "what answers there does not speak as sqmgr does");
+                return;
+        }
+        if (r < 0) {
+                lose(instance_client, "an answer is longer than %zu bytes", instance_client->limits->reply_bytes);
+                return;
+        }
+        if (varlink_input_size(&instance_client->input) == 0 && instance_client->input.allocated > INPUT_KEEP_BYTES)
+                varlink_input_free(&instance_client->input);
+        ask_next(instance_client);
+}
+
+static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unused_, void *userdata)
+{
+        struct instance_client *instance_client = userdata;
+        char *room;
+
+        if (varlink_input_reserve(&instance_client->input, READ_BYTES, &room) < 0) {
+                lose(instance_client, "there is too little memory");
+                return 0;
+        }
+        ssize_t n = recv(fd, room, READ_BYTES, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return 0;
+        if (n <= 0) {
+                lose(instance_client, "the connection was lost: %s",
+                     n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
+                return 0;
+        }
+        varlink_input_filled(&instance_client->input, (size_t)n);
+        take_replies(instance_client);
+        return 0;
+}
+
+void instance_client_ask(struct instance_client *instance_client, enum instance_query question)
+{
+        if (instance_client->fd < 0)
+                return;
+        instance_client->wanted |= 1U << question;
+        ask_next(instance_client);
+}
+
+bool instance_client_awaits(const struct instance_client *instance_client, enum instance_query question)
+{
+        return (instance_client->wanted & 1U << question) != 0 || instance_client->asked == (int)question;
+}
+
+int instance_client_new(struct instance_client **ret, sd_event *event, const char *path, const struct instance_client_limits *limits,
+             const struct instance_client_ops *ops, void *userdata)
+{
+        struct instance_client *instance_client = calloc(1, sizeof(*instance_client));
+
+        if (!instance_client)
+                return -ENOMEM;
+        *instance_client = (struct instance_client){.path = path,
+                              .limits = limits,
+                              .ops = ops,
+                              .userdata = userdata,
+                              .fd = -1,
+                              .asked = -1,
+                              .backoff = limits->backoff_min_usec};
+        int r = sd_event_add_time_relative(event, &instance_client->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
+                                           instance_client);
+        *ret = r < 0 ? instance_client_free(instance_client) : instance_client;
+        return MIN(r, 0);
+}
+
+struct instance_client *instance_client_free(struct instance_client *instance_client)
+{
+        if (!instance_client)
+                return NULL;
+        disconnect(instance_client);
+        sd_event_source_disable_unref(instance_client->timer);
+        free(instance_client);
+        return NULL;
+}
