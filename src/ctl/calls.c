@@ -5,7 +5,7 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/ready.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -38,12 +38,12 @@ static void show_aborted(const struct ctl *ctl _unused_, json_t *reply)
         json_t *acknowledged = json_object_get(reply, "acknowledged");
 
         json_foreach(name, names)
-                say_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
+                output_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
         json_foreach(name, acknowledged)
-                say_line("%s: the halted restart is acknowledged, its workers stay as they are",
+                output_line("%s: the halted restart is acknowledged, its workers stay as they are",
                          json_string_value(name));
         if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
-                say_line("no restart is in progress");
+                output_line("no restart is in progress");
 }
 
 static json_t *quiet_parameters(const struct ctl *ctl)
@@ -57,11 +57,11 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
         bool exits = reply_is_true(reply, "exits");
 
         if (reply_is_true(reply, "leaving"))
-                say_line("%s: is quiet or stopping already", target);
+                output_line("%s: is quiet or stopping already", target);
         else if (strchr(target, '/'))
-                say_line("%s: %s and is replaced", target, exits ? "is told to exit" : "takes no new jobs");
+                output_line("%s: %s and is replaced", target, exits ? "is told to exit" : "takes no new jobs");
         else
-                say_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
+                output_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
                          exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
                          target);
 }
@@ -73,14 +73,14 @@ static json_t *stop_parameters(const struct ctl *ctl)
 
 static void show_stopped(const struct ctl *ctl, json_t *reply _unused_)
 {
-        say_line("%s: %s", ctl->arguments[0],
+        output_line("%s: %s", ctl->arguments[0],
                  ctl->force ? "stops now, without waiting for its jobs"
                             : "stops, each worker as its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)
 {
-        say_line("%s: starts", ctl->arguments[0]);
+        output_line("%s: starts", ctl->arguments[0]);
 }
 
 static bool is_auto(const struct ctl *ctl)
@@ -106,9 +106,9 @@ static json_t *scale_parameters(const struct ctl *ctl)
 static void show_scaled(const struct ctl *ctl, json_t *reply _unused_)
 {
         if (is_auto(ctl))
-                say_line("%s: its count follows its queues", ctl->arguments[0]);
+                output_line("%s: its count follows its queues", ctl->arguments[0]);
         else
-                say_line("%s: scales to %lld", ctl->arguments[0], count_of(ctl));
+                output_line("%s: scales to %lld", ctl->arguments[0], count_of(ctl));
 }
 
 static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
@@ -116,14 +116,14 @@ static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
         json_t *changes = json_object_get(reply, "changes"), *line;
 
         json_foreach(line, changes)
-                say_line("%s", json_string_value(line));
+                output_line("%s", json_string_value(line));
         if (json_array_size(changes) == 0)
-                say_line("reloaded, nothing changed");
+                output_line("reloaded, nothing changed");
 }
 
 static void show_reexec(const struct ctl *ctl _unused_, json_t *reply)
 {
-        say_line("sqmgr %s runs in its place (pid %lld)", reply_string(reply, "version"),
+        output_line("sqmgr %s runs in its place (pid %lld)", reply_string(reply, "version"),
                  reply_integer(reply, "pid"));
 }
 
@@ -134,7 +134,7 @@ static json_t *forget_parameters(const struct ctl *ctl)
 
 static void show_forgotten(const struct ctl *ctl, json_t *reply _unused_)
 {
-        say_line("%s: %s is waited for no longer; when its sqmgr comes back it takes part again",
+        output_line("%s: %s is waited for no longer; when its sqmgr comes back it takes part again",
                  ctl->arguments[1], ctl->arguments[2]);
 }
 
@@ -145,12 +145,12 @@ static void show_metrics(const struct ctl *ctl _unused_, json_t *reply)
 
 static void show_answer(const struct ctl *ctl _unused_, json_t *reply _unused_)
 {
-        say_line("sqmgr answers");
+        output_line("sqmgr answers");
 }
 
 static void show_version(const struct ctl *ctl _unused_, json_t *reply)
 {
-        say_line("sqmgr %s", reply_string(reply, "version"));
+        output_line("sqmgr %s", reply_string(reply, "version"));
 }
 
 static void print_finding(json_t *finding, const struct view *view)
@@ -196,11 +196,11 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         if (ctl->json)
                 return json_array_size(errors) > 0 ? CTL_FAILED : CTL_DONE;
         if (json_array_size(jobs) > 0 && job_table_print(stdout, jobs, time(NULL), &view) < 0)
-                r = say_error(CTL_FAILED, "there is too little memory");
+                r = output_error(CTL_FAILED, "there is too little memory");
         if (json_array_size(jobs) == 0 && json_array_size(errors) == 0)
                 printf("no job is known to run\n");
         json_foreach(error, errors)
-                r = say_error(CTL_FAILED, "%s", json_string_value(error));
+                r = output_error(CTL_FAILED, "%s", json_string_value(error));
         return r;
 }
 
@@ -222,10 +222,10 @@ static void print_redis(json_t *redis)
         int width = (int)strlen("QUEUE");
 
         if (!was_read(redis)) {
-                say_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
+                output_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
                 return;
         }
-        say_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
+        output_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
                  reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
                  reply_integer(redis, "dead"));
         if (json_array_size(queues) == 0) {
@@ -290,7 +290,7 @@ int ctl_call(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                say_print_json(reply);
+                output_print_json(reply);
         else if (call->show)
                 call->show(ctl, reply);
         return call->judge ? call->judge(ctl, reply) : CTL_DONE;
@@ -301,7 +301,7 @@ int ctl_scale(struct ctl *ctl)
         uint64_t count;
 
         if (!is_auto(ctl) && parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count) < 0)
-                return say_error(CTL_USAGE,
+                return output_error(CTL_USAGE,
                                  "'%s' is not a count of workers: a whole number is wanted, or auto",
                                  ctl->arguments[1]);
         return ctl_call(ctl);
@@ -319,8 +319,8 @@ static int tell_lacks(json_t *lacks)
                 fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
                         json_string_value(sentence));
         if (memstream_close(out, &text) < 0)
-                return say_error(CTL_FAILED, "there is too little memory");
-        return say_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
+                return output_error(CTL_FAILED, "there is too little memory");
+        return output_error_as("not-ready", CTL_FAILED, "not ready: %s", text);
 }
 
 static int ask_ready(struct ctl *ctl)
@@ -332,15 +332,15 @@ static int ask_ready(struct ctl *ctl)
                 return r;
         lacks = ready_lacks(reply);
         if (!lacks)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         if (json_array_size(lacks) > 0)
                 return tell_lacks(lacks);
         if (ctl->json) {
                 _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
 
-                say_print_json(ready);
+                output_print_json(ready);
         } else {
-                say_line("sqmgr is ready: each fleet that is to run has its workers");
+                output_line("sqmgr is ready: each fleet that is to run has its workers");
         }
         return r;
 }

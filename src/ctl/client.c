@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "ctl/screen.h"
 #include "wire/control.h"
 #include "wire/reply.h"
@@ -63,12 +63,12 @@ static int tell_timeout(const struct ctl *ctl)
 
         format_duration(ctl->timeout, span, sizeof(span));
         if (ctl->fd < 0)
-                return say_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
+                return output_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
         if (ctl->wait != CTL_WAIT_NONE)
-                return say_error(CTL_TIMEOUT,
+                return output_error(CTL_TIMEOUT,
                                  "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
                                  span);
-        return say_error(CTL_TIMEOUT,
+        return output_error(CTL_TIMEOUT,
                          "sqmgr has not answered within %s; what was asked for may still be done", span);
 }
 
@@ -80,10 +80,10 @@ static int tell_denied(const char *path)
         if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
                 group = getgrgid(status.st_gid);
         if (group)
-                return say_error(CTL_PERMISSION,
+                return output_error(CTL_PERMISSION,
                                  "not permitted to connect to '%s': root and members of the group '%s' are",
                                  path, group->gr_name);
-        return say_error(
+        return output_error(
                 CTL_PERMISSION,
                 "not permitted to connect to '%s': root is, and the group that 'socket_group' in sqmgr.ini "
                 "names",
@@ -101,21 +101,21 @@ static int tell_connect_error(struct ctl *ctl, int error)
         case EAGAIN:
                 return tell_timeout(ctl);
         case ENOENT:
-                return say_error(
+                return output_error(
                         CTL_CONNECT,
                         "there is no socket '%s': is sqmgr running? -s or SQMGR_SOCKET names another socket",
                         ctl->socket);
         case ECONNREFUSED:
                 if (stat(ctl->socket, &status) == 0 && !S_ISSOCK(status.st_mode))
-                        return say_error(CTL_CONNECT,
+                        return output_error(CTL_CONNECT,
                                          "'%s' is no socket: -s or SQMGR_SOCKET names the one of sqmgr",
                                          ctl->socket);
-                return say_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
+                return output_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
         case ENAMETOOLONG:
-                return say_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
+                return output_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
                                  sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
         default:
-                return say_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
+                return output_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
                                  strerrordesc_np(error));
         }
 }
@@ -148,7 +148,7 @@ int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
                         sigaddset(&set, signals[i]);
         ctl->signal_fd = signalfd(ctl->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         if (ctl->signal_fd < 0)
-                return say_error(CTL_FAILED, "cannot wait for signals: %s", strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot wait for signals: %s", strerrordesc_np(errno));
         (void)sigprocmask(SIG_BLOCK, &set, NULL);
         return CTL_DONE;
 }
@@ -182,7 +182,7 @@ static int wait_until(struct ctl *ctl, usec_t until)
                                         (usec_t)INT32_MAX);
         int r = poll(fds, ELEMENTSOF(fds), timeout_msec);
         if (r < 0 && errno != EINTR)
-                return say_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot wait for sqmgr: %s", strerrordesc_np(errno));
         if (r <= 0)
                 return CTL_DONE;
         if (fds[1].revents != 0)
@@ -208,7 +208,7 @@ int client_detach(const struct ctl *ctl, const char *sentence)
         if (sentence && isatty(STDERR_FILENO))
                 fputc('\n', stderr); /* the line has a ^C in it */
         if (sentence)
-                say_error(CTL_DONE, "%s", sentence);
+                output_error(CTL_DONE, "%s", sentence);
         fflush(stdout);
         sigemptyset(&set);
         sigaddset(&set, ctl->signal);
@@ -225,7 +225,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 
         snprintf(name, sizeof(name), CONTROL_INTERFACE ".%s", method);
         if (varlink_encode_call(name, parameters, more, &text, &size) < 0)
-                return say_error(CTL_USAGE, "an argument is not UTF-8 text");
+                return output_error(CTL_USAGE, "an argument is not UTF-8 text");
         int r = client_connect(ctl);
         if (r != CTL_DONE)
                 return r;
@@ -245,7 +245,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 
 int client_tell_lost(const struct ctl *ctl)
 {
-        return say_error(CTL_CONNECT,
+        return output_error(CTL_CONNECT,
                          "sqmgr closed the connection on '%s' before its last answer: see its log",
                          ctl->socket);
 }
@@ -261,7 +261,7 @@ static int read_more(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
                 return CTL_LOST;
@@ -277,18 +277,18 @@ static int tell_permission(json_t *parameters)
         const struct control_method *method = control_find_method(dot ? dot + 1 : name);
 
         if (reply_is_true(parameters, "read_socket"))
-                return say_error(CTL_PERMISSION,
+                return output_error(CTL_PERMISSION,
                                  "not permitted: this socket is for those who may only look, -s or "
                                  "SQMGR_SOCKET names the one that takes orders");
         if (method && method->access == CONTROL_OWN)
-                return say_error(
+                return output_error(
                         CTL_PERMISSION,
                         "not permitted: root may do this, and the user that sqmgr runs as, and nobody else");
         if (group[0] == '\0')
-                return say_error(CTL_PERMISSION,
+                return output_error(CTL_PERMISSION,
                                  "not permitted: root may do this, and the user that sqmgr runs as; "
                                  "'socket_group' in sqmgr.ini permits a group");
-        return say_error(
+        return output_error(
                 CTL_PERMISSION,
                 "not permitted: root may do this, the user that sqmgr runs as, and members of the group '%s'",
                 group);
@@ -312,16 +312,16 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
         bool restarts = strcmp(ctl->command->name, "restart") == 0;
 
         if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
-                return say_error_as("unknown-fleet", CTL_USAGE,
+                return output_error_as("unknown-fleet", CTL_USAGE,
                                     "unknown fleet '%s', did you mean '--wait=%s'?", name, name);
         if (slash && is_among(fleets, name, (size_t)(slash - name)))
-                return restarts ? say_error_as("unknown-fleet", CTL_USAGE,
+                return restarts ? output_error_as("unknown-fleet", CTL_USAGE,
                                                "'%s' is a worker: 'sqmgrctl quiet %s' has it replaced", name,
                                                name)
-                                : say_error_as("unknown-fleet", CTL_USAGE,
+                                : output_error_as("unknown-fleet", CTL_USAGE,
                                                "'%s' is a worker, and '%s' wants a fleet", name,
                                                ctl->command->name);
-        return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name, say_names(fleets));
+        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name, output_names(fleets));
 }
 
 static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
@@ -330,21 +330,21 @@ static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
         json_t *parameters = reply->parameters;
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
-                return say_refusal(reply_string(parameters, "reason"),
+                return output_refusal(reply_string(parameters, "reason"),
                                    json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return tell_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
                 return tell_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
-                return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
+                return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
                                     reply_string(parameters, "name"),
-                                    say_names(json_object_get(parameters, "workers")));
+                                    output_names(json_object_get(parameters, "workers")));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
-                return say_error(CTL_USAGE,
+                return output_error(CTL_USAGE,
                                  "sqmgr does not take the parameter '%s': is it of another version?",
                                  reply_string(parameters, "parameter"));
-        return say_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
+        return output_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
 }
 
 static bool refuses_newer(const struct ctl *ctl, const struct varlink_reply *reply)
@@ -366,14 +366,14 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         }
         struct varlink_reply reply;
         if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
-                return say_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
+                return output_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
                                  ctl->socket);
         if (reply.error && refuses_newer(ctl, &reply)) {
                 varlink_reply_free(&reply);
                 return CTL_OLDER;
         }
         if (ctl->again_until != 0)
-                say_error(CTL_DONE, "connected again");
+                output_error(CTL_DONE, "connected again");
         ctl->again_until = 0;
         if (!reply.error) {
                 *ret = reply;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Talks to sqmgr over its socket. What returns an exit code (ctl/say.h) has told on stderr what is not
+/* Talks to sqmgr over its socket. What returns an exit code (ctl/output.h) has told on stderr what is not
  * CTL_DONE. */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/reply.h"
 #include <getopt.h>
 #include <stdio.h>
@@ -158,9 +158,9 @@ void complete(struct ctl *ctl, int argc, char **argv)
 {
         char error[8];
 
-        say_errors_to(error, sizeof(error));
+        output_errors_to(error, sizeof(error));
         ctl->timeout = COMPLETE_USEC;
         if (argc > 1 && read_words(ctl, argc - 1, argv))
                 offer_words(ctl, argv[argc - 1]);
-        say_errors_to(NULL, 0);
+        output_errors_to(NULL, 0);
 }

@@ -4,7 +4,7 @@
 #include "ctl/commands.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static int take_events(struct follow *follow, json_t *reply)
                         continue;
                 printed->last_at = MAX(printed->last_at, at);
                 if (follow->ctl->json)
-                        say_print_json(event);
+                        output_print_json(event);
                 else
                         render_event(stdout, event, &view);
         }
@@ -71,7 +71,7 @@ static int fail(struct follow *follow, int code)
         follow->until = ctl->deadline;
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
-        return say_error(CTL_CONNECT, "cannot connect to '%s' again: %s", ctl->socket,
+        return output_error(CTL_CONNECT, "cannot connect to '%s' again: %s", ctl->socket,
                          strerrordesc_np(ctl->connect_error));
 }
 

@@ -3,7 +3,7 @@
 #include "ctl/follow.h"
 #include "base/parse.h"
 #include "ctl/client.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -32,7 +32,7 @@ int follow_away(struct follow *follow)
                         memcpy(span, " for ", 6);
                         format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
                 }
-                say_error(CTL_LOST, "the connection to sqmgr is lost%s%s%s: trying%s to connect again",
+                output_error(CTL_LOST, "the connection to sqmgr is lost%s%s%s: trying%s to connect again",
                           follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
                           span);
         }
@@ -79,7 +79,7 @@ static int get_reply(struct follow *follow, struct varlink_reply *ret)
         if (follow->quiet) {
                 if (ctl->again_until == 0)
                         follow->why[0] = '\0';
-                say_errors_to(follow->why, sizeof(follow->why));
+                output_errors_to(follow->why, sizeof(follow->why));
         }
         if (ctl->fd < 0)
                 r = follow->send(follow);
@@ -87,7 +87,7 @@ static int get_reply(struct follow *follow, struct varlink_reply *ret)
                 r = client_receive(ctl, ret);
         if (r == CTL_LOST && follow->each_second && ctl->again_until == 0)
                 r = client_tell_lost(ctl);
-        say_errors_to(NULL, 0);
+        output_errors_to(NULL, 0);
         return r;
 }
 

@@ -5,7 +5,7 @@
 #include "ctl/commands.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>
@@ -54,26 +54,26 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         struct reply_hosts count = reply_hosts_count(rollout);
         enum reply_host_state state = reply_host_state(host);
         const char *name = reply_string(host, "host");
-        const char *at = say_stamp();
+        const char *at = output_stamp();
         char why[REPLY_HOST_WHY_MAX];
 
         reply_host_why(rollout, host, why);
         switch (state) {
         case REPLY_HOST_ROLLING:
-                say_line("%s%s: %s its turn", at, name,
+                output_line("%s%s: %s its turn", at, name,
                          before == REPLY_HOST_LOST ? "goes on with" : "begins");
                 return;
         case REPLY_HOST_DONE:
-                say_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE], count.all,
+                output_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE], count.all,
                          count.all == 1 ? "" : "s", why[0] != '\0' ? "; " : "", why);
                 return;
         case REPLY_HOST_FAILED:
         case REPLY_HOST_LOST:
-                say_line("%s%s: %s%s%s", at, name, reply_host_state_name(state), why[0] != '\0' ? ": " : "",
+                output_line("%s%s: %s%s%s", at, name, reply_host_state_name(state), why[0] != '\0' ? ": " : "",
                          why);
                 return;
         default:
-                say_line("%s%s: waits for its turn again", at, name);
+                output_line("%s%s: waits for its turn again", at, name);
         }
 }
 
@@ -87,7 +87,7 @@ static void print_change(const json_t *rollout, const json_t *host, const json_t
         if (state != old)
                 print_host(rollout, host, old);
         else if (state == REPLY_HOST_ROLLING && strcmp(progress, reply_string(before, "progress")) != 0)
-                say_line("%s%s: %s", say_stamp(), reply_string(host, "host"), progress);
+                output_line("%s%s: %s", output_stamp(), reply_string(host, "host"), progress);
 }
 
 static void print_changes(const json_t *rollout, const json_t *last)
@@ -105,7 +105,7 @@ static void print_beginning(const struct await *await, const json_t *rollout, co
         size_t n = json_array_size(json_object_get(rollout, "hosts"));
 
         screen_release();
-        say_line("%s%s: %s%s, %zu host%s, %s", say_stamp(), await->fleet, last ? "starts over: " : "",
+        output_line("%s%s: %s%s, %zu host%s, %s", output_stamp(), await->fleet, last ? "starts over: " : "",
                  reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
 }
 
@@ -113,7 +113,7 @@ static void print_beginning(const struct await *await, const json_t *rollout, co
 static void print_trouble(struct await *await, const char *trouble)
 {
         if (trouble[0] != '\0' && strncmp(trouble, await->trouble, sizeof(await->trouble) - 1) != 0)
-                say_error(CTL_DONE, "%s", trouble);
+                output_error(CTL_DONE, "%s", trouble);
         snprintf(await->trouble, sizeof(await->trouble), "%s", trouble);
 }
 
@@ -123,7 +123,7 @@ static void print_waiting(struct await *await, const char *waits_for)
 
         if (waits_for[0] == '\0' || await->waits_told)
                 return;
-        say_line("%s%s: %s", say_stamp(), await->fleet, waits_for);
+        output_line("%s%s: %s", output_stamp(), await->fleet, waits_for);
         await->waits_told = true;
 }
 
@@ -147,7 +147,7 @@ static void print_json_change(json_t *rollout, const json_t *last)
         _cleanup_json_ json_t *now = without_times(rollout), *before = last ? without_times(last) : NULL;
 
         if (!last || !json_equal(now, before))
-                say_print_json(rollout);
+                output_print_json(rollout);
 }
 
 static void show(struct await *await, json_t *rollout)
@@ -178,7 +178,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
 static int give_up(const struct await *await, int code, const char *what, const char *why)
 {
-        return say_error(code, "%s: %s rollout %lld, which goes on: see 'sqmgrctl rollout %s' then: %s",
+        return output_error(code, "%s: %s rollout %lld, which goes on: see 'sqmgrctl rollout %s' then: %s",
                          await->fleet, what, await->epoch, await->fleet, why);
 }
 
@@ -186,7 +186,7 @@ static int tell_timeout(const struct await *await)
 {
         char span[FORMAT_MAX];
 
-        return say_error(CTL_TIMEOUT,
+        return output_error(CTL_TIMEOUT,
                          "rollout %lld has not ended within %s; it goes on, see 'sqmgrctl rollout %s'",
                          await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
 }
@@ -214,7 +214,7 @@ static int miss(struct await *await, const json_t *rollout)
         if (trouble[0] != '\0')
                 return bear(await, trouble);
         if (++await->older >= OLDER_MAX)
-                return say_error(
+                return output_error(
                         CTL_FAILED,
                         "%s: Redis has lost rollout %lld: run 'sqmgrctl restart %s --everywhere' again",
                         await->fleet, await->epoch, await->fleet);
@@ -248,24 +248,24 @@ static int tell_end(struct follow *follow)
         char left[REPLY_HOSTS_MAX];
 
         if (reply_is(rollout, "state", "halted"))
-                return say_error(
+                return output_error(
                         CTL_FAILED,
                         "%s: rollout %lld has halted with %zu of %zu hosts done, the others keep their "
                         "workers; mend what is wrong, then run 'sqmgrctl restart %s --everywhere' again: %s",
                         await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all, await->fleet, error);
         if (strcmp(state, "done") != 0)
-                return say_error(CTL_FAILED, "%s: rollout %lld was ended with %zu of %zu hosts done%s%s",
+                return output_error(CTL_FAILED, "%s: rollout %lld was ended with %zu of %zu hosts done%s%s",
                                  await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all,
                                  error[0] != '\0' ? ": " : "", error);
         if (await->follow.ctl->json)
                 return CTL_DONE;
-        say_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
+        output_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
                  count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
                  follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
                  : count.draining > 0                  ? ", old workers still finish their jobs"
                                                        : "");
         if (reply_hosts_left(rollout, left)[0] != '\0')
-                say_error(CTL_DONE, "%s: %s", await->fleet, left);
+                output_error(CTL_DONE, "%s: %s", await->fleet, left);
         return CTL_DONE;
 }
 
@@ -314,7 +314,7 @@ static int fail(struct follow *follow, int code)
         }
         if (code == CTL_FAILED && follow->reply)
                 return bear(await, follow->why);
-        return say_error(code == CTL_USAGE && follow->reply ? CTL_FAILED : code, "%s", follow->why);
+        return output_error(code == CTL_USAGE && follow->reply ? CTL_FAILED : code, "%s", follow->why);
 }
 
 /* epoch: of the rollout that was begun. Returns CTL_DONE where all hosts are done, or an exit code. */
@@ -344,7 +344,7 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
 
 static int tell_none(void)
 {
-        return say_error(CTL_FAILED,
+        return output_error(CTL_FAILED,
                          "no fleet here has a 'rollout_group', which the hosts that are restarted together "
                          "share: sqmgr-rollout(7) says how it is set");
 }
@@ -369,7 +369,7 @@ static int find_fleet(struct ctl *ctl, char **ret)
                 return usage_error(ctl->command, "one fleet is restarted everywhere at a time");
         if (ctl->n_arguments == 1) {
                 *ret = strdup(ctl->arguments[0]);
-                return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
+                return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
         }
         int r = client_call(ctl, "GetStatus", json_pack("{s:n}", "fleets"), &status);
         client_close(ctl);
@@ -379,11 +379,11 @@ static int find_fleet(struct ctl *ctl, char **ret)
         if (json_array_size(names) == 0)
                 return tell_none();
         if (json_array_size(names) > 1)
-                return say_error(CTL_USAGE,
+                return output_error(CTL_USAGE,
                                  "name the fleet that is meant, of those with a 'rollout_group' %s",
-                                 say_names(names));
+                                 output_names(names));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
-        return *ret ? CTL_DONE : say_error(CTL_FAILED, "there is too little memory");
+        return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
 }
 
 /* The order itself is answered at once, however long its end is waited for. */
@@ -412,9 +412,9 @@ int group_rollout_restart(struct ctl *ctl)
         if (ctl->wait != CTL_WAIT_NONE)
                 return await_rollout(ctl, fleet, reply_integer(reply, "epoch"));
         if (ctl->json)
-                say_print_json(reply);
+                output_print_json(reply);
         else
-                say_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
+                output_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
                          "--watch' "
                          "shows it",
                          fleet, reply_integer(reply, "epoch"), reply_string(reply, "group"), fleet);
@@ -432,11 +432,11 @@ static int abort_everywhere(struct ctl *ctl)
         if (r != CTL_DONE)
                 return r;
         if (ctl->json)
-                say_print_json(reply);
+                output_print_json(reply);
         else if (reply_is_true(reply, "aborted"))
-                say_line("%s: the rollout is ended on all hosts, no further old worker is quieted", fleet);
+                output_line("%s: the rollout is ended on all hosts, no further old worker is quieted", fleet);
         else
-                say_line("%s: no rollout over many hosts is in progress", fleet);
+                output_line("%s: no rollout over many hosts is in progress", fleet);
         return CTL_DONE;
 }
 
@@ -458,10 +458,10 @@ static int print_json(json_t *reply)
         json_foreach(rollout, rollouts)
                 json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
-                return say_error(CTL_USAGE,
+                return output_error(CTL_USAGE,
                                  "with --json one fleet is told of, of those with a 'rollout_group' %s",
-                                 say_names(names));
-        say_print_json(json_array_get(rollouts, 0));
+                                 output_names(names));
+        output_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
 }
 

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/reply_hosts.h"
 #include <string.h>
 
@@ -249,7 +249,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
         _cleanup_free_ struct row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
 
         if (!rows)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         if (table.n == 0)
                 return CTL_DONE;
         table.rows = rows;
@@ -344,7 +344,7 @@ static int render_one(FILE *out, const json_t *rollout, int rows, const struct v
         if (memory)
                 print_head(memory, rollout, view);
         if (memstream_close(memory, &head) < 0)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         fputs(head, out);
         return print_table(out, rollout,
                            view->rows > 0 ? (size_t)MAX(rows - screen_count_lines(head), 1) : SIZE_MAX, view);

@@ -4,7 +4,7 @@
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/reply.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static void read_file(struct source *source, const char *path)
 static int run(char **argv)
 {
         execvp(argv[0], argv);
-        return say_error(CTL_FAILED, "cannot run '%s': %s", argv[0], strerrordesc_np(errno));
+        return output_error(CTL_FAILED, "cannot run '%s': %s", argv[0], strerrordesc_np(errno));
 }
 
 /* What stands in a file may say anything to a terminal; journalctl knows. */
@@ -115,7 +115,7 @@ static int run_cleaned(char **argv)
         int ends[2], status = 0;
 
         if (pipe2(ends, O_CLOEXEC) < 0)
-                return say_error(CTL_FAILED, "cannot make a pipe: %s", strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot make a pipe: %s", strerrordesc_np(errno));
         pid_t pid = fork();
         if (pid == 0) {
                 if (dup2(ends[1], STDOUT_FILENO) >= 0)
@@ -126,7 +126,7 @@ static int run_cleaned(char **argv)
         FILE *lines = pid < 0 ? NULL : fdopen(ends[0], "r");
         if (!lines) {
                 (void)close(ends[0]);
-                return say_error(CTL_FAILED, "cannot start '%s': %s", argv[0], strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot start '%s': %s", argv[0], strerrordesc_np(errno));
         }
         while ((length = getline(&line, &size, lines)) >= 0) {
                 printable_replace(line, (size_t)length, true);
@@ -144,13 +144,13 @@ static int show(struct source *source)
         bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
 
         if (log[0] == '\0')
-                return say_error(CTL_FAILED,
+                return output_error(CTL_FAILED,
                                  "that sqmgr is older and does not say where its workers write to");
         if (in_file && is_of_worker(source))
-                (void)say_error(CTL_DONE, "all workers of '%.*s' write to '%s'", (int)source->fleet_length,
+                (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'", (int)source->fleet_length,
                                 source->name, log);
         if (inherited)
-                (void)say_error(CTL_DONE,
+                (void)output_error(CTL_DONE,
                                 "log = inherit: workers write to where sqmgr does; of that, what is "
                                 "in the journal of those that live");
         if (in_file)
@@ -158,9 +158,9 @@ static int show(struct source *source)
         else if (!inherited)
                 read_by_name(source);
         else if (!read_by_pid(source))
-                return say_error_as("unknown-worker", CTL_USAGE, "'%s' has no process", source->name);
+                return output_error_as("unknown-worker", CTL_USAGE, "'%s' has no process", source->name);
         if (source->failed)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         return in_file ? run_cleaned(source->argv) : run(source->argv);
 }
 

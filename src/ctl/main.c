@@ -7,7 +7,7 @@
 #include "config.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -82,8 +82,8 @@ static int tell_unknown_command(const char *name)
         for (size_t i = 0; i < n_commands; i++)
                 compare_words(&near, name, commands[i].name);
         if (near.word)
-                return say_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near.word);
-        return say_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
+                return output_error(CTL_USAGE, "unknown command '%s', did you mean '%s'?", name, near.word);
+        return output_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
 }
 
 /* What getopt does not take; option: '?' or ':'. */
@@ -93,21 +93,21 @@ static int tell_bad_option(int option, const char *word)
         char name[64];
 
         if (option == ':')
-                return say_error(CTL_USAGE, "'%s' wants a value: 'sqmgrctl --help' says which", word);
+                return output_error(CTL_USAGE, "'%s' wants a value: 'sqmgrctl --help' says which", word);
         if (strncmp(word, "--", 2) != 0)
-                return say_error(CTL_USAGE, "unknown option '-%c': 'sqmgrctl --help' lists them", optopt);
+                return output_error(CTL_USAGE, "unknown option '-%c': 'sqmgrctl --help' lists them", optopt);
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
         for (size_t i = 0; i < usage_n_options; i++) {
                 if (strcmp(usage_options[i].name, name) == 0)
-                        return say_error(CTL_USAGE, "--%s takes no value", name);
+                        return output_error(CTL_USAGE, "--%s takes no value", name);
                 compare_words(&near, name, usage_options[i].name);
         }
         /* As other programs have it. */
         if (strcmp(name, "tail") == 0)
                 near.word = "lines";
         if (near.word)
-                return say_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name, near.word);
-        return say_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
+                return output_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name, near.word);
+        return output_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
 }
 
 /* Carries out one option, as far as that is not done by its flag. Returns CTL_DONE or an exit code. */
@@ -118,22 +118,22 @@ static int take_option(struct ctl *ctl, enum option_bit option)
                 ctl->named_socket = optarg;
                 return CTL_DONE;
         case OPTION_JSON:
-                say_json();
+                output_json();
                 return CTL_DONE;
         case OPTION_TIMEOUT:
                 if (parse_duration(optarg, &ctl->timeout) == 0)
                         return CTL_DONE;
-                return say_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
+                return output_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
                                  optarg);
         case OPTION_WAIT:
                 ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
-                return say_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
+                return output_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
         case OPTION_LINES:
                 if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
                         return CTL_DONE;
-                return say_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
+                return output_error(CTL_USAGE, "'%s' is not a number of lines", optarg);
         case OPTION_RELEASE:
                 ctl->release = optarg;
                 return CTL_DONE;
@@ -184,7 +184,7 @@ static int check_usage(const struct ctl *ctl)
 
         for (size_t i = 0; i < usage_n_options; i++)
                 if (wrong & usage_options[i].bit)
-                        return say_error(CTL_USAGE, "'%s' has no option --%s: '%s' has", command->name,
+                        return output_error(CTL_USAGE, "'%s' has no option --%s: '%s' has", command->name,
                                          usage_options[i].name, command_with(usage_options[i].bit));
         if (ctl->n_arguments < command->min)
                 return usage_error(command, "an argument is missing");
@@ -200,7 +200,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (r != CTL_DONE || is_answered(ctl))
                 return r;
         if (optind >= argc)
-                return say_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
+                return output_error(CTL_USAGE, "a command is missing: 'sqmgrctl --help' lists them");
         ctl->command = commands_find(argv[optind]);
         if (!ctl->command && strcmp(argv[optind], "help") == 0) {
                 print_help();
@@ -214,7 +214,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
         if (r != CTL_DONE)
                 return r;
         if (!client_find_socket(ctl))
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         if (!(ctl->options & OPTION_TIMEOUT))
                 ctl->timeout =
                         ctl->wait != CTL_WAIT_NONE || ctl->follow ? USEC_INFINITY : ANSWER_TIMEOUT_USEC;
@@ -239,6 +239,6 @@ int main(int argc, char **argv)
         close_fd(ctl.signal_fd);
         free(ctl.socket);
         if (fflush(stdout) != 0 || ferror(stdout))
-                return say_error(CTL_FAILED, "cannot write to standard output: %s", strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot write to standard output: %s", strerrordesc_np(errno));
         return code;
 }

@@ -3,7 +3,7 @@
 #include "ctl/render.h"
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/reply.h"
 #include <string.h>
 
@@ -221,7 +221,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
                 return CTL_DONE;
         _cleanup_free_ struct row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
         if (!rows)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
         json_foreach(worker, workers) {
                 if (view->brief && is_settled(worker)) {
@@ -308,7 +308,7 @@ char *render_fleet_summary(json_t *fleet)
 
 static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
 {
-        render_text(out, say_log_tail(text), colour, view);
+        render_text(out, output_log_tail(text), colour, view);
 }
 
 /* What is wrong or is waited for, each of it beginning a line: it may be long. */
@@ -350,7 +350,7 @@ static void render_template(FILE *out, json_t *template, const struct view *view
 
         reply_template(template, text);
         if (refused)
-                say_log_tail(text);
+                output_log_tail(text);
         render_text(out, text, refused ? RENDER_YELLOW : "", view);
 }
 
@@ -374,7 +374,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         char scaling[REPLY_SCALING_MAX];
 
         if (!summary)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
         render_troubles(out, fleet, view);
         render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);
@@ -453,7 +453,7 @@ void render_event(FILE *out, json_t *event, const struct view *view)
                      reply_string(event, "text")) < 0)
                 text = NULL;
         if (text && view->columns > 0)
-                say_log_tail(text);
+                output_log_tail(text);
         int begin = (int)strlen(stamp),
             indent = view->columns - begin < EVENT_COLUMNS_MIN ? RENDER_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);

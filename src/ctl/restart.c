@@ -5,7 +5,7 @@
 #include "ctl/commands.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void print_change(json_t *change, json_t *events)
 
         if (strcmp(state, "gone") == 0 && is_told(events, change))
                 return;
-        say_line("%s%s %s%s%s (pid %lld, generation %lld)", say_stamp(), reply_string(change, "id"),
+        output_line("%s%s %s%s%s (pid %lld, generation %lld)", output_stamp(), reply_string(change, "id"),
                  strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
                  reply_integer(change, "pid"), reply_integer(change, "generation"));
 }
@@ -62,7 +62,7 @@ static void print_numbers(json_t *fleet)
         const char *waits_for = reply_string(fleet, "waits_for");
         char drains[DRAINS_MAX];
 
-        say_line("%s%s: %lld of %lld worker%s replaced%s%s%s", say_stamp(), reply_string(fleet, "name"),
+        output_line("%s%s: %lld of %lld worker%s replaced%s%s%s", output_stamp(), reply_string(fleet, "name"),
                  reply_integer(fleet, "replaced"), total, plural(total), drains_text(fleet, drains),
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
@@ -85,9 +85,9 @@ static void print_started(json_t *fleet, const char *at)
         const char *waits_for = reply_string(fleet, "waits_for");
 
         if (superseded > 0)
-                say_line("%s%s: starts over, the restart to generation %lld was still running", at,
+                output_line("%s%s: starts over, the restart to generation %lld was still running", at,
                          reply_string(fleet, "name"), superseded);
-        say_line("%s%s: restart to generation %lld, %lld worker%s to replace%s%s", at,
+        output_line("%s%s: restart to generation %lld, %lld worker%s to replace%s%s", at,
                  reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total),
                  waits_for[0] != '\0' ? "; " : "", waits_for);
 }
@@ -106,10 +106,10 @@ static void print_beginning(json_t *fleet, json_t *old)
 
         screen_release();
         if (!old)
-                print_started(fleet, say_stamp());
+                print_started(fleet, output_stamp());
         else
-                say_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                         say_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"), total,
+                output_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
+                         output_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"), total,
                          plural(total));
 }
 
@@ -128,7 +128,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         if (live)
                 return;
         json_foreach(event, events)
-                say_line("%s%s: %s", say_stamp(), reply_string(event, "level"), reply_string(event, "text"));
+                output_line("%s%s: %s", output_stamp(), reply_string(event, "level"), reply_string(event, "text"));
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {
@@ -181,11 +181,11 @@ static int tell_halt(json_t *fleet)
         bool any_old = reply_integer(fleet, "outdated") > 0;
         _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
 
-        return say_error(
+        return output_error(
                 CTL_FAILED,
                 "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
                 any_old ? "the old workers go on" : "there are no old workers to go on", name,
-                text ? say_log_tail(text) : error);
+                text ? output_log_tail(text) : error);
 }
 
 /* Says how the restart of one fleet ended, or that it began. */
@@ -200,7 +200,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 const char *ordered = reply_string(fleet, "state_text");
 
                 /* A deployment goes on, but whoever reads its log is to see it. */
-                return say_error(
+                return output_error(
                         CTL_DONE,
                         "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
                         ordered[0] != '\0' ? " " : "", ordered, name);
@@ -212,8 +212,8 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "halted") == 0)
                 return tell_halt(fleet);
         if (strcmp(state, "aborted") == 0)
-                return say_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
-        say_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
+                return output_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
+        output_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
                  reply_integer(fleet, "generation"), total, plural(total),
                  drained ? " and gone" : drains_text(fleet, drains));
         return CTL_DONE;
@@ -249,7 +249,7 @@ static int check_known(json_t *reply, json_t *before)
                 if (!old || (!reply_is(fleet, "state", "none") &&
                              reply_integer(fleet, "generation") >= reply_integer(old, "generation")))
                         continue;
-                return say_error(
+                return output_error(
                         CTL_FAILED,
                         "%s: sqmgr has lost its state, and the restart to generation %lld with it: start "
                         "it again",
@@ -291,7 +291,7 @@ static int send_call(struct follow *follow)
 static int take_reply(struct follow *follow, json_t *reply)
 {
         if (follow->ctl->json)
-                say_print_json(reply);
+                output_print_json(reply);
         else if (follow->ctl->wait != CTL_WAIT_NONE)
                 print_progress(reply, follow->reply, follow->live);
         int r = check_known(reply, follow->reply);
@@ -331,7 +331,7 @@ static int fail(struct follow *follow, int code)
         restart->followed = true;
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
-        return say_error(CTL_CONNECT,
+        return output_error(CTL_CONNECT,
                          "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, see "
                          "'sqmgrctl status' then",
                          ctl->socket, strerrordesc_np(ctl->connect_error));

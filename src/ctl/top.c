@@ -3,7 +3,7 @@
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "ctl/top_model.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +59,7 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
 
         client_close(show->ctl);
         if (r == CTL_DONE && top_clean(reply) < 0)
-                r = say_error(CTL_FAILED, "there is too little memory");
+                r = output_error(CTL_FAILED, "there is too little memory");
         if (r != CTL_DONE) {
                 json_decref(reply);
                 return r;
@@ -82,7 +82,7 @@ static void write_lines(const struct ctl *ctl, const char *id, int fd)
         copy.arguments = arguments;
         copy.n_arguments = 1;
         copy.signal_fd = copy.key_fd = -1;
-        say_errors_to(NULL, 0);
+        output_errors_to(NULL, 0);
         sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)setpgid(0, 0);
@@ -171,7 +171,7 @@ static int poll_worker_at(struct show *show)
 {
         const struct top *top = &show->top;
 
-        if (top->tab == TOP_STORY)
+        if (top->tab == TOP_WORKER_REPORT)
                 return ask(show, "GetEvents", json_object(), &show->replies.events);
         if (top->tab == TOP_JOBS)
                 return ask(show, "GetJobs",
@@ -185,13 +185,13 @@ static void look(struct show *show)
 {
         char error[TOP_TOLD_MAX] = "";
 
-        say_errors_to(error, sizeof(error));
+        output_errors_to(error, sizeof(error));
         int r = ask(show, "GetStatus", json_object(), &show->replies.status);
         if (r == CTL_DONE)
                 show->status_at = client_now();
         if (r == CTL_DONE && show->top.opened)
                 r = poll_worker_at(show);
-        say_errors_to(NULL, 0);
+        output_errors_to(NULL, 0);
         if (r == CTL_WOKEN)
                 return;
         printable_replace(error, strlen(error), false);
@@ -209,10 +209,10 @@ static void order(struct show *show, enum top_do what)
 
         /* A further key does not take back what was sent. */
         show->ctl->key_fd = -1;
-        say_errors_to(error, sizeof(error));
+        output_errors_to(error, sizeof(error));
         int r = what == TOP_QUIET ? ask(show, "Quiet", json_pack("{s:s}", "target", top->target), &reply)
                                   : ask(show, "Restart", json_pack("{s:[s]}", "fleets", top->target), &reply);
-        say_errors_to(NULL, 0);
+        output_errors_to(NULL, 0);
         show->ctl->key_fd = key_fd;
         printable_replace(error, strlen(error), false);
         if (r == CTL_DONE)
@@ -303,7 +303,7 @@ int ctl_top(struct ctl *ctl)
         if (ctl->json)
                 return usage_error(ctl->command, "a view with keys is not JSON: 'status --watch --json' is");
         if (!screen_is_there() || !isatty(STDIN_FILENO))
-                return say_error(CTL_USAGE, "'top' needs a terminal: 'sqmgrctl status --watch' does without");
+                return output_error(CTL_USAGE, "'top' needs a terminal: 'sqmgrctl status --watch' does without");
         ctl->timeout = ANSWER_USEC;
         /* What is wrong from the beginning is told without the view. */
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);

@@ -2,7 +2,7 @@
 /* The lines of `top`. No I/O, no clock. */
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/story.h"
+#include "ctl/worker_report.h"
 #include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static const char *const sort_names[] = {
 static_assert(ELEMENTSOF(sort_names) == _TOP_SORT_MAX, "sort_names");
 
 static const char *const tab_names[] = {
-        [TOP_JOBS] = "jobs", [TOP_STORY] = "story", [TOP_LINES] = "last lines"};
+        [TOP_JOBS] = "jobs", [TOP_WORKER_REPORT] = "story", [TOP_LINES] = "last lines"};
 static_assert(ELEMENTSOF(tab_names) == _TOP_TAB_MAX, "tab_names");
 
 struct page {
@@ -178,16 +178,16 @@ static void print_jobs(FILE *out, const struct page *page)
                 text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
 }
 
-static void print_story(FILE *out, const struct page *page)
+static void print_worker_report(FILE *out, const struct page *page)
 {
-        struct story story;
+        struct worker_report worker_report;
 
         if (!page->replies->events)
                 return;
-        if (story_find(&story, page->top->chosen, page->replies->status,
+        if (worker_report_find(&worker_report, page->top->chosen, page->replies->status,
                        json_object_get(page->replies->events, "events")) == 0)
-                story_print(out, &story, page->view);
-        json_decref(story.events);
+                worker_report_print(out, &worker_report, page->view);
+        json_decref(worker_report.events);
 }
 
 static void print_tab(FILE *out, const struct page *page)
@@ -196,8 +196,8 @@ static void print_tab(FILE *out, const struct page *page)
         case TOP_JOBS:
                 print_jobs(out, page);
                 return;
-        case TOP_STORY:
-                print_story(out, page);
+        case TOP_WORKER_REPORT:
+                print_worker_report(out, page);
                 return;
         default:
                 fputs(page->replies->lines ? page->replies->lines : "", out);

@@ -18,7 +18,7 @@
 enum top_sort { TOP_SORT_NAME, TOP_SORT_MEMORY, TOP_SORT_BUSY, TOP_SORT_AGE, TOP_SORT_STATE, _TOP_SORT_MAX };
 
 /* What is shown of a worker that was opened. */
-enum top_tab { TOP_JOBS, TOP_STORY, TOP_LINES, _TOP_TAB_MAX };
+enum top_tab { TOP_JOBS, TOP_WORKER_REPORT, TOP_LINES, _TOP_TAB_MAX };
 
 enum top_do {
         TOP_NOTHING,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of options, and how a command is used; see commands.h. */
 #include "ctl/commands.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include <getopt.h>
 #include <stdio.h>
 
@@ -72,6 +72,6 @@ int usage_error(const struct command *command, const char *what)
                 if (command->options & usage_options[i].bit)
                         snprintf(options, sizeof(options), " [--%s%s]", usage_options[i].name,
                                  usage_options[i].value);
-        return say_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
+        return output_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
                          command->arguments[0] != '\0' ? " " : "", command->arguments, options);
 }

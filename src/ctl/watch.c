@@ -8,14 +8,14 @@
 #include "ctl/commands.h"
 #include "ctl/follow.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include <stdio.h>
 
 static void draw_head(FILE *out, const struct view *view, const struct follow *follow)
 {
         /* Where there is little room what is below matters more. */
         if (!view->brief)
-                fprintf(out, "%.8s, each second; %s quits\n", say_stamp(),
+                fprintf(out, "%.8s, each second; %s quits\n", output_stamp(),
                         isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
         if (follow->why[0] == '\0')
                 return;
@@ -66,9 +66,9 @@ static int take_reply(struct follow *follow, json_t *reply)
 
         if (watched->check) {
                 if (follow->quiet)
-                        say_errors_to(follow->why, sizeof(follow->why));
+                        output_errors_to(follow->why, sizeof(follow->why));
                 r = watched->check(reply);
-                say_errors_to(NULL, 0);
+                output_errors_to(NULL, 0);
         }
         if (r != CTL_DONE)
                 return fail(follow, r);
@@ -82,7 +82,7 @@ static int take_reply(struct follow *follow, json_t *reply)
                 else if (watched->print_json)
                         r = watched->print_json(reply);
                 else
-                        say_print_json(reply);
+                        output_print_json(reply);
                 fflush(stdout);
         }
         follow->ended = !ctl->watch || ferror(stdout);

@@ -5,8 +5,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
-#include "ctl/story.h"
+#include "ctl/output.h"
+#include "ctl/worker_report.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,45 +14,45 @@
 static int print_json(json_t *json)
 {
         if (!json)
-                return say_error(CTL_FAILED, "there is too little memory");
-        say_print_json(json);
+                return output_error(CTL_FAILED, "there is too little memory");
+        output_print_json(json);
         json_decref(json);
         return CTL_DONE;
 }
 
-static int tell_unknown(const struct story *story)
+static int tell_unknown(const struct worker_report *worker_report)
 {
         _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
-        size_t length = (size_t)(strrchr(story->id, '/') - story->id);
+        size_t length = (size_t)(strrchr(worker_report->id, '/') - worker_report->id);
         json_t *fleet, *worker;
         bool known = false;
 
-        json_foreach_in(fleet, story->status, "fleets") {
+        json_foreach_in(fleet, worker_report->status, "fleets") {
                 const char *name = reply_string(fleet, "name");
 
                 json_array_append(fleets, json_object_get(fleet, "name"));
-                if (strlen(name) != length || strncmp(name, story->id, length) != 0)
+                if (strlen(name) != length || strncmp(name, worker_report->id, length) != 0)
                         continue;
                 known = true;
                 json_foreach_in(worker, fleet, "workers")
                         json_array_append(ids, json_object_get(worker, "id"));
         }
         if (!known)
-                return say_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
-                                    story->id, say_names(fleets));
-        return say_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", story->id,
-                            say_names(ids));
+                return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
+                                    worker_report->id, output_names(fleets));
+        return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", worker_report->id,
+                            output_names(ids));
 }
 
-static int tell_worker(const struct ctl *ctl, const struct story *story)
+static int tell_worker(const struct ctl *ctl, const struct worker_report *worker_report)
 {
         struct view view = screen_view();
 
-        if (!story->worker && story->n_own == 0)
-                return tell_unknown(story);
+        if (!worker_report->worker && worker_report->n_own == 0)
+                return tell_unknown(worker_report);
         if (ctl->json)
-                return print_json(json_pack("{s:O?, s:O}", "worker", story->worker, "events", story->events));
-        story_print(stdout, story, &view);
+                return print_json(json_pack("{s:O?, s:O}", "worker", worker_report->worker, "events", worker_report->events));
+        worker_report_print(stdout, worker_report, &view);
         return CTL_DONE;
 }
 
@@ -93,7 +93,7 @@ static int tell_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
                 return print_json(json_pack("{s:O, s:O}", "fleet", fleet, "events", events));
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
         if (!summary)
-                return say_error(CTL_FAILED, "there is too little memory");
+                return output_error(CTL_FAILED, "there is too little memory");
         print_events(events, &view);
         text_print_wrapped(stdout, summary, 0, 2, view.columns);
         print_scaling(fleet, &view);
@@ -105,7 +105,7 @@ int ctl_why(struct ctl *ctl)
         _cleanup_json_ json_t *status = NULL, *reply = NULL;
         const char *id = ctl->arguments[0];
         bool worker = strchr(id, '/');
-        struct story story;
+        struct worker_report worker_report;
 
         int r = client_call(ctl, "GetEvents", worker ? json_object() : json_pack("{s:[s]}", "fleets", id),
                             &reply);
@@ -118,10 +118,10 @@ int ctl_why(struct ctl *ctl)
         json_t *events = json_object_get(reply, "events");
         if (!worker)
                 return tell_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
-        if (story_find(&story, id, status, events) < 0)
-                r = say_error(CTL_FAILED, "there is too little memory");
+        if (worker_report_find(&worker_report, id, status, events) < 0)
+                r = output_error(CTL_FAILED, "there is too little memory");
         else
-                r = tell_worker(ctl, &story);
-        json_decref(story.events);
+                r = tell_worker(ctl, &worker_report);
+        json_decref(worker_report.events);
         return r;
 }

@@ -3,7 +3,7 @@
  * made anew by a run with RENEW_GOLDEN=1. Colours stand there as {31}. */
 #include "base/text.h"
 #include "ctl/render.h"
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "unit.h"
 
 static const struct golden {

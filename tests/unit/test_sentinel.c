@@ -99,7 +99,7 @@ static void say(const char *bytes)
         ck_assert_int_eq(send(client, bytes, strlen(bytes), MSG_NOSIGNAL), (ssize_t)strlen(bytes));
 }
 
-static void say_message(const char *channel, const char *message)
+static void output_message(const char *channel, const char *message)
 {
         char bytes[512];
 
@@ -130,9 +130,9 @@ START_TEST(names_the_master_and_follows_it)
         run_until(n_told == 1);
         ck_assert_str_eq(told, "10.0.0.1 6379");
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
-                say_message("+switch-master", others[i]);
-        say_message("+odown", "mymaster 10.0.0.1 6379 10.0.0.9 6379");
-        say_message("+switch-master", "mymaster 10.0.0.1 6379 10.0.0.2 6380");
+                output_message("+switch-master", others[i]);
+        output_message("+odown", "mymaster 10.0.0.1 6379 10.0.0.9 6379");
+        output_message("+switch-master", "mymaster 10.0.0.1 6379 10.0.0.2 6380");
         run_until(n_told == 2);
         ck_assert_str_eq(told, "10.0.0.2 6380");
         ck_assert_uint_eq(n_none, 0);

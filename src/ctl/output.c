@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sentences for people, on a terminal broken between words. */
-#include "ctl/say.h"
+#include "ctl/output.h"
 #include "base/text.h"
 #include "ctl/screen.h"
 #include "wire/json.h"
@@ -28,7 +28,7 @@ static _printf_(1, 0) char *format_text(const char *format, va_list arguments)
         return vasprintf(&text, format, arguments) < 0 ? NULL : text;
 }
 
-void say_line(const char *format, ...)
+void output_line(const char *format, ...)
 {
         va_list arguments;
 
@@ -38,7 +38,7 @@ void say_line(const char *format, ...)
         text_print_wrapped(stdout, text ?: no_memory, 0, INDENT, screen_columns(STDOUT_FILENO));
 }
 
-void say_errors_to(char *text, size_t size)
+void output_errors_to(char *text, size_t size)
 {
         errors.text = text;
         errors.size = size;
@@ -50,7 +50,7 @@ static void print_error(const char *begin, const char *text)
         text_print_wrapped(stderr, text, (int)strlen(begin), INDENT, screen_columns(STDERR_FILENO));
 }
 
-void say_json(void)
+void output_json(void)
 {
         errors.json = true;
 }
@@ -68,7 +68,7 @@ static void print_json(const char *word, int code, const char *text, json_t *det
                           "exit", code, "details", details ? json_incref(details) : json_array());
 
         if (error)
-                say_print_json(error);
+                output_print_json(error);
         json_decref(error);
 }
 
@@ -90,7 +90,7 @@ static int tell(const char *word, int code, const char *text, json_t *details)
         return code;
 }
 
-int say_error_as(const char *word, int code, const char *format, ...)
+int output_error_as(const char *word, int code, const char *format, ...)
 {
         va_list arguments;
 
@@ -100,12 +100,12 @@ int say_error_as(const char *word, int code, const char *format, ...)
         return tell(word, code, text ?: no_memory, NULL);
 }
 
-int say_refusal(const char *reason, json_t *details)
+int output_refusal(const char *reason, json_t *details)
 {
         return tell("refused", CTL_FAILED, reason, details);
 }
 
-const char *say_stamp(void)
+const char *output_stamp(void)
 {
         static char text[16];
         time_t now = time(NULL);
@@ -116,7 +116,7 @@ const char *say_stamp(void)
         return text;
 }
 
-const char *say_names(json_t *names)
+const char *output_names(json_t *names)
 {
         static char text[512];
         size_t i, n = json_array_size(names);
@@ -134,7 +134,7 @@ const char *say_names(json_t *names)
         return text;
 }
 
-char *say_log_tail(char *text)
+char *output_log_tail(char *text)
 {
         char *at = strstr(text, WITHHOLD_LAST_LINES);
 
@@ -147,7 +147,7 @@ char *say_log_tail(char *text)
         return text;
 }
 
-void say_print_json(json_t *json)
+void output_print_json(json_t *json)
 {
         json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
         putchar('\n');

@@ -20,28 +20,28 @@ enum ctl_exit {
 };
 
 /* Prints a sentence on standard output. */
-void say_line(const char *format, ...) _printf_(1, 2);
-/* Prints `sqmgrctl: ` and the sentence to stderr, or where say_errors_to() wants it. Returns code. */
-#define say_error(...) say_error_as(NULL, __VA_ARGS__)
+void output_line(const char *format, ...) _printf_(1, 2);
+/* Prints `sqmgrctl: ` and the sentence to stderr, or where output_errors_to() wants it. Returns code. */
+#define output_error(...) output_error_as(NULL, __VA_ARGS__)
 /* The same; word: the code of the error as JSON, NULL: that of the exit code. */
-int say_error_as(const char *word, int code, const char *format, ...) _printf_(3, 4);
+int output_error_as(const char *word, int code, const char *format, ...) _printf_(3, 4);
 /* From now on errors, those that end a command, are printed as JSON on standard output, too. */
-void say_json(void);
+void output_json(void);
 /* What sqmgr refuses, and further lines on it, a list of strings or NULL. Returns CTL_FAILED. */
-int say_refusal(const char *reason, json_t *details);
+int output_refusal(const char *reason, json_t *details);
 /* From now on only the last error is kept, in text, which has size bytes; NULL: they are printed again. What
  * has the code CTL_DONE is no error, and is printed. */
-void say_errors_to(char *text, size_t size);
+void output_errors_to(char *text, size_t size);
 
 /* "12:34:56 ", the time of day. Valid until the next call. */
-const char *say_stamp(void);
+const char *output_stamp(void);
 
 /* The strings of a list as a phrase: there are 'a', 'b'. Valid until the next call. */
-const char *say_names(json_t *names);
+const char *output_names(json_t *names);
 
 /* A sentence with the worker's last lines that it quotes each on a line of its own, for a terminal: spoils
  * text, and returns it. */
-char *say_log_tail(char *text);
+char *output_log_tail(char *text);
 
 /* Prints one JSON object on a line of its own. */
-void say_print_json(json_t *json);
+void output_print_json(json_t *json);

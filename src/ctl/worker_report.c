@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* The story of one worker: its events, and what is known of it now. No I/O. */
-#include "ctl/story.h"
+#include "ctl/worker_report.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
 #include <string.h>
 
 /* Is it of the worker's fleet as a whole, or of no fleet? */
-static bool is_context(const struct story *story, json_t *event)
+static bool is_context(const struct worker_report *worker_report, json_t *event)
 {
         const char *fleet = reply_string(event, "fleet");
         size_t length = strlen(fleet);
 
         if (reply_string(event, "worker")[0] != '\0')
                 return false;
-        return length == 0 || (strncmp(fleet, story->id, length) == 0 && story->id[length] == '/' &&
-                               !strchr(story->id + length + 1, '/'));
+        return length == 0 || (strncmp(fleet, worker_report->id, length) == 0 && worker_report->id[length] == '/' &&
+                               !strchr(worker_report->id + length + 1, '/'));
 }
 
 /* Where the last life under this id begins and ends: an id is given again when its worker is gone. */
-static void find_life(struct story *story, json_t *events, size_t *ret_first, size_t *ret_last)
+static void find_life(struct worker_report *worker_report, json_t *events, size_t *ret_first, size_t *ret_last)
 {
         size_t i, beginning = SIZE_MAX, last = 0;
         bool ended = false;
@@ -29,11 +29,11 @@ static void find_life(struct story *story, json_t *events, size_t *ret_first, si
         {
                 const char *kind = reply_string(event, "event");
 
-                if (!reply_is(event, "worker", story->id))
+                if (!reply_is(event, "worker", worker_report->id))
                         continue;
                 if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
-                        story->earlier_lives = beginning != SIZE_MAX;
-                        story->from_start = strcmp(kind, "started") == 0;
+                        worker_report->earlier_lives = beginning != SIZE_MAX;
+                        worker_report->from_start = strcmp(kind, "started") == 0;
                         beginning = i;
                         ended = false;
                 }
@@ -41,49 +41,49 @@ static void find_life(struct story *story, json_t *events, size_t *ret_first, si
                 last = i;
         }
         /* Of one that lives and of which nothing is kept, all that has happened since is told. */
-        *ret_first = story->worker && beginning == SIZE_MAX ? 0 : beginning;
-        *ret_last = story->worker ? SIZE_MAX : last;
+        *ret_first = worker_report->worker && beginning == SIZE_MAX ? 0 : beginning;
+        *ret_last = worker_report->worker ? SIZE_MAX : last;
 }
 
-static int collect_events(struct story *story, json_t *events)
+static int collect_events(struct worker_report *worker_report, json_t *events)
 {
         size_t i, first, last;
         json_t *event;
 
-        find_life(story, events, &first, &last);
-        story->events = json_array();
-        if (!story->events)
+        find_life(worker_report, events, &first, &last);
+        worker_report->events = json_array();
+        if (!worker_report->events)
                 return -ENOMEM;
         json_array_foreach(events, i, event)
         {
-                bool own = reply_is(event, "worker", story->id);
+                bool own = reply_is(event, "worker", worker_report->id);
 
-                if (i < first || i > last || (!own && !is_context(story, event)))
+                if (i < first || i > last || (!own && !is_context(worker_report, event)))
                         continue;
-                if (json_array_append(story->events, event) < 0)
+                if (json_array_append(worker_report->events, event) < 0)
                         return -ENOMEM;
-                story->n_own += own;
+                worker_report->n_own += own;
         }
         return 0;
 }
 
-static void find_worker(struct story *story)
+static void find_worker(struct worker_report *worker_report)
 {
         json_t *fleet, *worker;
 
-        json_foreach_in(fleet, story->status, "fleets") {
+        json_foreach_in(fleet, worker_report->status, "fleets") {
                 json_foreach_in(worker, fleet, "workers") {
-                        if (!reply_is(worker, "id", story->id))
+                        if (!reply_is(worker, "id", worker_report->id))
                                 continue;
-                        story->fleet = fleet;
-                        story->worker = worker;
+                        worker_report->fleet = fleet;
+                        worker_report->worker = worker;
                 }
         }
 }
 
-int story_find(struct story *ret, const char *id, json_t *status, json_t *events)
+int worker_report_find(struct worker_report *ret, const char *id, json_t *status, json_t *events)
 {
-        *ret = (struct story){.id = id, .status = status};
+        *ret = (struct worker_report){.id = id, .status = status};
         find_worker(ret);
         return collect_events(ret, events);
 }
@@ -96,9 +96,9 @@ static const char *reason_text(json_t *worker)
         return text[0] != '\0' ? text : reply_string(worker, "reason");
 }
 
-static void print_state(FILE *out, const struct story *story, const struct view *view)
+static void print_state(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
-        json_t *worker = story->worker;
+        json_t *worker = worker_report->worker;
         const char *reason = reason_text(worker), *waits_for = reply_string(worker, "waits_for");
         const char *state = reply_string(worker, "state");
         bool leaves = strcmp(state, "quiet") == 0 || strcmp(state, "stopping") == 0;
@@ -120,11 +120,11 @@ static void print_state(FILE *out, const struct story *story, const struct view 
 }
 
 /* What is known of it, and from where. */
-static void print_evidence(FILE *out, const struct story *story, const struct view *view)
+static void print_evidence(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
-        json_t *worker = story->worker, *age = json_object_get(worker, "beat_age_seconds");
+        json_t *worker = worker_report->worker, *age = json_object_get(worker, "beat_age_seconds");
         long long busy = reply_integer(worker, "busy"), memory = reply_integer(worker, "memory_bytes");
-        long long threshold = reply_integer(story->fleet, "memory_threshold_bytes");
+        long long threshold = reply_integer(worker_report->fleet, "memory_threshold_bytes");
         const char *evidence = reply_string(worker, "evidence"),
                    *reaches = reply_string(worker, "memory_text");
         char span[FORMAT_MAX], size[FORMAT_MAX], text[256];
@@ -158,32 +158,32 @@ static void print_evidence(FILE *out, const struct story *story, const struct vi
         text_print_wrapped(out, text, 0, 4, view->columns);
 }
 
-static void print_beginning(FILE *out, const struct story *story, const struct view *view)
+static void print_beginning(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
         char text[512] = "";
 
-        if (!story->from_start)
+        if (!worker_report->from_start)
                 snprintf(text, sizeof(text),
                          "Older events are not kept here; the journal may have them: 'journalctl "
                          "SQMGR_WORKER=%s', of all lives of that name",
-                         story->id);
-        else if (story->earlier_lives)
+                         worker_report->id);
+        else if (worker_report->earlier_lives)
                 snprintf(text, sizeof(text), "Others had this id before: see 'sqmgrctl events %s'",
-                         story->id);
+                         worker_report->id);
         if (text[0] != '\0')
                 text_print_wrapped(out, text, 0, 0, view->columns);
 }
 
-void story_print(FILE *out, const struct story *story, const struct view *view)
+void worker_report_print(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
         json_t *event;
 
-        print_beginning(out, story, view);
-        json_foreach(event, story->events)
+        print_beginning(out, worker_report, view);
+        json_foreach(event, worker_report->events)
                 render_event(out, event, view);
-        if (story->worker) {
-                print_state(out, story, view);
-                print_evidence(out, story, view);
+        if (worker_report->worker) {
+                print_state(out, worker_report, view);
+                print_evidence(out, worker_report, view);
         } else {
                 fputs("Now: it is gone\n", out);
         }

@@ -5,7 +5,7 @@
 #include "ctl/screen.h"
 #include "wire/json.h"
 
-struct story {
+struct worker_report {
         const char *id;         /* borrowed */
         json_t *status;         /* borrowed; so are the two below */
         json_t *fleet, *worker; /* of status; NULL: not there */
@@ -17,7 +17,7 @@ struct story {
 
 /* Finds in the replies of GetStatus and GetEvents what there is of the worker. *ret holds no more than what
  * is borrowed where it fails, but for the events. Returns 0, or -ENOMEM. */
-int story_find(struct story *ret, const char *id, json_t *status, json_t *events);
+int worker_report_find(struct worker_report *ret, const char *id, json_t *status, json_t *events);
 
 /* Tells it. */
-void story_print(FILE *out, const struct story *story, const struct view *view);
+void worker_report_print(FILE *out, const struct worker_report *worker_report, const struct view *view);
