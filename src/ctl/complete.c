@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
  * goes to stderr, and what takes long is left out: somebody is typing. */
-#include "base/words.h"
+#include "base/argv.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
@@ -104,7 +104,7 @@ static void offer_hosts(struct ctl *ctl, const char *partial)
             CTL_DONE)
                 return;
         json_foreach_in(host, json_array_get(json_object_get(reply, "rollouts"), 0), "hosts")
-                if (words_is_plain(reply_string(host, "host")))
+                if (argv_is_plain(reply_string(host, "host")))
                         offer(reply_string(host, "host"), reply_string(host, "state"), partial);
 }
 

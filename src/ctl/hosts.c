@@ -2,7 +2,7 @@
 /* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
 #include "base/memstream.h"
 #include "base/text.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "ctl/render.h"
 #include "ctl/output.h"
 #include "wire/reply_hosts.h"
@@ -300,7 +300,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                 snprintf(text, sizeof(text),
                          "%.256s is not heard of: it goes on when its sqmgr does; where it is gone for good, "
                          "'sqmgrctl rollout forget %.256s %.256s'",
-                         host, fleet, words_is_plain(host) ? host : "HOST");
+                         host, fleet, argv_is_plain(host) ? host : "HOST");
                 render_text(out, text, RENDER_YELLOW, view);
         }
         if (!reply_is(rollout, "state", "halted"))

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "config.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -69,7 +69,7 @@ struct near {
 
 static void compare_words(struct near *near, const char *typed, const char *word)
 {
-        unsigned distance = words_distance(typed, word);
+        unsigned distance = edit_distance(typed, word);
 
         if (distance < (near->word ? near->distance : 3) && distance < strlen(word))
                 *near = (struct near){.word = word, .distance = distance};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles GetRollouts. */
 #include "rollout_hosts/rollouts.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "model/fleet.h"
@@ -193,7 +193,7 @@ static bool is_known(const struct rollout_call *asker, usec_t now)
 
 static void rollout_call_free(struct rollout_call *asker)
 {
-        words_free(asker->fleets);
+        argv_free(asker->fleets);
         free(asker);
 }
 

@@ -4,7 +4,7 @@
 #include "settings/draft.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"
@@ -134,7 +134,7 @@ int settings_draft_section(struct settings_draft *draft, const char *name, unsig
                         draft->fleet = 0;
                         return 0;
                 }
-                if (words_distance(name, settings_scope_name(scope)) <= 2)
+                if (edit_distance(name, settings_scope_name(scope)) <= 2)
                         near = settings_scope_name(scope);
         }
         if (*near)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of all keys of the config file. */
 #include "settings/keys.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "config.h"
 #include "settings/presets.h"
 #include "settings/settings.h"
@@ -219,7 +219,7 @@ const struct settings_key *settings_key_near(enum settings_scope scope, const ch
         for (size_t i = 0; i < settings_keys_n; i++) {
                 if (settings_keys[i].scope != scope)
                         continue;
-                unsigned distance = words_distance(name, settings_keys[i].name);
+                unsigned distance = edit_distance(name, settings_keys[i].name);
                 if (distance < best) {
                         best = distance;
                         near = &settings_keys[i];

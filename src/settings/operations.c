@@ -3,7 +3,7 @@
 #include "settings/operations.h"
 #include "base/hash.h"
 #include "base/memstream.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdio.h>
@@ -24,13 +24,13 @@ struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet)
 {
         if (fleet) {
                 settings_values_clear(true, fleet);
-                words_free(fleet->argv);
+                argv_free(fleet->argv);
                 if (fleet->rollout_key)
                         explicit_bzero(fleet->rollout_key, strlen(fleet->rollout_key));
                 free(fleet->rollout_key);
-                words_free(fleet->before_start_argv);
-                words_free(fleet->after_exit_argv);
-                words_free(fleet->environment_list);
+                argv_free(fleet->before_start_argv);
+                argv_free(fleet->after_exit_argv);
+                argv_free(fleet->environment_list);
                 free(fleet->name);
                 free(fleet);
         }
@@ -312,12 +312,12 @@ int fleet_settings_derive(struct fleet_settings *fleet)
         int r = 0;
 
         if (fleet->command)
-                r = words_split(fleet->command, &fleet->argv, &error);
+                r = argv_split(fleet->command, &fleet->argv, &error);
         if (r == 0 && fleet->before_start)
-                r = words_split(fleet->before_start, &fleet->before_start_argv, &error);
+                r = argv_split(fleet->before_start, &fleet->before_start_argv, &error);
         if (r == 0 && fleet->after_exit)
-                r = words_split(fleet->after_exit, &fleet->after_exit_argv, &error);
+                r = argv_split(fleet->after_exit, &fleet->after_exit_argv, &error);
         if (r == 0 && fleet->environment)
-                r = words_split(fleet->environment, &fleet->environment_list, &error);
+                r = argv_split(fleet->environment, &fleet->environment_list, &error);
         return r < 0 ? r : launch_hash(fleet, &fleet->launch_hash);
 }

@@ -2,7 +2,7 @@
 /* Reads, writes, copies and compares the value of one key, by its type. */
 #include "settings/value.h"
 #include "base/parse.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "config.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"
@@ -67,10 +67,10 @@ static int check_environment(const char *text, char *why)
 {
         static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
         static const char more[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-        _cleanup_words_ char **words = NULL;
+        _cleanup_argv_ char **words = NULL;
         const char *error = NULL;
 
-        int r = words_split(text, &words, &error);
+        int r = argv_split(text, &words, &error);
         if (r < 0)
                 return refuse_failed(r, why, error);
         for (unsigned i = 0; words[i]; i++) {
@@ -86,10 +86,10 @@ static int check_environment(const char *text, char *why)
 
 static int check_command(const char *text, char *why)
 {
-        _cleanup_words_ char **words = NULL;
+        _cleanup_argv_ char **words = NULL;
         const char *error = NULL;
 
-        int r = words_split(text, &words, &error);
+        int r = argv_split(text, &words, &error);
         if (r < 0)
                 return refuse_failed(r, why, error);
         if (!words[0] || words[0][0] == '\0')

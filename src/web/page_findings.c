@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is not as it should be, how bad that is, and what to do about it. */
 #include "web/page_findings.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "wire/reply_hosts.h"
 #include <stdarg.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void add_word(char *text, const char *word)
 {
         size_t length = strlen(text), at = length;
 
-        if (words_is_plain(word)) {
+        if (argv_is_plain(word)) {
                 snprintf(text + length, PAGE_COMMAND_MAX - length, " %s", word);
                 return;
         }

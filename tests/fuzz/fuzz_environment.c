@@ -2,7 +2,7 @@
 /* An environment file, and what else is split by quotes: a command, a list of variables. */
 #include "base/environment.h"
 #include "base/printable.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "fuzz.h"
 
 /* Each is a name, a '=' and a value, and each name stands there once. */
@@ -34,11 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_environment(&environment);
         (void)environment_find(text.text, text.len, "HOME");
 
-        r = words_split(text.text, &words, &error);
+        r = argv_split(text.text, &words, &error);
         fuzz_check(r == 0 || (r == -EINVAL && error));
         for (size_t i = 0; r == 0 && words[i]; i++)
                 fuzz_check(environment_put(&environment, words[i]) == 0);
-        words_free(words);
+        argv_free(words);
         check_environment(&environment);
 
         size_t left = printable_drop_colours((char *)text.text, text.len);

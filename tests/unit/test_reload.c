@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of how the settings of a running sqmgr are read again (daemon/lifecycle/reload.h), with real files. */
 /* promises: P10 */
-#include "base/words.h"
+#include "base/argv.h"
 #include "runtime.h"
 #include "daemon/lifecycle/reload.h"
 #include "model/counts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are Sidekiq's forms, 5 to 8, read right, and is garbage never taken for one? */
 /* promises: P5 */
-#include "base/words.h"
+#include "base/argv.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
 #include "model/worker.h"
@@ -425,11 +425,11 @@ static const struct {
 
 START_TEST(knows_its_own_shutdown_time_from_a_command_and_from_a_title)
 {
-        _cleanup_words_ char **argv = NULL;
+        _cleanup_argv_ char **argv = NULL;
         const char *error;
         char title[256] = "";
 
-        ck_assert_int_eq(words_split(shutdowns[_i].command, &argv, &error), 0);
+        ck_assert_int_eq(argv_split(shutdowns[_i].command, &argv, &error), 0);
         ck_assert_uint_eq(sidekiq_traits.command_shutdown_usec(argv), shutdowns[_i].seconds * USEC_PER_SEC);
         for (size_t i = 0; argv[i]; i++)
                 snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s", i > 0 ? " " : "",

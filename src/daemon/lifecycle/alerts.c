@@ -3,7 +3,7 @@
 #include "daemon/lifecycle/alerts.h"
 #include "advice/alert_queue.h"
 #include "base/parse.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "daemon/api/events.h"
 #include "io/alert.h"
 #include "io/clock.h"
@@ -102,7 +102,7 @@ static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->runtime->world->settings->alert_command, *error;
         _cleanup_json_ json_t *event = NULL;
-        _cleanup_words_ char **argv = NULL;
+        _cleanup_argv_ char **argv = NULL;
         _cleanup_free_ char *input = NULL;
         int r = -ENOMEM;
 
@@ -115,7 +115,7 @@ static void run(struct alerts *alerts, struct alert *alert)
         if (event)
                 input = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (input)
-                r = words_split(command, &argv, &error);
+                r = argv_split(command, &argv, &error);
         if (r >= 0)
                 r = start(alerts, alert, input, argv);
         if (r < 0 && r != alerts->start_error)

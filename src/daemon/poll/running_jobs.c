@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads what workers run where somebody wants to know. */
 #include "daemon/poll/running_jobs.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "daemon/workers/process.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/table.h"
@@ -55,7 +55,7 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
                 observe_long_job(process->worker, job, runs, dumped);
                 wakeup_arm(process->runtime->wakeup);
         }
-        words_free(process->long_jobs);
+        argv_free(process->long_jobs);
         process->long_jobs = told;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the shell holds of a worker. */
 #include "daemon/workers/process.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "daemon/workers/orphan.h"
 #include "frameworks/redis_running_jobs.h"
 #include "io/log.h"
@@ -88,7 +88,7 @@ void process_free(struct process *process)
         if (!process)
                 return;
         redis_running_jobs_free(process->running_jobs);
-        words_free(process->long_jobs);
+        argv_free(process->long_jobs);
         if (process->slot)
                 heartbeats_remove(process->slot);
         orphan_search_free(process->orphan_search);

@@ -2,7 +2,7 @@
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/parse.h"
-#include "base/words.h"
+#include "base/argv.h"
 #include "model/worker.h"
 #include "settings/traits.h"
 #include "wire/json.h"
@@ -35,10 +35,10 @@ static usec_t words_shutdown_usec(char *const *words)
 /* Of a text in which other commands may stand beside it: only what follows `sidekiq` is its own. */
 static usec_t title_shutdown_usec(const char *title)
 {
-        _cleanup_words_ char **words = NULL;
+        _cleanup_argv_ char **words = NULL;
         const char *error;
 
-        if (words_split(title, &words, &error) < 0)
+        if (argv_split(title, &words, &error) < 0)
                 return 0;
         for (char **word = words; *word; word++) {
                 const char *slash = strrchr(*word, '/');

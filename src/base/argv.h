@@ -6,19 +6,19 @@
 
 /* Words are separated by blanks. Between single quotes everything is literal; between double quotes a
  * backslash hides the meaning of `"` and `\` only; elsewhere it hides that of any character. Nothing is
- * expanded. Returns 0 with *ret_words, NULL-terminated and perhaps empty, to be freed by words_free();
+ * expanded. Returns 0 with *ret_words, NULL-terminated and perhaps empty, to be freed by argv_free();
  * -EINVAL with *ret_error, a constant sentence; or -ENOMEM. */
-int words_split(const char *line, char ***ret_words, const char **ret_error);
+int argv_split(const char *line, char ***ret_words, const char **ret_error);
 
 /* Frees the words and their vector, which may be NULL. Returns NULL. */
-char **words_free(char **words);
+char **argv_free(char **words);
 
-DEFINE_CLEANUP(char **, words_free)
-#define _cleanup_words_ _cleanup_(words_free_pointer)
+DEFINE_CLEANUP(char **, argv_free)
+#define _cleanup_argv_ _cleanup_(argv_free_pointer)
 
 /* How many letters must be added, left out, changed or swapped with their neighbour to make b of a; case does
  * not matter. UINT_MAX where one of them has more than 63 letters. */
-unsigned words_distance(const char *a, const char *b);
+unsigned edit_distance(const char *a, const char *b);
 
 /* Does a shell take it for that very word, and a program for no option? */
-bool words_is_plain(const char *word);
+bool argv_is_plain(const char *word);

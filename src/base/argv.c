@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Splits a command line into words, without a shell; and tells how much two words differ. */
-#include "base/words.h"
+#include "base/argv.h"
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #define BLANKS       " \t\r\n"
 #define DISTANCE_MAX 63
 
-char **words_free(char **words)
+char **argv_free(char **words)
 {
         if (words) {
                 for (char **word = words; *word; word++)
@@ -52,9 +52,9 @@ static int take_word(const char **line, char *word, const char **ret_error)
         return 0;
 }
 
-int words_split(const char *line, char ***ret_words, const char **ret_error)
+int argv_split(const char *line, char ***ret_words, const char **ret_error)
 {
-        _cleanup_words_ char **words = calloc(1, sizeof(*words));
+        _cleanup_argv_ char **words = calloc(1, sizeof(*words));
         size_t n = 0;
 
         if (!words)
@@ -83,7 +83,7 @@ static bool same_letter(char a, char b)
         return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-unsigned words_distance(const char *a, const char *b)
+unsigned edit_distance(const char *a, const char *b)
 {
         size_t a_len = strlen(a), b_len = strlen(b);
         unsigned cost[DISTANCE_MAX + 1][DISTANCE_MAX + 1];
@@ -107,7 +107,7 @@ unsigned words_distance(const char *a, const char *b)
         return cost[a_len][b_len];
 }
 
-bool words_is_plain(const char *word)
+bool argv_is_plain(const char *word)
 {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@=+,-";
 

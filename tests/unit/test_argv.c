@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of base/words.h. */
-#include "base/words.h"
+/* Tests of base/argv.h. */
+#include "base/argv.h"
 #include "unit.h"
 #include <limits.h>
 
@@ -26,10 +26,10 @@ static const struct {
 
 START_TEST(splits_as_a_shell_would_without_expanding)
 {
-        _cleanup_words_ char **words = NULL;
+        _cleanup_argv_ char **words = NULL;
         const char *error = NULL;
 
-        ck_assert_int_eq(words_split(split_cases[_i].line, &words, &error), 0);
+        ck_assert_int_eq(argv_split(split_cases[_i].line, &words, &error), 0);
         ck_assert_ptr_null(error);
         size_t n = 0;
         for (; split_cases[_i].words[n]; n++) {
@@ -58,7 +58,7 @@ START_TEST(says_what_is_not_closed)
         char **words = (void *)&split_cases;
         const char *error = NULL;
 
-        ck_assert_int_eq(words_split(error_cases[_i].line, &words, &error), -EINVAL);
+        ck_assert_int_eq(argv_split(error_cases[_i].line, &words, &error), -EINVAL);
         ck_assert_str_eq(error, error_cases[_i].error);
         ck_assert_ptr_eq(words, (void *)&split_cases);
 }
@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(frees_nothing)
 {
-        ck_assert_ptr_null(words_free(NULL));
+        ck_assert_ptr_null(argv_free(NULL));
 }
 END_TEST
 
@@ -88,7 +88,7 @@ static const struct {
 
 START_TEST(counts_slips_of_the_pen)
 {
-        ck_assert_uint_eq(words_distance(distance_cases[_i].a, distance_cases[_i].b),
+        ck_assert_uint_eq(edit_distance(distance_cases[_i].a, distance_cases[_i].b),
                           distance_cases[_i].distance);
 }
 END_TEST
