@@ -98,7 +98,7 @@ static void end_scaled_link(struct link_user *user)
 
         queue_reader_free(scaled->demand);
         foreign_consumers_free(scaled->foreign);
-        sharing_free(scaled->sharing);
+        scaling_share_free(scaled->scaling_share);
         queues_free(scaled->demanded.queues);
         free(scaled);
 }
@@ -171,7 +171,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link && fleet_scales(fleet))
                         names_add_list(&names, autoscale_of(fleet)->served, NULL);
-        sharing_look(scaled, now);
+        scaling_share_look(scaled, now);
         if (r >= 0) {
                 foreign_consumers_poll(scaled->foreign, now);
                 r = queue_reader_read(scaled->demand, names.text, clock_now(CLOCK_REALTIME));
@@ -231,7 +231,7 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
 
         if (scaled->demand)
                 reading.service = queue_reader_service(scaled->demand, served);
-        sharing_take(scaled, fleet, &reading, now);
+        scaling_share_take(scaled, fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }
 

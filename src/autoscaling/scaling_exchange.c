@@ -21,160 +21,160 @@
 
 enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
 
-static void keys_clear(struct peering *peering)
+static void keys_clear(struct scaling_exchange *scaling_exchange)
 {
-        for (size_t i = 0; i < peering->n_keys; i++)
-                free(peering->keys[i]);
-        free(TAKE_PTR(peering->keys));
-        peering->n_keys = 0;
+        for (size_t i = 0; i < scaling_exchange->n_keys; i++)
+                free(scaling_exchange->keys[i]);
+        free(TAKE_PTR(scaling_exchange->keys));
+        scaling_exchange->n_keys = 0;
 }
 
-struct peering *peering_free(struct peering *peering)
+struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange)
 {
-        if (!peering)
+        if (!scaling_exchange)
                 return NULL;
-        redis_batch_free(peering->redis_batch);
-        keys_clear(peering);
-        peers_clear(&peering->peers);
-        free(peering->namespace);
-        free(peering->group);
-        free(peering);
+        redis_batch_free(scaling_exchange->redis_batch);
+        keys_clear(scaling_exchange);
+        peers_clear(&scaling_exchange->peers);
+        free(scaling_exchange->namespace);
+        free(scaling_exchange->group);
+        free(scaling_exchange);
         return NULL;
 }
 
-static bool is_host(const struct peering *peering, const redisReply *name)
+static bool is_host(const struct scaling_exchange *scaling_exchange, const redisReply *name)
 {
-        return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len < sizeof(peering->host) &&
-               !memchr(name->str, '\0', name->len) && strcmp(name->str, peering->host) != 0;
+        return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len < sizeof(scaling_exchange->host) &&
+               !memchr(name->str, '\0', name->len) && strcmp(name->str, scaling_exchange->host) != 0;
 }
 
-static int take_names(struct peering *peering, const redisReply *reply)
+static int take_names(struct scaling_exchange *scaling_exchange, const redisReply *reply)
 {
         size_t most = MIN(reply->elements, (size_t)ROLLOUT_HOSTS_MAX);
 
-        keys_clear(peering);
-        peering->keys = calloc(most + 1, sizeof(*peering->keys));
-        if (!peering->keys)
+        keys_clear(scaling_exchange);
+        scaling_exchange->keys = calloc(most + 1, sizeof(*scaling_exchange->keys));
+        if (!scaling_exchange->keys)
                 return -ENOMEM;
         for (size_t i = 0; i < most; i++) {
-                if (!is_host(peering, reply->element[i]))
+                if (!is_host(scaling_exchange, reply->element[i]))
                         continue;
-                char *key = rollout_key(peering->namespace, peering->group, THREADS, reply->element[i]->str);
+                char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, reply->element[i]->str);
 
                 if (!key)
                         return -ENOMEM;
-                peering->keys[peering->n_keys++] = key;
+                scaling_exchange->keys[scaling_exchange->n_keys++] = key;
         }
         return 0;
 }
 
-static void ask_shares(struct peering *peering)
+static void ask_shares(struct scaling_exchange *scaling_exchange)
 {
-        const char **argv = calloc(peering->n_keys + 1, sizeof(*argv));
+        const char **argv = calloc(scaling_exchange->n_keys + 1, sizeof(*argv));
 
         if (!argv)
                 return;
         argv[0] = "MGET";
-        memcpy(argv + 1, peering->keys, peering->n_keys * sizeof(*argv));
-        (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_SHARES, (int)peering->n_keys + 1, argv, NULL);
+        memcpy(argv + 1, scaling_exchange->keys, scaling_exchange->n_keys * sizeof(*argv));
+        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARES, (int)scaling_exchange->n_keys + 1, argv, NULL);
         free(argv);
 }
 
-static void replace(struct peering *peering, struct peers *peers, usec_t now)
+static void replace(struct scaling_exchange *scaling_exchange, struct peers *peers, usec_t now)
 {
         peers_sort(peers);
-        if (now < peering->keep_until)
-                (void)peers_keep(peers, &peering->peers, usec_sub(now, KEEP_USEC), ROLLOUT_HOSTS_MAX);
-        peers_clear(&peering->peers);
-        peering->peers = *peers;
-        peering->known = true;
+        if (now < scaling_exchange->keep_until)
+                (void)peers_keep(peers, &scaling_exchange->peers, usec_sub(now, KEEP_USEC), ROLLOUT_HOSTS_MAX);
+        peers_clear(&scaling_exchange->peers);
+        scaling_exchange->peers = *peers;
+        scaling_exchange->known = true;
 }
 
-static void take_members(struct peering *peering, const redisReply *reply, usec_t now)
+static void take_members(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
 {
         struct peers none = {0};
 
-        if (reply->type != REDIS_REPLY_ARRAY || take_names(peering, reply) < 0)
+        if (reply->type != REDIS_REPLY_ARRAY || take_names(scaling_exchange, reply) < 0)
                 return;
-        peering->next_at = now + peering->n_keys * MEMBER_USEC;
-        if (peering->n_keys == 0)
-                replace(peering, &none, now);
+        scaling_exchange->next_at = now + scaling_exchange->n_keys * MEMBER_USEC;
+        if (scaling_exchange->n_keys == 0)
+                replace(scaling_exchange, &none, now);
         else
-                ask_shares(peering);
+                ask_shares(scaling_exchange);
 }
 
 /* What is missing, or of a wrong type, is told as nothing. */
-static void take_shares(struct peering *peering, const redisReply *reply, usec_t now)
+static void take_shares(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
 {
         /* Which the keys begin with, before the names of the hosts. */
-        _cleanup_free_ char *prefix = rollout_key(peering->namespace, peering->group, THREADS, "");
+        _cleanup_free_ char *prefix = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, "");
         struct peers peers = {0};
 
-        if (!prefix || reply->type != REDIS_REPLY_ARRAY || reply->elements != peering->n_keys)
+        if (!prefix || reply->type != REDIS_REPLY_ARRAY || reply->elements != scaling_exchange->n_keys)
                 return;
         for (size_t i = 0; i < reply->elements; i++) {
                 const redisReply *share = reply->element[i];
 
                 if (share->type == REDIS_REPLY_STRING &&
-                    peers_add(&peers, peering->keys[i] + strlen(prefix), share->str, share->len, now) < 0) {
+                    peers_add(&peers, scaling_exchange->keys[i] + strlen(prefix), share->str, share->len, now) < 0) {
                         peers_clear(&peers);
                         return;
                 }
         }
-        replace(peering, &peers, now);
+        replace(scaling_exchange, &peers, now);
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
 {
-        struct peering *peering = userdata;
+        struct scaling_exchange *scaling_exchange = userdata;
         struct peers none = {0};
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                snprintf(peering->error, sizeof(peering->error), WITHHOLD_ANSWER "%.200s'", reply->str);
-                printable_replace(peering->error, strlen(peering->error), false);
-                peering->refused = true;
+                snprintf(scaling_exchange->error, sizeof(scaling_exchange->error), WITHHOLD_ANSWER "%.200s'", reply->str);
+                printable_replace(scaling_exchange->error, strlen(scaling_exchange->error), false);
+                scaling_exchange->refused = true;
                 if (tag != TAG_SHARE)
-                        replace(peering, &none, now);
+                        replace(scaling_exchange, &none, now);
         } else if (tag == TAG_MEMBERS) {
-                take_members(peering, reply, now);
+                take_members(scaling_exchange, reply, now);
         } else if (tag == TAG_SHARES) {
-                take_shares(peering, reply, now);
+                take_shares(scaling_exchange, reply, now);
         }
 }
 
 static void on_done(void *userdata)
 {
-        struct peering *peering = userdata;
+        struct scaling_exchange *scaling_exchange = userdata;
 
-        keys_clear(peering);
-        if (peering->reads && !peering->refused)
-                peering->error[0] = '\0';
+        keys_clear(scaling_exchange);
+        if (scaling_exchange->reads && !scaling_exchange->refused)
+                scaling_exchange->error[0] = '\0';
 }
 
-int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret)
+int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group, struct scaling_exchange **ret)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
-        struct peering *peering = calloc(1, sizeof(*peering));
+        struct scaling_exchange *scaling_exchange = calloc(1, sizeof(*scaling_exchange));
 
-        if (!peering)
+        if (!scaling_exchange)
                 return -ENOMEM;
-        peering->redis = redis;
-        peering->namespace = strdup(namespace ?: "");
-        peering->group = strdup(group);
-        if (!peering->namespace || !peering->group || redis_batch_new(&ops, peering, &peering->redis_batch) < 0) {
-                peering_free(peering);
+        scaling_exchange->redis = redis;
+        scaling_exchange->namespace = strdup(namespace ?: "");
+        scaling_exchange->group = strdup(group);
+        if (!scaling_exchange->namespace || !scaling_exchange->group || redis_batch_new(&ops, scaling_exchange, &scaling_exchange->redis_batch) < 0) {
+                scaling_exchange_free(scaling_exchange);
                 return -ENOMEM;
         }
-        *ret = peering;
+        *ret = scaling_exchange;
         return 0;
 }
 
-static void write_share(struct peering *peering, const struct peer_share *share, unsigned seconds)
+static void write_share(struct scaling_exchange *scaling_exchange, const struct peer_share *share, unsigned seconds)
 {
-        _cleanup_free_ char *key = rollout_key(peering->namespace, peering->group, THREADS, peering->host);
+        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, scaling_exchange->host);
         char text[PEER_TEXT_MAX], expiry[16];
         size_t length = peer_encode(share, text);
 
@@ -183,37 +183,37 @@ static void write_share(struct peering *peering, const struct peer_share *share,
         snprintf(expiry, sizeof(expiry), "%u", seconds);
         const char *argv[] = {"SET", key, text, "EX", expiry};
         const size_t argvlen[] = {3, strlen(key), length, 2, strlen(expiry)};
-        (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
+        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
 }
 
-static void ask_members(struct peering *peering)
+static void ask_members(struct scaling_exchange *scaling_exchange)
 {
-        _cleanup_free_ char *key = rollout_key(peering->namespace, peering->group, SEEN, "");
+        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, SEEN, "");
         char last[16];
 
         snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
         const char *argv[] = {"ZRANGE", key, "0", last};
         if (key)
-                (void)redis_batch_add(peering->redis_batch, peering->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
+                (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
 }
 
-void peering_look(struct peering *peering, const char *host, const struct peer_share *share, unsigned seconds,
+void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share, unsigned seconds,
                   usec_t now)
 {
-        uint64_t connection = redis_connection_count(peering->redis);
+        uint64_t connection = redis_connection_count(scaling_exchange->redis);
 
-        if (redis_state(peering->redis) != REDIS_STATE_CONNECTED || redis_batch_pending(peering->redis_batch) > 0)
+        if (redis_state(scaling_exchange->redis) != REDIS_STATE_CONNECTED || redis_batch_pending(scaling_exchange->redis_batch) > 0)
                 return;
-        if (connection != peering->connection)
-                peering->next_at = now;
-        if (connection != peering->connection && peering->connection != 0)
-                peering->keep_until = now + KEEP_USEC;
-        peering->connection = connection;
-        peering->reads = now >= peering->next_at;
-        peering->refused = false;
-        snprintf(peering->host, sizeof(peering->host), "%s", host);
+        if (connection != scaling_exchange->connection)
+                scaling_exchange->next_at = now;
+        if (connection != scaling_exchange->connection && scaling_exchange->connection != 0)
+                scaling_exchange->keep_until = now + KEEP_USEC;
+        scaling_exchange->connection = connection;
+        scaling_exchange->reads = now >= scaling_exchange->next_at;
+        scaling_exchange->refused = false;
+        snprintf(scaling_exchange->host, sizeof(scaling_exchange->host), "%s", host);
         if (share)
-                write_share(peering, share, seconds);
-        if (peering->reads)
-                ask_members(peering);
+                write_share(scaling_exchange, share, seconds);
+        if (scaling_exchange->reads)
+                ask_members(scaling_exchange);
 }

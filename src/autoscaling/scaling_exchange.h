@@ -9,7 +9,7 @@
 struct redis;
 
 /* What this host exchanges with the other hosts of one group. */
-struct peering {
+struct scaling_exchange {
         struct redis *redis;
         char *namespace; /* owned, as group */
         char *group;
@@ -28,12 +28,12 @@ struct peering {
         char error[256];    /* why they cannot be read, or written; "": they can */
 };
 
-/* redis must outlive it. Returns 0 with *ret to be freed by peering_free(), or -ENOMEM. */
-int peering_new(struct redis *redis, const char *namespace, const char *group, struct peering **ret);
+/* redis must outlive it. Returns 0 with *ret to be freed by scaling_exchange_free(), or -ENOMEM. */
+int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group, struct scaling_exchange **ret);
 /* Takes NULL, and returns it. */
-struct peering *peering_free(struct peering *peering);
+struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange);
 
 /* Writes the share of this host, where it is not NULL, to last for so many seconds, and reads those of the
  * others where that is due: the more hosts, the more rarely. The share need not stay. */
-void peering_look(struct peering *peering, const char *host, const struct peer_share *share, unsigned seconds,
+void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share, unsigned seconds,
                   usec_t now);

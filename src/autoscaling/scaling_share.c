@@ -16,21 +16,21 @@
 #define LAST_SECONDS 60
 
 /* What one fleet shares with other hosts. */
-struct sharing {
+struct scaling_share {
         const struct fleet *fleet; /* which may be gone: only compared */
-        struct peering *peering;   /* owned */
+        struct scaling_exchange *scaling_exchange;   /* owned */
         bool error_told;
-        struct sharing *next;
+        struct scaling_share *next;
 };
 
-void sharing_free(struct sharing *sharing)
+void scaling_share_free(struct scaling_share *scaling_share)
 {
-        while (sharing) {
-                struct sharing *next = sharing->next;
+        while (scaling_share) {
+                struct scaling_share *next = scaling_share->next;
 
-                peering_free(sharing->peering);
-                free(sharing);
-                sharing = next;
+                scaling_exchange_free(scaling_share->scaling_exchange);
+                free(scaling_share);
+                scaling_share = next;
         }
 }
 
@@ -39,53 +39,53 @@ static bool shares(const struct fleet *fleet, const struct link *link)
         return fleet->link == link && fleet_scales(fleet) && fleet->settings->rollout_group;
 }
 
-static struct sharing *find(const struct scaled_link *scaled, const struct fleet *fleet)
+static struct scaling_share *find(const struct scaled_link *scaled, const struct fleet *fleet)
 {
-        struct sharing *sharing = scaled->sharing;
+        struct scaling_share *scaling_share = scaled->scaling_share;
 
-        while (sharing && sharing->fleet != fleet)
-                sharing = sharing->next;
-        return sharing;
+        while (scaling_share && scaling_share->fleet != fleet)
+                scaling_share = scaling_share->next;
+        return scaling_share;
 }
 
-static bool is_needed(const struct link *link, const struct sharing *sharing)
+static bool is_needed(const struct link *link, const struct scaling_share *scaling_share)
 {
         WORLD_FOREACH_FLEET(link->links->world, fleet)
-                if (fleet == sharing->fleet)
-                        return shares(sharing->fleet, link) &&
-                               strcmp(sharing->fleet->settings->rollout_group, sharing->peering->group) == 0;
+                if (fleet == scaling_share->fleet)
+                        return shares(scaling_share->fleet, link) &&
+                               strcmp(scaling_share->fleet->settings->rollout_group, scaling_share->scaling_exchange->group) == 0;
         return false;
 }
 
 static void end_unneeded(struct scaled_link *scaled)
 {
-        for (struct sharing **at = &scaled->sharing; *at;) {
-                struct sharing *sharing = *at;
+        for (struct scaling_share **at = &scaled->scaling_share; *at;) {
+                struct scaling_share *scaling_share = *at;
 
-                if (is_needed(scaled->link, sharing)) {
-                        at = &sharing->next;
+                if (is_needed(scaled->link, scaling_share)) {
+                        at = &scaling_share->next;
                         continue;
                 }
-                *at = sharing->next;
-                sharing->next = NULL;
-                sharing_free(sharing);
+                *at = scaling_share->next;
+                scaling_share->next = NULL;
+                scaling_share_free(scaling_share);
         }
 }
 
-static struct sharing *begin(struct scaled_link *scaled, const struct fleet *fleet)
+static struct scaling_share *begin(struct scaled_link *scaled, const struct fleet *fleet)
 {
         const struct link *link = scaled->link;
-        struct sharing *sharing = calloc(1, sizeof(*sharing));
+        struct scaling_share *scaling_share = calloc(1, sizeof(*scaling_share));
 
-        if (!sharing || peering_new(link->redis, link->links->world->settings->redis.namespace,
-                                    fleet->settings->rollout_group, &sharing->peering) < 0) {
-                free(sharing);
+        if (!scaling_share || scaling_exchange_new(link->redis, link->links->world->settings->redis.namespace,
+                                    fleet->settings->rollout_group, &scaling_share->scaling_exchange) < 0) {
+                free(scaling_share);
                 return NULL;
         }
-        sharing->fleet = fleet;
-        sharing->next = scaled->sharing;
-        scaled->sharing = sharing;
-        return sharing;
+        scaling_share->fleet = fleet;
+        scaling_share->next = scaled->scaling_share;
+        scaled->scaling_share = scaling_share;
+        return scaling_share;
 }
 
 static bool is_elsewhere(const char *host, const char *queues _unused_, void *userdata)
@@ -104,37 +104,37 @@ static double count_idle_here(const struct scaled_link *scaled, const struct fle
         return count.idle;
 }
 
-static void tell_error(const struct link *link, struct sharing *sharing)
+static void tell_error(const struct link *link, struct scaling_share *scaling_share)
 {
-        const char *error = sharing->peering->error;
+        const char *error = scaling_share->scaling_exchange->error;
 
-        if (error[0] != '\0' && !sharing->error_told)
+        if (error[0] != '\0' && !scaling_share->error_told)
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        redis_url_text(link->redis), sharing->peering->group, sharing->fleet->settings->name,
+                        redis_url_text(link->redis), scaling_share->scaling_exchange->group, scaling_share->fleet->settings->name,
                         error);
-        sharing->error_told = error[0] != '\0';
+        scaling_share->error_told = error[0] != '\0';
 }
 
 static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
         const struct link *link = scaled->link;
         const usec_t interval = link->links->world->settings->check_interval;
-        struct sharing *sharing = find(scaled, fleet) ?: begin(scaled, fleet);
+        struct scaling_share *scaling_share = find(scaled, fleet) ?: begin(scaled, fleet);
         struct peer_share share;
 
-        if (!sharing)
+        if (!scaling_share)
                 return;
-        tell_error(link, sharing);
+        tell_error(link, scaling_share);
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
         /* Under a name that another machine has, it would speak for that. */
         bool is_other = fleet->name_taken;
-        peering_look(sharing->peering, links_host_name(link->links), is_other ? NULL : &share,
+        scaling_exchange_look(scaling_share->scaling_exchange, links_host_name(link->links), is_other ? NULL : &share,
                      (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
 }
 
-void sharing_look(struct scaled_link *scaled, usec_t now)
+void scaling_share_look(struct scaled_link *scaled, usec_t now)
 {
         end_unneeded(scaled);
         WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)
@@ -153,14 +153,14 @@ static bool is_told(const char *host, const char *queues, void *userdata)
         return false;
 }
 
-void sharing_take(const struct scaled_link *scaled, const struct fleet *fleet,
+void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
                   struct autoscale_reading *reading, usec_t now)
 {
-        const struct sharing *sharing = find(scaled, fleet);
+        const struct scaling_share *scaling_share = find(scaled, fleet);
         struct foreign_count count = {0};
 
-        reading->peers_unread = sharing && !sharing->peering->known;
-        reading->peers = sharing ? &sharing->peering->peers : NULL;
+        reading->peers_unread = scaling_share && !scaling_share->scaling_exchange->known;
+        reading->peers = scaling_share ? &scaling_share->scaling_exchange->peers : NULL;
         if (scaled->foreign)
                 reading->others_known = foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served,
                                                                 now, is_told, (void *)reading->peers, &count);

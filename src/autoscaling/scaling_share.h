@@ -8,13 +8,13 @@
 struct autoscale_reading;
 struct fleet;
 struct scaled_link;
-struct sharing;
+struct scaling_share;
 
 /* At each regular poll, once it is known from which queues the fleets take. */
-void sharing_look(struct scaled_link *scaled, usec_t now);
+void scaling_share_look(struct scaled_link *scaled, usec_t now);
 /* Puts into the reading of one fleet what other hosts have written, and what the count of foreign consumers
  * adds. */
-void sharing_take(const struct scaled_link *scaled, const struct fleet *fleet,
+void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
                   struct autoscale_reading *reading, usec_t now);
 /* Frees the whole list. */
-void sharing_free(struct sharing *sharing);
+void scaling_share_free(struct scaling_share *scaling_share);

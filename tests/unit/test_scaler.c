@@ -162,7 +162,7 @@ START_TEST(without_a_group_no_key_of_one_is_asked_for)
         serve("default\0", 9);
         for (unsigned i = 0; i < 3; i++)
                 look();
-        ck_assert_ptr_null(scaled_link_of(web()->link)->sharing);
+        ck_assert_ptr_null(scaled_link_of(web()->link)->scaling_share);
         redisReply *reply = server_ask("INFO commandstats");
         ck_assert_ptr_nonnull(reply);
         ck_assert_ptr_nonnull(strstr(reply->str, "cmdstat_llen"));

@@ -9,7 +9,7 @@
 #define KEY "sqmgr:rollout:g"
 
 static struct redis *redis;
-static struct peering *here;
+static struct scaling_exchange *here;
 
 static void setup(void)
 {
@@ -17,19 +17,19 @@ static void setup(void)
         server_start(0, NULL, NULL);
         server_wait();
         redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(peering_new(redis, NULL, "g", &here), 0);
+        ck_assert_int_eq(scaling_exchange_new(redis, NULL, "g", &here), 0);
 }
 
 static void teardown(void)
 {
-        here = peering_free(here);
+        here = scaling_exchange_free(here);
         redis = redis_free(redis);
         loop_end();
 }
 
-static void look_as(struct peering *peering, const char *host, const struct peer_share *share)
+static void look_as(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share)
 {
-        peering_look(peering, host, share, 60, clock_now(CLOCK_MONOTONIC));
+        scaling_exchange_look(scaling_exchange, host, share, 60, clock_now(CLOCK_MONOTONIC));
 }
 
 static const struct peer_share mine = {.weight = 8, .busy = 1, .threads = 2, .queues = "default\0"};
@@ -77,11 +77,11 @@ static long long number(const char *question)
 
 START_TEST(each_reads_what_the_others_tell)
 {
-        struct peering *there;
+        struct scaling_exchange *there;
 
         be_there("here");
         be_there("there");
-        ck_assert_int_eq(peering_new(redis, NULL, "g", &there), 0);
+        ck_assert_int_eq(scaling_exchange_new(redis, NULL, "g", &there), 0);
         ck_assert(!here->known);
         look_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
         look_until(find("there"));
@@ -98,7 +98,7 @@ START_TEST(each_reads_what_the_others_tell)
         long long left = number("TTL " KEY ":threads:here");
         ck_assert_int_gt(left, 0);
         ck_assert_int_le(left, 60);
-        peering_free(there);
+        scaling_exchange_free(there);
 }
 END_TEST
 
@@ -117,14 +117,14 @@ END_TEST
 
 START_TEST(a_namespace_stands_in_front)
 {
-        struct peering *named;
+        struct scaling_exchange *named;
 
-        ck_assert_int_eq(peering_new(redis, "space", "g", &named), 0);
+        ck_assert_int_eq(scaling_exchange_new(redis, "space", "g", &named), 0);
         look_as(named, "here", &mine);
         run_until(named->known);
         ck_assert_int_eq(number("EXISTS space:" KEY ":threads:here"), 1);
         ck_assert_int_eq(number("DBSIZE"), 1);
-        peering_free(named);
+        scaling_exchange_free(named);
 }
 END_TEST
 
@@ -160,11 +160,11 @@ START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
         server_do("DEL " KEY ":threads:h1");
         usec_t now = clock_now(CLOCK_MONOTONIC);
         for (unsigned i = 0; i < 10; i++) {
-                peering_look(here, "here", NULL, 60, now + i * 10 * USEC_PER_SEC);
+                scaling_exchange_look(here, "here", NULL, 60, now + i * 10 * USEC_PER_SEC);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_ptr_nonnull(find("h1"));
-        peering_look(here, "here", NULL, 60, now + 104 * USEC_PER_SEC);
+        scaling_exchange_look(here, "here", NULL, 60, now + 104 * USEC_PER_SEC);
         run_until(!find("h1"));
         ck_assert_uint_eq(here->peers.n, 1023);
 }
@@ -208,7 +208,7 @@ START_TEST(the_rights_that_a_rollout_needs_are_enough)
         for (unsigned i = 0; i < 2; i++) {
                 const struct redis_settings settings = {
                         .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
-                struct peering *peering;
+                struct scaling_exchange *scaling_exchange;
                 struct redis *other;
 
                 server_do("ACL SETUSER worker%u on nopass %s +@read +@write +ping +role +select", i, keys[i]);
@@ -216,17 +216,17 @@ START_TEST(the_rights_that_a_rollout_needs_are_enough)
                 ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
                 ck_assert_int_eq(redis_probe(other, i == 0 ? "queue:x" : KEY), 0);
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
-                ck_assert_int_eq(peering_new(other, NULL, "g", &peering), 0);
-                look_as(peering, "here", &mine);
-                run_until(peering->known);
-                ck_assert_uint_eq(peering->peers.n, i);
+                ck_assert_int_eq(scaling_exchange_new(other, NULL, "g", &scaling_exchange), 0);
+                look_as(scaling_exchange, "here", &mine);
+                run_until(scaling_exchange->known);
+                ck_assert_uint_eq(scaling_exchange->peers.n, i);
                 if (i == 0)
-                        ck_assert_ptr_nonnull(strstr(peering->error, "answers 'NOPERM"));
+                        ck_assert_ptr_nonnull(strstr(scaling_exchange->error, "answers 'NOPERM"));
                 else
-                        ck_assert_str_eq(peering->error, "");
+                        ck_assert_str_eq(scaling_exchange->error, "");
                 ck_assert_int_eq(number("EXISTS " KEY ":threads:here"), i);
                 ck_assert_int_eq(redis_state(other), REDIS_STATE_CONNECTED);
-                peering_free(peering);
+                scaling_exchange_free(scaling_exchange);
                 redis_free(other);
         }
 }
@@ -248,7 +248,7 @@ START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
         look_until(find("other"));
         ck_assert_ptr_nonnull(find("there"));
         ck_assert_uint_eq(here->peers.n, 2);
-        peering_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
+        scaling_exchange_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(find("there"));
 }
 END_TEST
@@ -257,7 +257,7 @@ START_TEST(freed_with_questions_under_way_it_hears_of_none)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         look_as(here, "here", &mine);
-        here = peering_free(here);
+        here = scaling_exchange_free(here);
         run_until(number("EXISTS " KEY ":threads:here") == 1);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
