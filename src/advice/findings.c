@@ -360,7 +360,7 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
                              "compare redis_url, namespace and host name with what the application uses",
                              "it has booted, but its heartbeat is not to be found");
         else if (worker->heartbeat.fault != HEARTBEAT_FAULT_NONE &&
-                 (!worker->heartbeat.seen || worker->heartbeat.stale_told))
+                 (!worker->heartbeat.seen || worker->heartbeat.stale_reported))
                 findings_add(findings, FINDING_PROBLEM, about,
                              "see sqmgr-heartbeat(7) for how it must be written, and by whom",
                              "its heartbeat does not count: %s", heartbeat_fault_text(worker->heartbeat.fault));
@@ -370,7 +370,7 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
                              "it again",
                              "a worker is one %s: its command has started another one, which takes jobs, too",
                              traits->title);
-        else if (worker->heartbeat.stale_told)
+        else if (worker->heartbeat.stale_reported)
                 findings_add(findings, FINDING_WARNING, about, "see its log: it may hang",
                              "its heartbeat has stopped");
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {

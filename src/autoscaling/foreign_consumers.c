@@ -221,7 +221,7 @@ static bool serves(const char *queues, const char *names)
 }
 
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             bool (*is_told)(const char *host, const char *queues, void *userdata),
+                             bool (*is_reported)(const char *host, const char *queues, void *userdata),
                              void *userdata, struct foreign_count *ret)
 {
         const struct consumer_list *census = &consumers->counted;
@@ -235,7 +235,7 @@ bool foreign_consumers_count(const struct foreign_consumers *consumers, const ch
                 const char *queues = consumers->framework->queue_names(consumer->info);
 
                 if (!consumer->active || !serves(queues, names) ||
-                    (is_told && is_told(consumer->host, queues, userdata)))
+                    (is_reported && is_reported(consumer->host, queues, userdata)))
                         continue;
                 serving++;
                 ret->idle += consumer->idle;

@@ -21,11 +21,11 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
                           struct foreign_consumers **ret);
 /* Begins a count where one is due. */
 void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now);
-/* As they were counted last. names: a list as struct autoscale has them. is_told: whether that one, which
+/* As they were counted last. names: a list as struct autoscale has them. is_reported: whether that one, which
  * takes from these queues, is known otherwise, and left out of all but `any`; NULL: none is. Returns false
  * where they were not counted, or that was long ago. */
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
-                             bool (*is_told)(const char *host, const char *queues, void *userdata),
+                             bool (*is_reported)(const char *host, const char *queues, void *userdata),
                              void *userdata, struct foreign_count *ret);
 /* Takes NULL, and returns it. */
 struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consumers);

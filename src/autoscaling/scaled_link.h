@@ -16,5 +16,5 @@ struct scaled_link {
         struct scaling_share *scaling_share;        /* owned; NULL: no fleet shares a need with other hosts */
         struct queues_reading demanded; /* what was read last, until that is folded in; without its error */
         bool answered;
-        bool error_told;
+        bool error_reported;
 };

@@ -117,10 +117,10 @@ static void on_demand(struct queues_reading *reading, void *userdata)
         scaled->demanded = *reading;
         reading->queues = NULL;
         scaled->answered = true;
-        if (reading->error && !scaled->error_told)
+        if (reading->error && !scaled->error_reported)
                 log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
                             redis_url_text(link->redis), reading->error);
-        scaled->error_told = reading->error;
+        scaled->error_reported = reading->error;
         wakeup_arm(link->links->wakeup);
 }
 

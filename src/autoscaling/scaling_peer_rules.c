@@ -117,7 +117,7 @@ int peers_add(struct peers *peers, const char *host, const char *text, size_t le
 
         if (peer_decode(text, len, &share) < 0)
                 return 0;
-        struct peer peer = {.host = strdup(host), .text = malloc(len + 1), .share = share, .told_at = now};
+        struct peer peer = {.host = strdup(host), .text = malloc(len + 1), .share = share, .reported_at = now};
         if (peer.text) {
                 memcpy(peer.text, text, len + 1);
                 peer.share.queues = peer.text + (share.queues - text);
@@ -137,7 +137,7 @@ int peers_keep(struct peers *peers, struct peers *from, usec_t since, size_t mos
         for (size_t i = 0; i < from->n && peers->n < most && r == 0; i++) {
                 const struct peers known = {.list = peers->list, .n = n};
 
-                if (from->list[i].told_at < since || peers_find(&known, from->list[i].host))
+                if (from->list[i].reported_at < since || peers_find(&known, from->list[i].host))
                         continue;
                 r = append(peers, &from->list[i]);
                 if (r == 0)

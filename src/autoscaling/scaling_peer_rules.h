@@ -31,7 +31,7 @@ struct peer {
         char *host; /* owned */
         char *text; /* owned */
         struct peer_share share;
-        usec_t told_at; /* when that was read */
+        usec_t reported_at; /* when that was read */
 };
 
 /* The other hosts. */

@@ -19,7 +19,7 @@
 struct scaling_share {
         const struct fleet *fleet; /* which may be gone: only compared */
         struct scaling_exchange *scaling_exchange;   /* owned */
-        bool error_told;
+        bool error_reported;
         struct scaling_share *next;
 };
 
@@ -104,17 +104,17 @@ static double count_idle_here(const struct scaled_link *scaled, const struct fle
         return count.idle;
 }
 
-static void tell_error(const struct link *link, struct scaling_share *scaling_share)
+static void report_error(const struct link *link, struct scaling_share *scaling_share)
 {
         const char *error = scaling_share->scaling_exchange->error;
 
-        if (error[0] != '\0' && !scaling_share->error_told)
+        if (error[0] != '\0' && !scaling_share->error_reported)
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
                         redis_url_text(link->redis), scaling_share->scaling_exchange->group, scaling_share->fleet->settings->name,
                         error);
-        scaling_share->error_told = error[0] != '\0';
+        scaling_share->error_reported = error[0] != '\0';
 }
 
 static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
@@ -126,7 +126,7 @@ static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 
         if (!scaling_share)
                 return;
-        tell_error(link, scaling_share);
+        report_error(link, scaling_share);
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
         /* Under a name that another machine has, it would speak for that. */
         bool is_other = fleet->name_taken;
@@ -143,7 +143,7 @@ void scaling_share_look(struct scaled_link *scaled, usec_t now)
 }
 
 /* It is among the threads that its host tells of. */
-static bool is_told(const char *host, const char *queues, void *userdata)
+static bool is_reported(const char *host, const char *queues, void *userdata)
 {
         const struct peer *peer = userdata ? peers_find(userdata, host) : NULL;
 
@@ -163,7 +163,7 @@ void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fl
         reading->peers = scaling_share ? &scaling_share->scaling_exchange->peers : NULL;
         if (scaled->foreign)
                 reading->others_known = foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served,
-                                                                now, is_told, (void *)reading->peers, &count);
+                                                                now, is_reported, (void *)reading->peers, &count);
         reading->others_any = count.any;
         reading->others = count.serving;
         reading->others_idle = count.idle;

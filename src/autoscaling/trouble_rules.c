@@ -147,7 +147,7 @@ void autoscale_trouble(const void *self _unused_, const struct fleet *fleet, con
 }
 
 /* Which queues its workers take from is known, and all of them are. */
-static bool tells_served(const struct fleet *fleet)
+static bool reports_served(const struct fleet *fleet)
 {
         size_t n = 0;
 
@@ -160,7 +160,7 @@ static bool is_served(const struct doctor_queues *facts, const char *queue)
 {
         WORLD_FOREACH_FLEET(facts->world, fleet) {
                 if (fleet->link == facts->link &&
-                    (!tells_served(fleet) || queue_names_have(autoscale_of(fleet)->served, queue)))
+                    (!reports_served(fleet) || queue_names_have(autoscale_of(fleet)->served, queue)))
                         return true;
         }
         return facts->others_serve(queue, facts->userdata);
@@ -180,18 +180,18 @@ static void check_unserved(struct findings *findings, const struct queue *queue)
 
 void doctor_queues(struct findings *findings, const struct doctor_queues *facts)
 {
-        size_t told = 0;
+        size_t reported = 0;
 
         /* Else nobody looks at what the fleets serve. */
         if (!autoscale_reads(facts->world, facts->link))
                 return;
-        for (size_t i = 0; i < facts->queues->n && told < UNSERVED_MAX; i++) {
+        for (size_t i = 0; i < facts->queues->n && reported < UNSERVED_MAX; i++) {
                 const struct queue *queue = &facts->queues->list[i];
 
                 if (queue->paused || queue->size == 0 || !queue->latency_known ||
                     queue->latency < UNSERVED_USEC || is_served(facts, queue->name))
                         continue;
                 check_unserved(findings, queue);
-                told++;
+                reported++;
         }
 }

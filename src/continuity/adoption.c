@@ -537,7 +537,7 @@ static bool take_wish(struct adoption *adoption, struct claimant *claimant)
 }
 
 /* extra: those that have no place of their own. */
-static struct claimant *next_told(struct adoption *adoption, bool extra)
+static struct claimant *next_reported(struct adoption *adoption, bool extra)
 {
         for (size_t i = 0; i < adoption->n_claimants; i++) {
                 struct claimant *claimant = &adoption->claimants[i];
@@ -551,10 +551,10 @@ static struct claimant *next_told(struct adoption *adoption, bool extra)
 
 struct claimant *adoption_next(struct adoption *adoption, usec_t now)
 {
-        struct claimant *next = next_told(adoption, false);
+        struct claimant *next = next_reported(adoption, false);
 
         if (!next)
-                next = next_told(adoption, true);
+                next = next_reported(adoption, true);
         /* Those that tell their place come first, be it with a later search: it is not given to another. One
          * that must wait yet keeps none from his place whose fleets are clear. */
         for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
@@ -572,9 +572,9 @@ const struct fleet *adoption_full(struct adoption *adoption)
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
 
-                if (!sought->full || sought->full_told)
+                if (!sought->full || sought->full_reported)
                         continue;
-                sought->full_told = true;
+                sought->full_reported = true;
                 return sought->fleet;
         }
         return NULL;

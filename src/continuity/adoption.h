@@ -56,7 +56,7 @@ struct sought {
         bool done;         /* all that is ours is known, or was given up: no search is for these any more */
         unsigned found;    /* and taken: see adoption_full() */
         bool full;         /* there were more than that */
-        bool full_told;
+        bool full_reported;
 };
 
 struct adoption {

@@ -307,7 +307,7 @@ int ctl_scale(struct ctl *ctl)
         return ctl_call(ctl);
 }
 
-static int tell_lacks(json_t *lacks)
+static int report_lacks(json_t *lacks)
 {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -334,7 +334,7 @@ static int ask_ready(struct ctl *ctl)
         if (!lacks)
                 return output_error(CTL_FAILED, "there is too little memory");
         if (json_array_size(lacks) > 0)
-                return tell_lacks(lacks);
+                return report_lacks(lacks);
         if (ctl->json) {
                 _cleanup_json_ json_t *ready = json_pack("{s:b}", "ready", 1);
 

@@ -57,7 +57,7 @@ bool client_find_socket(struct ctl *ctl)
         return ctl->socket;
 }
 
-static int tell_timeout(const struct ctl *ctl)
+static int report_timeout(const struct ctl *ctl)
 {
         char span[FORMAT_MAX];
 
@@ -72,7 +72,7 @@ static int tell_timeout(const struct ctl *ctl)
                          "sqmgr has not answered within %s; what was asked for may still be done", span);
 }
 
-static int tell_denied(const char *path)
+static int report_denied(const char *path)
 {
         struct stat status;
         const struct group *group = NULL;
@@ -90,16 +90,16 @@ static int tell_denied(const char *path)
                 path);
 }
 
-static int tell_connect_error(struct ctl *ctl, int error)
+static int report_connect_error(struct ctl *ctl, int error)
 {
         struct stat status;
 
         switch (error) {
         case EACCES:
         case EPERM:
-                return tell_denied(ctl->socket);
+                return report_denied(ctl->socket);
         case EAGAIN:
-                return tell_timeout(ctl);
+                return report_timeout(ctl);
         case ENOENT:
                 return output_error(
                         CTL_CONNECT,
@@ -133,7 +133,7 @@ static int client_connect(struct ctl *ctl)
         ctl->connect_error = -MIN(fd, 0);
         if (fd >= 0)
                 return CTL_DONE;
-        return ctl->again_until != 0 ? CTL_LOST : tell_connect_error(ctl, ctl->connect_error);
+        return ctl->again_until != 0 ? CTL_LOST : report_connect_error(ctl, ctl->connect_error);
 }
 
 int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
@@ -235,7 +235,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
                 if (n > 0)
                         sent += (size_t)n;
                 else if (errno == EAGAIN)
-                        return tell_timeout(ctl);
+                        return report_timeout(ctl);
                 else if (errno != EINTR)
                         /* It may have said why before it closed. */
                         break;
@@ -243,7 +243,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
         return CTL_DONE;
 }
 
-int client_tell_lost(const struct ctl *ctl)
+int client_report_lost(const struct ctl *ctl)
 {
         return output_error(CTL_CONNECT,
                          "sqmgr closed the connection on '%s' before its last answer: see its log",
@@ -256,7 +256,7 @@ static int read_more(struct ctl *ctl)
         char *room;
 
         if (ctl->deadline <= client_now())
-                return tell_timeout(ctl);
+                return report_timeout(ctl);
         int r = wait_until(ctl, ctl->deadline);
         if (r != CTL_DONE)
                 return r;
@@ -270,7 +270,7 @@ static int read_more(struct ctl *ctl)
         return CTL_DONE;
 }
 
-static int tell_permission(json_t *parameters)
+static int report_permission(json_t *parameters)
 {
         const char *group = reply_string(parameters, "group"), *name = reply_string(parameters, "method");
         const char *dot = strrchr(name, '.');
@@ -305,7 +305,7 @@ static bool is_among(json_t *names, const char *name, size_t length)
 }
 
 /* What was meant may be near. */
-static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
+static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
 {
         const char *name = reply_string(parameters, "name"), *slash = strrchr(name, '/');
         json_t *fleets = json_object_get(parameters, "fleets");
@@ -324,7 +324,7 @@ static int tell_unknown_fleet(const struct ctl *ctl, json_t *parameters)
         return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name, output_names(fleets));
 }
 
-static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
+static int report_error(const struct ctl *ctl, const struct varlink_reply *reply)
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
@@ -333,9 +333,9 @@ static int tell_error(const struct ctl *ctl, const struct varlink_reply *reply)
                 return output_refusal(reply_string(parameters, "reason"),
                                    json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
-                return tell_permission(parameters);
+                return report_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
-                return tell_unknown_fleet(ctl, parameters);
+                return report_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
                                     reply_string(parameters, "name"),
@@ -379,7 +379,7 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
                 *ret = reply;
                 return CTL_DONE;
         }
-        r = tell_error(ctl, &reply);
+        r = report_error(ctl, &reply);
         varlink_reply_free(&reply);
         return r;
 }
@@ -392,7 +392,7 @@ int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t 
         if (r == CTL_DONE)
                 r = client_receive(ctl, &reply);
         if (r == CTL_LOST)
-                return client_tell_lost(ctl);
+                return client_report_lost(ctl);
         if (r != CTL_DONE)
                 return r;
         *ret = json_incref(reply.parameters);

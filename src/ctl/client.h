@@ -18,7 +18,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
  * CTL_OLDER. */
 int client_receive(struct ctl *ctl, struct varlink_reply *ret);
 /* Tells of a CTL_LOST. */
-int client_tell_lost(const struct ctl *ctl);
+int client_report_lost(const struct ctl *ctl);
 /* Sends a call and waits for its reply: *ret is a new reference to the parameters. */
 int client_call(struct ctl *ctl, const char *method, json_t *parameters, json_t **ret);
 /* The fleets named as arguments, as the methods want them. */

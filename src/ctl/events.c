@@ -66,7 +66,7 @@ static int fail(struct follow *follow, int code)
         if (code != CTL_LOST)
                 return code;
         if (!ctl->follow || ferror(stdout))
-                return client_tell_lost(ctl);
+                return client_report_lost(ctl);
         printed->again = true;
         follow->until = ctl->deadline;
         if (follow_away(follow) == CTL_DONE)

@@ -86,7 +86,7 @@ static int get_reply(struct follow *follow, struct varlink_reply *ret)
         if (r == CTL_DONE)
                 r = client_receive(ctl, ret);
         if (r == CTL_LOST && follow->each_second && ctl->again_until == 0)
-                r = client_tell_lost(ctl);
+                r = client_report_lost(ctl);
         output_errors_to(NULL, 0);
         return r;
 }

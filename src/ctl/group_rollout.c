@@ -26,7 +26,7 @@ struct await {
         usec_t untold_from; /* 0: it is told of */
         unsigned older;     /* how often in a row an older rollout was told of */
         char trouble[512];  /* that was said last */
-        bool waits_told;    /* why this host begins no turn yet */
+        bool waits_reported;    /* why this host begins no turn yet */
 };
 
 /* Of a reply for one fleet. Returns NULL where it is none. */
@@ -121,10 +121,10 @@ static void print_trouble(struct await *await, const char *trouble)
 static void print_waiting(struct await *await, const char *waits_for)
 {
 
-        if (waits_for[0] == '\0' || await->waits_told)
+        if (waits_for[0] == '\0' || await->waits_reported)
                 return;
         output_line("%s%s: %s", output_stamp(), await->fleet, waits_for);
-        await->waits_told = true;
+        await->waits_reported = true;
 }
 
 /* A copy of what does not change as time passes. */
@@ -182,7 +182,7 @@ static int give_up(const struct await *await, int code, const char *what, const 
                          await->fleet, what, await->epoch, await->fleet, why);
 }
 
-static int tell_timeout(const struct await *await)
+static int report_timeout(const struct await *await)
 {
         char span[FORMAT_MAX];
 
@@ -203,7 +203,7 @@ static int bear(struct await *await, const char *why)
         }
         if (usec_sub(now, await->untold_from) >= UNTOLD_USEC)
                 return give_up(await, CTL_FAILED, "for 5min nothing has been told of", why);
-        return now >= await->follow.until ? tell_timeout(await) : CTL_DONE;
+        return now >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
 
 /* The rollout is not among what Redis has. Returns CTL_DONE where it may yet be told of. */
@@ -218,11 +218,11 @@ static int miss(struct await *await, const json_t *rollout)
                         CTL_FAILED,
                         "%s: Redis has lost rollout %lld: run 'sqmgrctl restart %s --everywhere' again",
                         await->fleet, await->epoch, await->fleet);
-        return client_now() >= await->follow.until ? tell_timeout(await) : CTL_DONE;
+        return client_now() >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
 
 /* An sqmgr without Redis tells of no host, and of what it remembers alone. */
-static bool is_told(const struct await *await, const json_t *rollout)
+static bool is_reported(const struct await *await, const json_t *rollout)
 {
         return reply_integer(rollout, "epoch") >= await->epoch &&
                (json_array_size(json_object_get(rollout, "hosts")) > 0 ||
@@ -239,7 +239,7 @@ static bool is_ended(const struct await *await)
                reply_hosts_count(rollout).draining == 0;
 }
 
-static int tell_end(struct follow *follow)
+static int report_end(struct follow *follow)
 {
         const struct await *await = follow->userdata;
         const json_t *rollout = rollout_of(await);
@@ -287,7 +287,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         struct await *await = follow->userdata;
         json_t *rollout = only_rollout(reply);
 
-        if (!is_told(await, rollout))
+        if (!is_reported(await, rollout))
                 return miss(await, rollout);
         await->untold_from = 0;
         await->older = 0;
@@ -295,7 +295,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         await->epoch = reply_integer(rollout, "epoch");
         follow_keep(follow, reply);
         follow->ended = is_ended(await);
-        return !follow->ended && client_now() >= follow->until ? tell_timeout(await) : CTL_DONE;
+        return !follow->ended && client_now() >= follow->until ? report_timeout(await) : CTL_DONE;
 }
 
 static int fail(struct follow *follow, int code)
@@ -304,12 +304,12 @@ static int fail(struct follow *follow, int code)
         bool late = client_now() >= follow->until;
 
         if (late && code == CTL_TIMEOUT)
-                return tell_timeout(await);
+                return report_timeout(await);
         if (code == CTL_CONNECT || code == CTL_TIMEOUT || code == CTL_LOST) {
                 await->untold_from = 0;
                 if (follow_away(follow) == CTL_DONE)
                         return CTL_DONE;
-                return late ? tell_timeout(await)
+                return late ? report_timeout(await)
                             : give_up(await, CTL_CONNECT, "sqmgr does not come back to tell of", follow->why);
         }
         if (code == CTL_FAILED && follow->reply)
@@ -327,7 +327,7 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
                            .take = take_reply,
                            .fail = fail,
                            .draw = draw,
-                           .end = tell_end,
+                           .end = report_end,
                            .what = "rollout",
                            .detached = "detached, the rollout goes on: 'sqmgrctl rollout --watch' shows it, "
                                        "'sqmgrctl abort --everywhere' ends it",
@@ -342,7 +342,7 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
         return follow_run(&await.follow);
 }
 
-static int tell_none(void)
+static int report_none(void)
 {
         return output_error(CTL_FAILED,
                          "no fleet here has a 'rollout_group', which the hosts that are restarted together "
@@ -377,7 +377,7 @@ static int find_fleet(struct ctl *ctl, char **ret)
                 return r;
         _cleanup_json_ json_t *names = fleets_with_group(status);
         if (json_array_size(names) == 0)
-                return tell_none();
+                return report_none();
         if (json_array_size(names) > 1)
                 return output_error(CTL_USAGE,
                                  "name the fleet that is meant, of those with a 'rollout_group' %s",
@@ -447,7 +447,7 @@ int ctl_abort(struct ctl *ctl)
 
 static int check(json_t *reply)
 {
-        return json_array_size(json_object_get(reply, "rollouts")) > 0 ? CTL_DONE : tell_none();
+        return json_array_size(json_object_get(reply, "rollouts")) > 0 ? CTL_DONE : report_none();
 }
 
 static int print_json(json_t *reply)

@@ -33,7 +33,7 @@ static_assert(ELEMENTSOF(colours) == _REPLY_HOST_MAX, "a colour for each state")
 struct row {
         enum reply_host_state state;
         char name[NAME_BYTES];
-        char told[STATE_MAX];
+        char reported[STATE_MAX];
         char why[REPLY_HOST_WHY_MAX + 16];
         size_t lines; /* that it takes; SIZE_MAX where memory was short */
 };
@@ -41,31 +41,31 @@ struct row {
 struct table {
         struct row *rows;
         size_t n;
-        int name_columns, told_columns;
+        int name_columns, reported_columns;
         bool brief; /* each has one line, and what is too long for it is cut */
 };
 
-static void fill_told(struct row *row, const json_t *rollout, const json_t *host)
+static void fill_reported(struct row *row, const json_t *rollout, const json_t *host)
 {
         const char *name = reply_host_state_name(row->state);
         char span[FORMAT_MAX];
 
         if (!reply_hosts_is_begun(rollout)) {
-                snprintf(row->told, sizeof(row->told), "seen %s ago",
+                snprintf(row->reported, sizeof(row->reported), "seen %s ago",
                          reply_seconds(host, "seen_seconds", span));
                 return;
         }
         reply_seconds(host, "seconds", span);
         switch (row->state) {
         case REPLY_HOST_WAITING:
-                snprintf(row->told, sizeof(row->told), "%s", name);
+                snprintf(row->reported, sizeof(row->reported), "%s", name);
                 return;
         case REPLY_HOST_DONE:
         case REPLY_HOST_FAILED:
-                snprintf(row->told, sizeof(row->told), "%s %s ago", name, span);
+                snprintf(row->reported, sizeof(row->reported), "%s %s ago", name, span);
                 return;
         default:
-                snprintf(row->told, sizeof(row->told), "%s %s", name, span);
+                snprintf(row->reported, sizeof(row->reported), "%s %s", name, span);
         }
 }
 
@@ -93,7 +93,7 @@ static void fill_row(struct row *row, const json_t *rollout, const json_t *host,
         unsigned n, of;
 
         row->state = reply_host_state(host);
-        fill_told(row, rollout, host);
+        fill_reported(row, rollout, host);
         reply_host_why(rollout, host, why);
         if (row->state == REPLY_HOST_ROLLING && view->columns >= BAR_WIDE &&
             reply_host_progress(host, &n, &of)) {
@@ -129,17 +129,17 @@ static void print_why(FILE *out, const char *why, int used, bool brief, const st
 
 static void print_row(FILE *out, const struct table *table, const struct row *row, const struct view *view)
 {
-        int end = RENDER_INDENT + table->name_columns + 2 + table->told_columns + 2;
+        int end = RENDER_INDENT + table->name_columns + 2 + table->reported_columns + 2;
         bool beside = view->columns == 0 || view->columns - end >= WHY_COLUMNS_MIN;
         const char *colour = view->colour ? colours[row->state] : "";
 
         fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, row->name, table->name_columns);
-        fprintf(out, "  %s%s%s", colour, row->told, colour[0] != '\0' ? RENDER_PLAIN : "");
+        fprintf(out, "  %s%s%s", colour, row->reported, colour[0] != '\0' ? RENDER_PLAIN : "");
         if (row->why[0] == '\0' || (table->brief && view->columns <= end)) {
                 fputc('\n', out);
         } else if (beside || table->brief) {
-                fprintf(out, "%*s", table->told_columns - text_width(row->told) + 2, "");
+                fprintf(out, "%*s", table->reported_columns - text_width(row->reported) + 2, "");
                 print_why(out, row->why, end, table->brief, view);
         } else {
                 fprintf(out, "\n%*s", WHY_INDENT, "");
@@ -244,7 +244,7 @@ static void fit(FILE *out, struct table *table, size_t room, const struct view *
 
 static int print_table(FILE *out, const json_t *rollout, size_t room, const struct view *view)
 {
-        struct table table = {.name_columns = (int)strlen("HOST"), .told_columns = (int)strlen("STATE")};
+        struct table table = {.name_columns = (int)strlen("HOST"), .reported_columns = (int)strlen("STATE")};
         _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &table.n);
         _cleanup_free_ struct row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
 
@@ -258,7 +258,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
                 fill_name(&rows[i], domain, hosts[i], view);
                 fill_row(&rows[i], rollout, hosts[i], view);
                 table.name_columns = MAX(table.name_columns, text_width(rows[i].name));
-                table.told_columns = MAX(table.told_columns, text_width(rows[i].told));
+                table.reported_columns = MAX(table.reported_columns, text_width(rows[i].reported));
         }
         fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, "HOST", table.name_columns);

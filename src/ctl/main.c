@@ -75,7 +75,7 @@ static void compare_words(struct near *near, const char *typed, const char *word
                 *near = (struct near){.word = word, .distance = distance};
 }
 
-static int tell_unknown_command(const char *name)
+static int report_unknown_command(const char *name)
 {
         struct near near = {0};
 
@@ -87,7 +87,7 @@ static int tell_unknown_command(const char *name)
 }
 
 /* What getopt does not take; option: '?' or ':'. */
-static int tell_bad_option(int option, const char *word)
+static int report_bad_option(int option, const char *word)
 {
         struct near near = {0};
         char name[64];
@@ -164,7 +164,7 @@ static int take_options(struct ctl *ctl, int argc, char **argv)
 
                 if (key == -1)
                         break;
-                r = option ? take_option(ctl, option->bit) : tell_bad_option(key, argv[optind - 1]);
+                r = option ? take_option(ctl, option->bit) : report_bad_option(key, argv[optind - 1]);
         }
         return r;
 }
@@ -207,7 +207,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
                 return CTL_DONE;
         }
         if (!ctl->command)
-                return tell_unknown_command(argv[optind]);
+                return report_unknown_command(argv[optind]);
         ctl->arguments = argv + optind + 1;
         ctl->n_arguments = (size_t)(argc - optind - 1);
         r = check_usage(ctl);

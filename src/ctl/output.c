@@ -72,7 +72,7 @@ static void print_json(const char *word, int code, const char *text, json_t *det
         json_decref(error);
 }
 
-static int tell(const char *word, int code, const char *text, json_t *details)
+static int report(const char *word, int code, const char *text, json_t *details)
 {
         json_t *line;
 
@@ -97,12 +97,12 @@ int output_error_as(const char *word, int code, const char *format, ...)
         va_start(arguments, format);
         _cleanup_free_ char *text = format_text(format, arguments);
         va_end(arguments);
-        return tell(word, code, text ?: no_memory, NULL);
+        return report(word, code, text ?: no_memory, NULL);
 }
 
 int output_refusal(const char *reason, json_t *details)
 {
-        return tell("refused", CTL_FAILED, reason, details);
+        return report("refused", CTL_FAILED, reason, details);
 }
 
 const char *output_stamp(void)

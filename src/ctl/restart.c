@@ -16,7 +16,7 @@ struct restart {
 };
 
 /* Has one of the events told how it ended? */
-static bool is_told(json_t *events, json_t *change)
+static bool is_reported(json_t *events, json_t *change)
 {
         json_t *event;
 
@@ -32,7 +32,7 @@ static void print_change(json_t *change, json_t *events)
 {
         const char *state = reply_string(change, "state"), *reason = reply_string(change, "reason");
 
-        if (strcmp(state, "gone") == 0 && is_told(events, change))
+        if (strcmp(state, "gone") == 0 && is_reported(events, change))
                 return;
         output_line("%s%s %s%s%s (pid %lld, generation %lld)", output_stamp(), reply_string(change, "id"),
                  strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
@@ -175,7 +175,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         }
 }
 
-static int tell_halt(json_t *fleet)
+static int report_halt(json_t *fleet)
 {
         const char *name = reply_string(fleet, "name"), *error = reply_string(fleet, "error");
         bool any_old = reply_integer(fleet, "outdated") > 0;
@@ -210,7 +210,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
                 return CTL_DONE;
         }
         if (strcmp(state, "halted") == 0)
-                return tell_halt(fleet);
+                return report_halt(fleet);
         if (strcmp(state, "aborted") == 0)
                 return output_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
         output_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
@@ -322,7 +322,7 @@ static int fail(struct follow *follow, int code)
                 return CTL_DONE;
         }
         if (code == CTL_LOST && !follow->reply)
-                return client_tell_lost(ctl);
+                return client_report_lost(ctl);
         /* A fleet that is gone from the settings meanwhile is no wrong usage. */
         if (code != CTL_LOST)
                 return restart->followed && code == CTL_USAGE ? CTL_FAILED : code;

@@ -31,7 +31,7 @@ struct show {
         usec_t lines_at;
         usec_t looked_at; /* the last try */
         usec_t status_at;
-        char error[TOP_TOLD_MAX];
+        char error[TOP_REPORTED_MAX];
         bool ends;
 };
 
@@ -183,7 +183,7 @@ static int poll_worker_at(struct show *show)
 /* Asks for what is shown. A key comes first: then it is asked again behind that. */
 static void look(struct show *show)
 {
-        char error[TOP_TOLD_MAX] = "";
+        char error[TOP_REPORTED_MAX] = "";
 
         output_errors_to(error, sizeof(error));
         int r = ask(show, "GetStatus", json_object(), &show->replies.status);
@@ -204,7 +204,7 @@ static void order(struct show *show, enum top_do what)
 {
         struct top *top = &show->top;
         int key_fd = show->ctl->key_fd;
-        char error[TOP_TOLD_MAX] = "";
+        char error[TOP_REPORTED_MAX] = "";
         json_t *reply = NULL;
 
         /* A further key does not take back what was sent. */
@@ -216,12 +216,12 @@ static void order(struct show *show, enum top_do what)
         show->ctl->key_fd = key_fd;
         printable_replace(error, strlen(error), false);
         if (r == CTL_DONE)
-                snprintf(top->told, sizeof(top->told),
+                snprintf(top->reported, sizeof(top->reported),
                          what == TOP_QUIET ? "%s takes no new jobs and is replaced"
                                            : "%s is restarted, no job is cut off",
                          top->target);
         else
-                snprintf(top->told, sizeof(top->told), "%s", r == CTL_WOKEN ? "nothing was answered" : error);
+                snprintf(top->reported, sizeof(top->reported), "%s", r == CTL_WOKEN ? "nothing was answered" : error);
         json_decref(reply);
         show->looked_at = 0;
 }

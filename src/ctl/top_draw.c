@@ -277,8 +277,8 @@ static void put_foot(struct page *page)
                     bold, top->target);
         else if (top->typing)
                 put(page, "%sFilter: %s_", bold, top->filter);
-        else if (top->told[0] != '\0')
-                put(page, "%s%s", bold, top->told);
+        else if (top->reported[0] != '\0')
+                put(page, "%s%s", bold, top->reported);
         else
                 put(page, "%s", keys_of(page));
 }

@@ -139,7 +139,7 @@ static enum top_do press_at_question(struct top *top, int key)
         top->asked = TOP_NOTHING;
         if (key == 'y' || key == 'Y')
                 return asked;
-        snprintf(top->told, sizeof(top->told), "nothing was done");
+        snprintf(top->reported, sizeof(top->reported), "nothing was done");
         return TOP_NOTHING;
 }
 
@@ -250,7 +250,7 @@ enum top_do top_press(struct top *top, int key, const struct top_replies *replie
 
         if (key == TOP_KEY_NONE || top_rows_collect(&rows, top, replies->status) < 0)
                 return TOP_NOTHING;
-        top->told[0] = '\0';
+        top->reported[0] = '\0';
         /* Where nothing of it can be seen nothing is ordered. */
         if (top_is_too_small(view))
                 return key == 'q' ? TOP_QUIT : TOP_NOTHING;

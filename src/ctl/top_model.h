@@ -8,7 +8,7 @@
 
 #define TOP_ID_MAX     64
 #define TOP_FILTER_MAX 48
-#define TOP_TOLD_MAX   512
+#define TOP_REPORTED_MAX   512
 #define TOP_SCROLL_END SIZE_MAX
 
 /* Below it nothing of use can be shown. */
@@ -39,7 +39,7 @@ struct top {
         size_t at;               /* where that was among the workers */
         size_t scroll; /* lines of an opened worker that are above; TOP_SCROLL_END: as many as can be */
         char target[TOP_ID_MAX];
-        char told[TOP_TOLD_MAX]; /* what became of the last order, until the next key */
+        char reported[TOP_REPORTED_MAX]; /* what became of the last order, until the next key */
 };
 
 /* What was answered. The strings in it are printable (top_clean()). */

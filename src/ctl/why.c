@@ -20,7 +20,7 @@ static int print_json(json_t *json)
         return CTL_DONE;
 }
 
-static int tell_unknown(const struct worker_report *worker_report)
+static int report_unknown(const struct worker_report *worker_report)
 {
         _cleanup_json_ json_t *ids = json_array(), *fleets = json_array();
         size_t length = (size_t)(strrchr(worker_report->id, '/') - worker_report->id);
@@ -44,12 +44,12 @@ static int tell_unknown(const struct worker_report *worker_report)
                             output_names(ids));
 }
 
-static int tell_worker(const struct ctl *ctl, const struct worker_report *worker_report)
+static int report_worker(const struct ctl *ctl, const struct worker_report *worker_report)
 {
         struct view view = screen_view();
 
         if (!worker_report->worker && worker_report->n_own == 0)
-                return tell_unknown(worker_report);
+                return report_unknown(worker_report);
         if (ctl->json)
                 return print_json(json_pack("{s:O?, s:O}", "worker", worker_report->worker, "events", worker_report->events));
         worker_report_print(stdout, worker_report, &view);
@@ -85,7 +85,7 @@ static void print_scaling(json_t *fleet, const struct view *view)
         }
 }
 
-static int tell_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
+static int report_fleet(const struct ctl *ctl, json_t *fleet, json_t *events)
 {
         struct view view = screen_view();
 
@@ -117,11 +117,11 @@ int ctl_why(struct ctl *ctl)
                 return r;
         json_t *events = json_object_get(reply, "events");
         if (!worker)
-                return tell_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
+                return report_fleet(ctl, json_array_get(json_object_get(status, "fleets"), 0), events);
         if (worker_report_find(&worker_report, id, status, events) < 0)
                 r = output_error(CTL_FAILED, "there is too little memory");
         else
-                r = tell_worker(ctl, &worker_report);
+                r = report_worker(ctl, &worker_report);
         json_decref(worker_report.events);
         return r;
 }

@@ -577,12 +577,12 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
 {
         bool forced = round->now >= fleet_forced_at(round->fleet);
 
-        if (forced && !worker->orders.group_told)
+        if (forced && !worker->orders.group_signaled)
                 act(round, ACTION_STOP, worker, worker->reason);
         else if (!forced && worker->process.booted)
                 worker->verdict.waits_for = WAIT_SUCCESSOR;
         else if (round->now >= at && (forced || worker->process.boot_polled_at >= at))
-                act(round, worker->orders.group_told ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
+                act(round, worker->orders.group_signaled ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
 }
 
 /* One told to exit. */

@@ -54,7 +54,7 @@ static struct worker *fattest(struct world *world, usec_t now)
         return most;
 }
 
-static void tell_begun(struct world *world)
+static void report_begun(struct world *world)
 {
         const struct worker *most = fattest(world, 0);
         char text[PRESSURE_RESPONSE_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
@@ -98,7 +98,7 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
         world->pressure_reading = *reading;
         switch (pressure_observe(&world->pressure, reading, settings->pressure_limit * HUNDREDTHS, now)) {
         case PRESSURE_BEGAN:
-                tell_begun(world);
+                report_begun(world);
                 break;
         case PRESSURE_ENDED:
                 world_event(world, EVENT_MEMORY_EASED, NULL, NULL, "memory is no longer short: starts go on");

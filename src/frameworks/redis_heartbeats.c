@@ -257,16 +257,16 @@ static void poll_reply_done(struct redis_heartbeats *heartbeats)
         heartbeats_leave(heartbeats);
 }
 
-static void tell_heartbeat(struct redis_slot *slot, const struct heartbeat *heartbeat)
+static void report_heartbeat(struct redis_slot *slot, const struct heartbeat *heartbeat)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
-        struct heartbeat told = *heartbeat;
+        struct heartbeat reported = *heartbeat;
 
         if (!slot->base.worker || heartbeats->freed)
                 return;
         if (slot->base.worker->fleet->settings->traits->lives_as_heartbeat)
-                told.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
-        heartbeats->base.ops->on_heartbeat(slot->base.worker, &told, heartbeats->base.userdata);
+                reported.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
 }
 
 static void on_own_heartbeat(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
@@ -285,7 +285,7 @@ static void on_own_heartbeat(_unused_ struct redis *redis, const redisReply *rep
                         slot->heartbeat = heartbeat;
                         slot->heartbeat_waits = slot->pending > 0;
                         if (!slot->heartbeat_waits)
-                                tell_heartbeat(slot, &heartbeat);
+                                report_heartbeat(slot, &heartbeat);
                 }
         }
         poll_reply_done(ask.heartbeats);
@@ -301,7 +301,7 @@ static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, 
                 slot->heartbeat_waits = false;
                 heartbeat.work_list_known = reply->type == REDIS_REPLY_INTEGER;
                 heartbeat.work_list_empty = heartbeat.work_list_known && reply->integer == 0;
-                tell_heartbeat(slot, &heartbeat);
+                report_heartbeat(slot, &heartbeat);
         }
         poll_reply_done(ask.heartbeats);
 }
@@ -549,7 +549,7 @@ static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
         slot->changed_at = clock_now(CLOCK_MONOTONIC);
         heartbeats->base.ops->on_identity(slot->base.worker, candidate->pid, heartbeats->base.userdata);
         if (slot->base.identity)
-                tell_heartbeat(slot, &heartbeat);
+                report_heartbeat(slot, &heartbeat);
 }
 
 /* What is of a process that has not booted by now was there before it. Returns false where that cannot be

@@ -50,8 +50,8 @@ static void child_send(const struct child *child, const struct launch_message *m
         (void)fd_send(child->report_fd, message, sizeof(*message), fd, 0);
 }
 
-static void child_tell_list(const struct child *child, const char *format, va_list ap) _printf_(2, 0);
-static void child_tell_list(const struct child *child, const char *format, va_list ap)
+static void child_report_list(const struct child *child, const char *format, va_list ap) _printf_(2, 0);
+static void child_report_list(const struct child *child, const char *format, va_list ap)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_ERROR};
 
@@ -61,12 +61,12 @@ static void child_tell_list(const struct child *child, const char *format, va_li
 }
 
 /* Reports one sentence. */
-static _printf_(2, 3) void child_tell(const struct child *child, const char *format, ...)
+static _printf_(2, 3) void child_report(const struct child *child, const char *format, ...)
 {
         va_list ap;
 
         va_start(ap, format);
-        child_tell_list(child, format, ap);
+        child_report_list(child, format, ap);
         va_end(ap);
 }
 
@@ -76,7 +76,7 @@ static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const
         va_list ap;
 
         va_start(ap, format);
-        child_tell_list(child, format, ap);
+        child_report_list(child, format, ap);
         va_end(ap);
         _exit(127);
 }
@@ -573,7 +573,7 @@ static void child_run_step(struct child *child, const struct step *step)
         if (pid < 0)
                 child_fail(child, "%scannot start a process: %m", step->name);
         if (!child_wait(child, pid, step, &status)) {
-                child_tell(child, "%s'%s' did not end within %s%s", step->name, argv[0],
+                child_report(child, "%s'%s' did not end within %s%s", step->name, argv[0],
                            format_duration(step->timeout, span, sizeof(span)), step->bound);
                 /* With all that it has started, and ourselves. */
                 (void)kill(0, SIGKILL);

@@ -38,8 +38,8 @@ int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
 
         int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
         /* Who holds it is told where the disk has room. That of the holder before is room. */
-        bool told = pwrite(fd, text, (size_t)length, 0) == length;
-        (void)!ftruncate(fd, told ? length : 0);
+        bool reported = pwrite(fd, text, (size_t)length, 0) == length;
+        (void)!ftruncate(fd, reported ? length : 0);
         *ret_fd = TAKE_FD(fd);
         return LOCK_TAKEN;
 }

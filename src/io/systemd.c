@@ -145,7 +145,7 @@ int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, vo
         return 0;
 }
 
-void systemd_tell(const char *text)
+void systemd_notify(const char *text)
 {
         const char *path = getenv("NOTIFY_SOCKET");
         struct sockaddr_un address = {.sun_family = AF_UNIX};

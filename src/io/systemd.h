@@ -23,4 +23,4 @@ int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, vo
 struct systemd_query *systemd_query_free(struct systemd_query *query);
 
 /* As sd_notify(), which waits where systemd does not read: what finds no place is lost. */
-void systemd_tell(const char *text);
+void systemd_notify(const char *text);

@@ -40,7 +40,7 @@ usec_t worker_boot_deadline(const struct worker *worker)
         return usec_add(from, fleet->settings->boot_timeout);
 }
 
-usec_t worker_told_at(const struct worker *worker)
+usec_t worker_stop_sent_at(const struct worker *worker)
 {
         return worker->fleet->settings->stop_bounded && worker->orders.quiet_at != 0 ? worker->orders.quiet_at
                                                                                      : worker->orders.stop_at;
@@ -50,7 +50,7 @@ usec_t worker_kill_at(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
         const struct world *world = fleet->world;
-        usec_t from = MAX(MAX(worker_told_at(worker), worker->orders.killed_at), world->doubt.since);
+        usec_t from = MAX(MAX(worker_stop_sent_at(worker), worker->orders.killed_at), world->doubt.since);
 
         if (!world->shutting_down && !fleet->force)
                 from = MAX(from, fleet->redis_at);

@@ -19,7 +19,7 @@ struct cut_off {
 struct cut_off worker_cut_off(const struct worker *worker);
 
 /* When it got its stop signal: as it was quieted, where stop_timeout counts from then on. */
-usec_t worker_told_at(const struct worker *worker);
+usec_t worker_stop_sent_at(const struct worker *worker);
 
 /* When a worker that has not beaten is to be given up; counts only time with Redis up and undoubted. */
 usec_t worker_boot_deadline(const struct worker *worker);

@@ -277,7 +277,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         FLEET_FOREACH_WORKER(fleet, worker)
                 draining += holds_place(worker);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
-        if (fleet->settings->traits->tells_busy)
+        if (fleet->settings->traits->reports_busy)
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
                          longest->heartbeat.busy == 1 ? "" : "s", oldest_text(longest, now, oldest));
         snprintf(text, size,
@@ -410,16 +410,16 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
         usec_t at = usec_add(world->shutdown_at, world->settings->shutdown_timeout);
         unsigned workers = 0, jobs = 0;
         char left[FORMAT_MAX], running[48] = "";
-        bool told = false;
+        bool reported = false;
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 struct fleet_counts counts = fleet_count(fleet, now);
 
                 workers += counts.live;
                 jobs += counts.busy;
-                told |= fleet->settings->traits->tells_busy;
+                reported |= fleet->settings->traits->reports_busy;
         }
-        if (told)
+        if (reported)
                 snprintf(running, sizeof(running), "%u running job%s, ", jobs, jobs == 1 ? "" : "s");
         int n = snprintf(text, size, "%u worker%s left, %s", workers, workers == 1 ? "" : "s", running);
         if (n < 0 || (size_t)n >= size)

@@ -59,7 +59,7 @@ struct backoff {
         usec_t failed_at; /* the last of them */
         usec_t next_at;   /* no start before this */
         unsigned freed;   /* but of so many, whose places long lives have left meanwhile */
-        bool loop_told;
+        bool loop_reported;
 };
 
 enum culprits_cause {
@@ -144,15 +144,15 @@ struct fleet {
         usec_t redis_at;      /* since when it is as redis_up says; 0: it was never up */
         usec_t heard_at;      /* since when at least one of its workers is fresh; 0: none is */
         unsigned places_left; /* by workers that were pressed and are gone: filled when memory is back */
-        bool rescue_off_told;
-        bool uncaught_told;   /* that a worker of it does not catch the quiet signal */
-        usec_t shutdown_told; /* that a worker of it takes so long to exit; 0: was not told */
+        bool rescue_off_reported;
+        bool uncaught_reported;   /* that a worker of it does not catch the quiet signal */
+        usec_t shutdown_reported; /* that a worker of it takes so long to exit; 0: was not told */
         struct leak leak;
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
         bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
 
         enum wait waits_for; /* the planner's verdict on starts */
-        enum wait wait_told;
+        enum wait wait_reported;
         struct fleet_totals totals;
         struct link *link;        /* the shell's connection to its Redis; NULL: none, or not yet */
         struct host_group *group; /* its part in rollouts over many hosts, not owned; NULL: none */
@@ -171,7 +171,7 @@ static inline bool fleet_scales(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
-        return settings->active_process_max > 0 && settings->traits->tells_queues && !settings->removed;
+        return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
 }
 
 /* The order in force: a fleet that is no longer configured stops. */

@@ -59,7 +59,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 break;
         case WORKER_STOPPING:
                 /* Told before it was known, it may be one that was not. */
-                if (!fast && worker->orders.group_told)
+                if (!fast && worker->orders.group_signaled)
                         poll_items |= POLL_HEARTBEAT;
                 break;
         case WORKER_GONE:

@@ -112,7 +112,7 @@ struct worker_heartbeat {
         usec_t after;          /* the last fresh heartbeat was written after this; 0: there was none */
         usec_t read_at;        /* when the heartbeat was last read, changed or not */
         enum heartbeat_fault fault; /* of the status file, as last read */
-        bool stale_told;
+        bool stale_reported;
         bool hung; /* no heartbeat for hang_after: until the next one the worker does not count as active */
         unsigned busy;
         unsigned concurrency;
@@ -170,7 +170,7 @@ struct worker_orders {
         bool pressed;      /* leaves, or has left, because of memory pressure (pressure_action) */
         usec_t quiet_at;   /* became quiet; 0: never */
         usec_t stop_at;    /* asked to exit; 0: it was not */
-        bool group_told;   /* so were all processes that it started, not only the one that sent heartbeats */
+        bool group_signaled;   /* so were all processes that it started, not only the one that sent heartbeats */
         bool heeds_stop;   /* a heartbeat since then said quiet */
         bool finishes_job; /* that process ended, and what is left runs the job that it had begun: the exit of
                             * what is left proves that the job has ended */

@@ -41,7 +41,7 @@ static inline bool worker_quiet_is_stop(const struct worker *worker)
 }
 
 /* It was told to exit, by being quieted where quiet is stop: that it does is no crash. */
-static inline bool worker_is_told_to_exit(const struct worker *worker)
+static inline bool worker_is_asked_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_STOPPING ||
                (worker->state == WORKER_QUIET && worker_quiet_is_stop(worker));
@@ -51,7 +51,7 @@ static inline bool worker_is_told_to_exit(const struct worker *worker)
  * wrapper around it. */
 static inline bool worker_drains_to_exit(const struct worker *worker)
 {
-        return worker->state == WORKER_QUIET && worker_is_told_to_exit(worker) &&
+        return worker->state == WORKER_QUIET && worker_is_asked_to_exit(worker) &&
                worker->process.heartbeat_pid != 0;
 }
 

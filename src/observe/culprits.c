@@ -32,7 +32,7 @@ bool culprits_oom_killed(const struct world *world, const struct worker *worker,
 {
         bool unasked = exit->known
                                ? exit->by_signal && exit->status == SIGKILL && worker->orders.killed_at == 0
-                               : !worker_is_told_to_exit(worker);
+                               : !worker_is_asked_to_exit(worker);
 
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }

@@ -139,7 +139,7 @@ static void worker_forget_heartbeat(struct worker *worker)
         worker->process.booted = false;
         worker->process.boot_polled_at = 0;
         worker->heartbeat.loud_count = 0;
-        worker->orders.group_told = false;
+        worker->orders.group_signaled = false;
         worker->evidence.siblings_polled_at = 0;
 }
 
@@ -171,13 +171,13 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        bool told = worker->state == WORKER_STOPPING && worker->orders.group_told;
+        bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
 
         worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
-        worker->orders.heeds_stop |= told && heartbeat->quiet;
+        worker->orders.heeds_stop |= reported && heartbeat->quiet;
         bool shown = worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS && !worker->orders.heeds_stop &&
                      worker_sends_heartbeats(worker);
-        if (worker->state > WORKER_STOPPING || (told && (!shown || now >= fleet_forced_at(fleet))))
+        if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= fleet_forced_at(fleet))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
                      " takes jobs though its worker was told to leave (%s): its command runs several, or "
@@ -185,7 +185,7 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                      reason_name(worker->reason));
         worker->orders.succeeded = true;
         worker->orders.pressed &= heartbeat->quiet;
-        worker->orders.group_told = false;
+        worker->orders.group_signaled = false;
         worker->heartbeat.loud_count = 0;
         worker->orders.stop_at = worker->orders.killed_at = 0;
         worker->active_at = now;
@@ -243,16 +243,16 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
          */
         if (heartbeat->busy == 0)
                 observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
-        if (worker->heartbeat.stale_told || worker->heartbeat.hung) {
+        if (worker->heartbeat.stale_reported || worker->heartbeat.hung) {
                 worker_event(worker, EVENT_BEATS_AGAIN, " beats again%s",
                              worker_hangs(worker) ? ", and counts as active" : "");
-                worker->heartbeat.stale_told = worker->heartbeat.hung = false;
+                worker->heartbeat.stale_reported = worker->heartbeat.hung = false;
         }
         if (worker->state == WORKER_ACTIVE && heartbeat->quiet) {
                 worker_observe_quieted_by_other(worker, now);
         } else if (worker->state == WORKER_QUIET) {
                 worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
-        } else if (worker->state == WORKER_STOPPING && worker->orders.group_told) {
+        } else if (worker->state == WORKER_STOPPING && worker->orders.group_signaled) {
                 worker_observe_successor(worker, heartbeat, now);
         }
 }
@@ -323,10 +323,10 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
         usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
         worker->process.shutdown_usec = shutdown;
         /* Titles say anything: it is told again where it is twice as long, or what was told is heeded. */
-        bool heeded = fleet->shutdown_told + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
-        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_told))
+        bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
+        if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
                 return;
-        fleet->shutdown_told = shutdown;
+        fleet->shutdown_reported = shutdown;
         worker_event(worker, EVENT_STOP_TIMEOUT_SHORT,
                      " may take %s to exit (%s), and would be killed after %s meanwhile: set stop_timeout to "
                      "%s or more",
@@ -338,13 +338,13 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
 /* True where the signal went out; else books why it did not, and tells it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
-        bool told = worker->orders.signal_error == error;
+        bool reported = worker->orders.signal_error == error;
 
         worker->orders.signal_error = error;
         if (error == 0)
                 return true;
         /* A process that is gone is told of by its exit. */
-        if (!told && error != ESRCH)
+        if (!reported && error != ESRCH)
                 world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
                             "cannot %s %s: %s", what, WORKER_EVENT_NAME(worker),
                             error == ENOTSUP ? "it does not catch the signal, which would kill it"
@@ -358,9 +358,9 @@ static void worker_observe_uncaught(struct worker *worker)
         struct fleet *fleet = worker->fleet;
 
         worker->orders.quiet_uncaught = true;
-        if (fleet->uncaught_told)
+        if (fleet->uncaught_reported)
                 return;
-        fleet->uncaught_told = true;
+        fleet->uncaught_reported = true;
         worker_event(worker, EVENT_QUIET_UNCAUGHT,
                      " does not catch the signal that would quiet it: it gets its stop signal instead, and "
                      "what it does with its jobs then is its own");
@@ -391,10 +391,10 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         worker_set_state(worker, WORKER_QUIET, reason, now);
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);
-        if (fleet->settings->traits->tells_busy)
+        if (fleet->settings->traits->reports_busy)
                 snprintf(running, sizeof(running), ", %u running", worker->heartbeat.busy);
         worker_event(worker, EVENT_QUIET, " %s: %s%s",
-                     worker_is_told_to_exit(worker) ? "is told to exit" : "takes no more jobs",
+                     worker_is_asked_to_exit(worker) ? "is told to exit" : "takes no more jobs",
                      reason_name(reason), running);
 }
 
@@ -412,14 +412,14 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                 return;
         }
         observe_cut_off(worker, reason, now);
-        bool never_sent_heartbeat = worker->state == WORKER_STARTING, was_told = worker_is_told_to_exit(worker);
+        bool never_sent_heartbeat = worker->state == WORKER_STARTING, was_reported = worker_is_asked_to_exit(worker);
         worker->orders.stop_at = now;
-        worker->orders.group_told = worker->process.heartbeat_pid == 0;
+        worker->orders.group_signaled = worker->process.heartbeat_pid == 0;
         worker->heartbeat.hung = false;
         worker_set_state(worker, WORKER_STOPPING, reason, now);
         if (reason != REASON_BOOT) {
                 worker_event(worker, EVENT_STOPPING,
-                             was_told ? " was told to exit, and is to be killed if it does not: %s"
+                             was_reported ? " was told to exit, and is to be killed if it does not: %s"
                                       : " is told to exit: %s",
                              reason_name(reason));
                 return;
@@ -440,7 +440,7 @@ void observe_killed(struct worker *worker, int error, usec_t now)
         if (!worker_observe_signal(worker, "kill", error))
                 return;
         worker->orders.killed_at = now;
-        format_duration(usec_sub(now, worker_told_at(worker)), span, sizeof(span));
+        format_duration(usec_sub(now, worker_stop_sent_at(worker)), span, sizeof(span));
         worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout) and is killed", span);
 }
 
@@ -516,7 +516,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
         exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
                 worker_observe_unborn(worker, exit, how, now);
-        else if (worker_is_told_to_exit(worker) || worker->orders.finishes_job) {
+        else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
                 worker_event(worker, EVENT_GONE, " %s, %s: %s", how,
                              worker->orders.finishes_job ? "left with a job" : "as told",
                              reason_name(worker->reason));
@@ -554,18 +554,18 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
 void observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines)
 {
         struct rollout *rollout = &fleet->rollout;
-        const char *told = NULL;
+        const char *reported = NULL;
 
         if (rollout->lines_token == token) {
                 rollout->lines_token = 0;
                 exit_lines_quote(rollout->error, sizeof(rollout->error), lines);
-                told = rollout->error;
+                reported = rollout->error;
         }
         if (fleet->lines_token == token) {
                 fleet->lines_token = 0;
                 exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), lines);
-                told = fleet->crash_last;
+                reported = fleet->crash_last;
         }
-        if (told && lines[0] != '\0')
-                world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", told);
+        if (reported && lines[0] != '\0')
+                world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", reported);
 }

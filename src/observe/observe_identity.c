@@ -22,10 +22,10 @@ void observe_threads(struct worker *worker, unsigned job_threads)
 
 static void worker_set_ambiguous(struct worker *worker, bool ambiguous, const char *why)
 {
-        bool told = worker->heartbeat.ambiguous;
+        bool reported = worker->heartbeat.ambiguous;
 
         worker->heartbeat.ambiguous = ambiguous;
-        if (ambiguous && !told)
+        if (ambiguous && !reported)
                 worker_event(worker, EVENT_AMBIGUOUS,
                              ": %s, and nothing is done to it on their account: give each machine and "
                              "container a host name of its own",
@@ -58,11 +58,11 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat, unsigned busy,
                                     bool quiet)
 {
-        bool told = worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_told;
+        bool reported = worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_signaled;
         struct heartbeat complete = *heartbeat;
 
         complete.busy = MAX(heartbeat->busy, busy);
-        complete.quiet = told && (quiet || busy > 0);
+        complete.quiet = reported && (quiet || busy > 0);
         return complete;
 }
 

@@ -59,7 +59,7 @@ static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
 
 /* What stands in fleet->crash_last has failed: of a release that is being rolled out it is a failed new
  * worker. */
-static void tell_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
+static void report_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         fleet->totals.template_failures++;
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
@@ -73,7 +73,7 @@ static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t sin
         struct preload *preload = &fleet->preload;
         bool tried = fleet->rollout.state == ROLLOUT_RUNNING;
 
-        tell_failure(fleet, generation, since, now);
+        report_failure(fleet, generation, since, now);
         if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
                 refuse(fleet, "%u times in a row; the last: %s", preload->failures, fleet->crash_last);
 }
@@ -106,7 +106,7 @@ void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t 
 {
         start_failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
                          fleet->settings->name, why);
-        tell_failure(fleet, fleet->generation, now, now);
+        report_failure(fleet, fleet->generation, now, now);
 }
 
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,

@@ -27,10 +27,10 @@ static void stale_observe_time(struct worker *worker, usec_t now)
 {
         char span[32];
 
-        if (worker->heartbeat.stale_told || worker->state > WORKER_QUIET ||
+        if (worker->heartbeat.stale_reported || worker->state > WORKER_QUIET ||
             worker_silent_usec(worker, now) <= worker_stale_usec(worker))
                 return;
-        worker->heartbeat.stale_told = true;
+        worker->heartbeat.stale_reported = true;
         format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
         worker_event(worker, EVENT_STALE, ": its beat stopped %s ago, it is kept as it is", span);
 }
@@ -67,10 +67,10 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
         struct backoff *crash = &fleet->crash;
         char span[32];
 
-        if (crash->loop_told || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
+        if (crash->loop_reported || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
             fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
                 return;
-        crash->loop_told = true;
+        crash->loop_reported = true;
         format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
         fleet_event(fleet, EVENT_CRASH_LOOP,
                     " is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
@@ -95,9 +95,9 @@ static void wait_observe_time(struct fleet *fleet, usec_t now)
         enum wait wait = wait_may_last(fleet) ? fleet->waits_for : WAIT_NONE;
         char text[512];
 
-        if (wait != WAIT_NONE && wait != fleet->wait_told)
+        if (wait != WAIT_NONE && wait != fleet->wait_reported)
                 fleet_event(fleet, EVENT_PLACES_HELD, " %s", fleet_waits_for(fleet, now, text, sizeof(text)));
-        fleet->wait_told = wait;
+        fleet->wait_reported = wait;
 }
 
 void observe_time(struct world *world, usec_t now)

@@ -14,7 +14,7 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
         if (!worker->fleet->settings->traits->can_rescue)
                 return false;
         /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
-        bool cut_off = !worker_is_told_to_exit(worker) || worker->orders.killed_at != 0;
+        bool cut_off = !worker_is_asked_to_exit(worker) || worker->orders.killed_at != 0;
 
         if (!exit->known)
                 return cut_off;
@@ -43,13 +43,13 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
         if (outcome == RESCUE_LEFT)
                 return;
         if (outcome == RESCUE_PRIVATE) {
-                if (!fleet->rescue_off_told)
+                if (!fleet->rescue_off_reported)
                         world_event(
                                 fleet->world, EVENT_RESCUE_OFF, fleet, dead,
                                 "fleet '%s': its workers keep their jobs in private queues, as super_fetch "
                                 "does, from which those come back: rescue_jobs does nothing",
                                 fleet->settings->name);
-                fleet->rescue_off_told = true;
+                fleet->rescue_off_reported = true;
                 return;
         }
         /* They come from outside. */

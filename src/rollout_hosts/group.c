@@ -113,7 +113,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 }
 
 /* That Redis is away has an event of its own. */
-static void tell_trouble(struct host_group *group)
+static void report_trouble(struct host_group *group)
 {
         struct fleet *fleet = group->fleet;
         char text[GROUP_ERROR_MAX];
@@ -121,9 +121,9 @@ static void tell_trouble(struct host_group *group)
         if (!fleet->link || redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
                 return;
         group_trouble(group, text);
-        if (strcmp(text, group->trouble_told) == 0)
+        if (strcmp(text, group->trouble_reported) == 0)
                 return;
-        memcpy(group->trouble_told, text, sizeof(text));
+        memcpy(group->trouble_reported, text, sizeof(text));
         if (text[0] != '\0')
                 world_event(fleet->world, EVENT_GROUP_TROUBLE, fleet, NULL,
                             "fleet '%s': this host takes no part in restarts of group '%s': %s",
@@ -135,7 +135,7 @@ static void tell_trouble(struct host_group *group)
 }
 
 /* adopted: the epoch is another one than before. */
-static void tell_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
+static void report_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
         struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
@@ -169,10 +169,10 @@ static void tell_epoch(const struct host_group *group, const struct rollout_grou
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
         return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
-               a->drain_told != b->drain_told || a->began_at != b->began_at;
+               a->drain_reported != b->drain_reported || a->began_at != b->began_at;
 }
 
-static void tell_failure(const struct host_group *group)
+static void report_failure(const struct host_group *group)
 {
         struct fleet *fleet = group->fleet;
 
@@ -188,7 +188,7 @@ static void fail_lease(struct host_group *group, const char *why)
 
         rollout_group_observe_failure(&group->rule, why);
         command_give_up(fleet, why);
-        tell_failure(group);
+        report_failure(group);
         wakeup_changed(runtime_of(group)->wakeup);
 }
 
@@ -257,7 +257,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
                 return;
         group->check = release_check_cancel(group->check);
         command_give_up(fleet, group->rule.error);
-        tell_failure(group);
+        report_failure(group);
 }
 
 /* since: when Redis last answered, or was last asked. */
@@ -278,8 +278,8 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
-        tell_epoch(group, before, adopted);
-        tell_trouble(group);
+        report_epoch(group, before, adopted);
+        report_trouble(group);
         /* It looks for the release of the epoch before. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
@@ -328,7 +328,7 @@ static void observe_refusal(struct host_group *group, const char *error)
 {
         snprintf(group->error, sizeof(group->error), "%s", error);
         group->rule.refused = true;
-        tell_trouble(group);
+        report_trouble(group);
         wakeup_arm(runtime_of(group)->wakeup);
 }
 
@@ -478,7 +478,7 @@ static void lease(struct host_group *group, usec_t now)
         if (rule->lease == before)
                 return;
         if (rule->lease == HOST_LEASE_FAILED)
-                tell_failure(group);
+                report_failure(group);
         else
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
                             "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",

@@ -28,7 +28,7 @@ struct host_group {
         struct rollout_group rule;
         struct rollout_reply last;          /* to the last word that was said */
         char error[GROUP_ERROR_MAX];        /* why Redis does not answer it; "": it does */
-        char trouble_told[GROUP_ERROR_MAX]; /* by an event */
+        char trouble_reported[GROUP_ERROR_MAX]; /* by an event */
         uint64_t connection;                /* redis_connection_count() when it was last asked */
         size_t n_calls;                     /* that are under way */
         bool asked, again;                  /* a word is under way; another is to follow at once */

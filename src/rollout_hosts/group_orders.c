@@ -70,7 +70,7 @@ static void finish_failed(struct order *order, int error)
         finish(order, error == -ENOTCONN ? "the connection to Redis was lost" : "memory is short", false);
 }
 
-static void tell_order(const struct host_group *group, const char *what, const char *by)
+static void report_order(const struct host_group *group, const char *what, const char *by)
 {
         struct fleet *fleet = group->fleet;
 
@@ -111,7 +111,7 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
                 finish(order, "others begin one at the same time: try again", false);
                 return;
         }
-        tell_order(group, "restart of all hosts", order->by);
+        report_order(group, "restart of all hosts", order->by);
         group_observe_ordered(group, answer->reply, now);
         finish(order, NULL, false);
         group_ask(group, now);
@@ -164,7 +164,7 @@ static void on_aborted(const struct rollout_answer *answer, void *userdata)
                 return;
         bool ended = answer->reply->verdict == ROLLOUT_VERDICT_OK && answer->reply->state == EPOCH_ABORTED;
         if (ended)
-                tell_order(group, "abort of the restart of all hosts", order->by);
+                report_order(group, "abort of the restart of all hosts", order->by);
         group_forget_view(group);
         finish(order, NULL, ended);
         group_ask(group, now_is());
@@ -179,7 +179,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
                 return;
         if (answer->reply->verdict == ROLLOUT_VERDICT_OK) {
                 snprintf(what, sizeof(what), "host '%s' forgotten", order->host);
-                tell_order(order->group, what, order->by);
+                report_order(order->group, what, order->by);
                 group_forget_view(order->group);
                 finish(order, NULL, true);
                 return;

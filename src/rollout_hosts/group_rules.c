@@ -35,7 +35,7 @@ static const struct codec_field saved_fields[] = {
         CODEC_RANGE(struct saved_group, group.lease, 0, _HOST_LEASE_MAX - 1),
         CODEC_FIELD(NUMBER, struct saved_group, group.begun),
         CODEC_FIELD(NUMBER, struct saved_group, group.trusted),
-        CODEC_FIELD(NUMBER, struct saved_group, group.drain_told),
+        CODEC_FIELD(NUMBER, struct saved_group, group.drain_reported),
         CODEC_FIELD(TIME, struct saved_group, group.began_at),
         CODEC_FIELD(TIME, struct saved_group, group.done_at),
         CODEC_FIELD(ARRAY, struct saved_group, group.error),
@@ -153,7 +153,7 @@ static bool is_known(const struct rollout_group *group, uint64_t number, const c
 /* That none of its old workers is left is still to be told. */
 static bool owes_drained(const struct rollout_group *group)
 {
-        return group->lease == HOST_LEASE_DONE && group->drain_told && !group->draining;
+        return group->lease == HOST_LEASE_DONE && group->drain_reported && !group->draining;
 }
 
 /* What is over for Redis as for this host has nothing more to be said of. */
@@ -210,7 +210,7 @@ enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now
 {
         group->said = word(group, now);
         group->said_draining = group->said == ROLLOUT_SAYS_DONE && group->draining;
-        group->drain_told |= group->said_draining;
+        group->drain_reported |= group->said_draining;
         return group->said;
 }
 
@@ -246,7 +246,7 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
         group->trusted = trusted;
         group->done_at = 0;
         group->said = ROLLOUT_SAYS_SEE;
-        group->begun = group->drain_told = false;
+        group->begun = group->drain_reported = false;
         if (group->lease != HOST_LEASE_ROLLING)
                 group->lease = HOST_LEASE_WAITING;
 }
@@ -337,7 +337,7 @@ enum rollout_act rollout_group_observe(struct rollout_group *group, const struct
         bool done = group->said == ROLLOUT_SAYS_DONE && is_known(group, reply->number, reply->id);
         enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
         if (done && !group->said_draining)
-                group->drain_told = false;
+                group->drain_reported = false;
         group->said = ROLLOUT_SAYS_SEE;
         return act;
 }

@@ -59,7 +59,7 @@ struct rollout_group {
         bool trusted;                     /* ordered on this host's own socket, or sealed */
         usec_t began_at;                  /* when it last began a turn; 0: never */
         usec_t done_at;                   /* of this epoch; 0: it is not */
-        bool drain_told;                  /* Redis was told that old workers are left */
+        bool drain_reported;                  /* Redis was told that old workers are left */
         char error[ROLLOUT_TEXT_MAX + 1]; /* why it failed */
 
         char other_id[ROLLOUT_ID_MAX + 1]; /* of an epoch with the same number, which comes to count */

@@ -49,7 +49,7 @@ static const struct settings_choice alert_levels[] = {
         {"error", LOG_ERR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {0}};
 static const struct settings_choice on_stops[] = {{"drain", ON_STOP_DRAIN}, {"leave", ON_STOP_LEAVE}, {0}};
 static const struct settings_choice pressure_actions[] = {
-        {"tell", PRESSURE_TELL}, {"quiet", PRESSURE_QUIET}, {0}};
+        {"tell", PRESSURE_REPORT}, {"quiet", PRESSURE_QUIET}, {0}};
 static const struct settings_choice memory_metrics[] = {{"rss", MEMORY_RSS}, {"pss", MEMORY_PSS}, {0}};
 static const struct settings_choice hang_actions[] = {{"keep", HANG_KEEP}, {"kill", HANG_KILL}, {0}};
 static const struct settings_choice rescues[] = {

@@ -53,7 +53,7 @@ void instance_take_status(struct instance *instance, json_t *answer, usec_t now)
                 return;
         }
         replace(&instance->status, answer);
-        instance->told_at = now;
+        instance->reported_at = now;
         instance->reachable = true;
         free(instance->error);
         instance->error = NULL;
@@ -137,7 +137,7 @@ void instances_take_events(struct instances *instances, struct instance *instanc
 static json_t *render(const struct instance *instance, usec_t now)
 {
         /* Of the milliseconds, as the ages that sqmgr tells. */
-        double age = (double)(usec_sub(now, instance->told_at) / USEC_PER_MSEC) / 1000;
+        double age = (double)(usec_sub(now, instance->reported_at) / USEC_PER_MSEC) / 1000;
 
         /* Where no fleet has a group there is no word on rollouts. */
         return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?, s:O*}", "socket", instance->socket, "reachable",

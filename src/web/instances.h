@@ -13,7 +13,7 @@ struct instance {
         const char *socket;
         bool reachable;
         char *error;      /* why it is not; NULL before the first try */
-        usec_t told_at;   /* when status came, of the monotonic clock */
+        usec_t reported_at;   /* when status came, of the monotonic clock */
         json_t *status;   /* GetStatus's reply; NULL before the first one */
         json_t *queues;   /* those of GetQueues' reply; NULL before the first one */
         json_t *rollouts; /* those of GetRollouts' reply; NULL: none came, or no fleet has a group */

@@ -304,7 +304,7 @@ static void put_own(FILE *out, const struct instances *instances, usec_t now, co
                         continue;
                 fputs("sqmgr_web_status_age_seconds{socket=", out);
                 put_quoted(out, instance->socket);
-                fprintf(out, "} %.3f\n", (double)usec_sub(now, instance->told_at) / (double)USEC_PER_SEC);
+                fprintf(out, "} %.3f\n", (double)usec_sub(now, instance->reported_at) / (double)USEC_PER_SEC);
         }
         fprintf(out,
                 "# HELP sqmgr_web_connections Connections that are open, this one too.\n"

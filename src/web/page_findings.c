@@ -115,7 +115,7 @@ static_assert(ELEMENTSOF(kinds) == _KIND_MAX, "an entry for each kind");
 static const char *const no_word = NULL;
 
 /* Hands out a finding of that kind, with the title; word, which may be NULL, is put behind its commands. */
-static _printf_(5, 6) void tell(const struct search *search, enum kind kind, const char *text,
+static _printf_(5, 6) void report(const struct search *search, enum kind kind, const char *text,
                                 const char *word, const char *format, ...)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
@@ -172,7 +172,7 @@ static void find_halt(const struct search *search, const json_t *fleet)
         const char *name = reply_string(fleet, "name");
 
         if (reply_is(rollout, "state", "halted"))
-                tell(search, ROLLOUT_HALTED, reply_string(rollout, "error"), name,
+                report(search, ROLLOUT_HALTED, reply_string(rollout, "error"), name,
                      "%.100s: the restart has halted, the old workers go on", name);
 }
 
@@ -182,10 +182,10 @@ static void find_crash(const struct search *search, const json_t *fleet)
         const char *name = reply_string(fleet, "name"), *text = reply_string(crash, "text");
 
         if (reply_is(crash, "state", "failing"))
-                tell(search, WORKERS_FAIL, text, name, "%.100s: workers do not stay, %lld of %lld active",
+                report(search, WORKERS_FAIL, text, name, "%.100s: workers do not stay, %lld of %lld active",
                      name, page_integer(fleet, "active"), page_integer(fleet, "target"));
         else if (reply_is(crash, "state", "recovering"))
-                tell(search, WORKERS_RECOVER, text, name, "%.100s: recovers from crashes", name);
+                report(search, WORKERS_RECOVER, text, name, "%.100s: recovers from crashes", name);
 }
 
 /* A count that is not met, where nothing else explains it. */
@@ -202,10 +202,10 @@ static void find_shortage(const struct search *search, const json_t *fleet)
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         if (active + starting >= target)
-                tell(search, OTHER, text, no_word, "%.80s: %lld of %lld active, %lld starting", name, active,
+                report(search, OTHER, text, no_word, "%.80s: %lld of %lld active, %lld starting", name, active,
                      target, starting);
         else
-                tell(search, TOO_FEW_WORKERS, text, no_word, "%.80s: %lld of %lld active", name, active,
+                report(search, TOO_FEW_WORKERS, text, no_word, "%.80s: %lld of %lld active", name, active,
                      target);
 }
 
@@ -227,10 +227,10 @@ static void find_workers(const struct search *search, const json_t *fleet)
                 return;
         const char *id = reply_string(first, "id"), *text = reply_string(first, "waits_for");
         if (hung > 0)
-                tell(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
+                report(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
                      hung == 1 ? " hangs" : "s hang");
         else
-                tell(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
+                report(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
                      n == 1 ? "" : "s");
 }
 
@@ -244,7 +244,7 @@ static void find_order(const struct search *search, const json_t *fleet)
                 return;
         /* Not above: a headline whose age grows would move what stands below it. */
         snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
-        tell(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
+        report(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
 }
 
 static void find_rest(const struct search *search, const json_t *fleet)
@@ -254,9 +254,9 @@ static void find_rest(const struct search *search, const json_t *fleet)
 
         /* Where the count is not met that has been told. */
         if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target"))
-                tell(search, OTHER, waits_for, no_word, "%.100s: it is held up", name);
+                report(search, OTHER, waits_for, no_word, "%.100s: it is held up", name);
         if (refused[0] != '\0')
-                tell(search, TEMPLATE_REFUSED, refused, name, "%.100s: its workers boot separately", name);
+                report(search, TEMPLATE_REFUSED, refused, name, "%.100s: its workers boot separately", name);
 }
 
 static void find_in_fleet(const struct search *search, const json_t *fleet)
@@ -297,11 +297,11 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
 
         if (reply_is(rollout, "state", "halted"))
-                tell(search, HOSTS_HALTED, reply_string(rollout, "error"), fleet,
+                report(search, HOSTS_HALTED, reply_string(rollout, "error"), fleet,
                      "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);
         if (trouble[0] != '\0')
-                tell(search, OTHER, trouble, no_word, "%.100s: this host takes no part in rollouts", fleet);
+                report(search, OTHER, trouble, no_word, "%.100s: this host takes no part in rollouts", fleet);
 }
 
 static void find_in_redis(const struct search *search, const json_t *redis)
@@ -310,7 +310,7 @@ static void find_in_redis(const struct search *search, const json_t *redis)
         char text[REPLY_REDIS_MAX];
 
         if (!reply_is(redis, "state", "connected"))
-                tell(search, down ? REDIS_DOWN : REDIS_UNKNOWN, reply_redis_away(redis, text), no_word,
+                report(search, down ? REDIS_DOWN : REDIS_UNKNOWN, reply_redis_away(redis, text), no_word,
                      down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
@@ -372,7 +372,7 @@ static void find_in_instance(const struct search *search, const json_t *instance
                 return;
         }
         if (stopping[0] != '\0')
-                tell(search, OTHER, stopping, no_word, "sqmgr is stopping");
+                report(search, OTHER, stopping, no_word, "sqmgr is stopping");
         json_foreach_in(entry, status, "redis")
                 find_in_redis(search, entry);
         json_foreach_in(entry, status, "fleets")

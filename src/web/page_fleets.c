@@ -144,7 +144,7 @@ struct census {
         size_t settled;
         size_t outdated, ready; /* of the settled */
         long long busy, concurrency;
-        bool tells_busy;
+        bool reports_busy;
         long long fattest;
 };
 
@@ -163,7 +163,7 @@ static struct census take_census(const json_t *fleet)
                 census.ready += settled && reply_is_true(worker, "ready");
                 census.busy += page_integer(worker, "busy");
                 census.concurrency += page_integer(worker, "concurrency");
-                census.tells_busy |= json_is_integer(json_object_get(worker, "busy"));
+                census.reports_busy |= json_is_integer(json_object_get(worker, "busy"));
                 census.fattest = MAX(census.fattest, page_integer(worker, "memory_bytes"));
         }
         return census;
@@ -227,7 +227,7 @@ static void put_facts(FILE *out, const json_t *fleet, const struct census *censu
                         html_print(out, ", %lld %s", page_integer(fleet, others[i]), others[i]);
         page_bar(out, (double)active, (double)target, active >= target ? "fine" : "over");
         fputs("</li>", out);
-        if (census->tells_busy) {
+        if (census->reports_busy) {
                 html_print(out, "<li><b>%lld of %lld</b> busy", census->busy, census->concurrency);
                 page_bar(out, (double)census->busy, (double)census->concurrency, "fine");
         } else {

@@ -13,18 +13,18 @@
 static void put_host(FILE *out, const json_t *rollout, const json_t *host)
 {
         enum reply_host_state state = reply_host_state(host);
-        const char *name = reply_string(host, "host"), *told = reply_host_state_name(state);
+        const char *name = reply_string(host, "host"), *reported = reply_host_state_name(state);
         char why[REPLY_HOST_WHY_MAX], span[FORMAT_MAX];
         unsigned n, of;
 
         html_print(out, "<tr data-key=\"%s\"><th scope=\"row\">%s%s</th><td class=\"state %s\">", name, name,
-                   reply_is_true(host, "here") ? " (here)" : "", told);
+                   reply_is_true(host, "here") ? " (here)" : "", reported);
         if (!reply_hosts_is_begun(rollout))
                 html_print(out, "seen %s ago", reply_seconds(host, "seen_seconds", span));
         else if (state == REPLY_HOST_WAITING)
-                html_print(out, "%s", told);
+                html_print(out, "%s", reported);
         else
-                html_print(out, "%s <span class=\"for\">%s%s</span>", told,
+                html_print(out, "%s <span class=\"for\">%s%s</span>", reported,
                            reply_seconds(host, "seconds", span),
                            state == REPLY_HOST_DONE || state == REPLY_HOST_FAILED ? " ago" : "");
         html_print(out, "</td><td class=\"soft\">%s", reply_host_why(rollout, host, why));

@@ -34,9 +34,9 @@ struct watch {
         usec_t looked_at;     /* 0: never */
         usec_t queues_at;     /* when queues were asked for; 0: never */
         usec_t metrics_at;    /* when the metrics were told; 0: never */
-        bool metrics_awaited; /* metrics_told() is to follow */
-        bool untold;          /* something came since told() */
-        json_t *news;         /* events that came since told(), or NULL */
+        bool metrics_awaited; /* metrics_reported() is to follow */
+        bool untold;          /* something came since reported() */
+        json_t *news;         /* events that came since reported(), or NULL */
 };
 
 static bool is_watched(const struct watch *watch)
@@ -54,38 +54,38 @@ static bool awaits(const struct watch *watch, enum instance_query question)
         return false;
 }
 
-static void tell_status(struct watch *watch)
+static void report_status(struct watch *watch)
 {
         json_t *news = TAKE_PTR(watch->news);
 
         watch->untold = false;
-        watch->ops->told(watch->userdata, news);
+        watch->ops->reported(watch->userdata, news);
         json_decref(news);
 }
 
 /* What the instances tell is told at once: those that answer are waited for. */
-static void tell_when_all_told(struct watch *watch)
+static void report_when_all_known(struct watch *watch)
 {
         watch->untold = true;
         if (!awaits(watch, INSTANCE_QUERY_STATUS) && !awaits(watch, INSTANCE_QUERY_EVENTS))
-                tell_status(watch);
+                report_status(watch);
 }
 
-static void tell_metrics(struct watch *watch)
+static void report_metrics(struct watch *watch)
 {
         if (!watch->metrics_awaited)
                 return;
         watch->metrics_awaited = false;
         watch->metrics_at = loop_now(watch->event, CLOCK_MONOTONIC);
         (void)sd_event_source_set_enabled(watch->metrics_deadline, SD_EVENT_OFF);
-        watch->ops->metrics_told(watch->userdata);
+        watch->ops->metrics_reported(watch->userdata);
 }
 
 static void set_metrics(struct source *source, const json_t *answer)
 {
         instance_take_metrics(source->instance, answer);
         if (!awaits(source->watch, INSTANCE_QUERY_METRICS))
-                tell_metrics(source->watch);
+                report_metrics(source->watch);
 }
 
 static json_t *on_parameters(void *userdata, enum instance_query question)
@@ -115,7 +115,7 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
                         watch->news = json_array();
                 if (watch->news)
                         instances_take_events(&watch->instances, source->instance, answer, watch->news);
-                tell_when_all_told(watch);
+                report_when_all_known(watch);
                 break;
         case INSTANCE_QUERY_QUEUES:
                 instance_take_list(&source->instance->queues, answer, "redis");
@@ -142,7 +142,7 @@ static void on_lost(void *userdata, const char *error)
                 return;
         log_warning("%s: %s", instance->socket, error);
         instance_lose(instance, error);
-        tell_when_all_told(source->watch);
+        report_when_all_known(source->watch);
 }
 
 static void ask_all(struct watch *watch)
@@ -176,7 +176,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
 
         /* One that has not answered since keeps nothing back of the others. */
         if (watch->untold || !any_reachable(watch))
-                tell_status(watch);
+                report_status(watch);
         ask_all(watch);
         loop_arm(source, is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
         return 0;
@@ -184,7 +184,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
 
 static int on_metrics_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        tell_metrics(userdata);
+        report_metrics(userdata);
         return 0;
 }
 

@@ -13,9 +13,9 @@ struct watch;
 struct watch_ops {
         /* Whoever was asked has answered, or does not: instances_*() tell. news: the events that came, the
          * oldest first, borrowed. */
-        void (*told)(void *userdata, json_t *news);
+        void (*reported)(void *userdata, json_t *news);
         /* What watch_ask_metrics() asked for is there, as far as it comes. */
-        void (*metrics_told)(void *userdata);
+        void (*metrics_reported)(void *userdata);
 };
 
 /* sockets and ops are not copied. Returns 0 or -errno; *ret is to be freed by watch_free(). */
@@ -31,5 +31,5 @@ void watch_poll(struct watch *watch);
 /* So many look all the time from now on. */
 void watch_set_viewers(struct watch *watch, unsigned n);
 
-/* Returns true where they are asked for: metrics_told() follows. False: those of a moment ago will do. */
+/* Returns true where they are asked for: metrics_reported() follows. False: those of a moment ago will do. */
 bool watch_ask_metrics(struct watch *watch);

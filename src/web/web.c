@@ -168,13 +168,13 @@ static void keep_history(struct web *web, const json_t *news)
         }
 }
 
-static void on_told(void *userdata, json_t *news)
+static void on_answers(void *userdata, json_t *news)
 {
         keep_history(userdata, news);
         publish(userdata, news);
 }
 
-static void on_metrics_told(void *userdata)
+static void on_metrics(void *userdata)
 {
         struct web *web = userdata;
 
@@ -334,7 +334,7 @@ static int find_marks(struct web *web)
 
 static int make(struct web *web, const char *const *sockets, size_t n_sockets, const char *history)
 {
-        static const struct watch_ops watch_ops = {.told = on_told, .metrics_told = on_metrics_told};
+        static const struct watch_ops watch_ops = {.reported = on_answers, .metrics_reported = on_metrics};
 
         web->history = history_new();
         if (!web->history)

@@ -23,9 +23,9 @@ static struct settings *read_settings(const char *text, size_t length, bool is_r
         fuzz_check(settings_draft_new(&whose, &errors, &draft) == 0);
         fuzz_check(read_ini(text, length, 0, draft, &errors) == 0);
         fuzz_check(settings_draft_finish(draft) == 0);
-        char *told = settings_errors_text(&errors, "f");
-        fuzz_check(told && !errors.lost && !told[0] == !settings_errors_any(&errors));
-        free(told);
+        char *reported = settings_errors_text(&errors, "f");
+        fuzz_check(reported && !errors.lost && !reported[0] == !settings_errors_any(&errors));
+        free(reported);
         for (size_t i = 1; i < errors.n; i++)
                 fuzz_check(errors.list[i - 1].line <= errors.list[i].line);
         return settings_errors_any(&errors) ? NULL : settings_draft_take(draft);

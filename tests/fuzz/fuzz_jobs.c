@@ -20,13 +20,13 @@ static void check_payload(const struct job *job)
 {
         _cleanup_json_ json_t *entry = load(job->entry, job->entry_len);
         _cleanup_json_ json_t *payload = load(job->payload, strlen(job->payload));
-        json_t *told = json_object_get(entry, "payload");
+        json_t *reported = json_object_get(entry, "payload");
 
         fuzz_check(json_is_object(payload));
-        if (json_is_object(told))
-                fuzz_check(json_equal(told, payload));
+        if (json_is_object(reported))
+                fuzz_check(json_equal(reported, payload));
         else
-                fuzz_check(json_is_string(told) && strcmp(json_string_value(told), job->payload) == 0);
+                fuzz_check(json_is_string(reported) && strcmp(json_string_value(reported), job->payload) == 0);
 }
 
 static void check_job(const struct job *job)

@@ -43,7 +43,7 @@ static void open_listener(void)
         fuzz_check(atexit(remove_folder) == 0);
 }
 
-static void on_told(void *userdata, json_t *news)
+static void on_answers(void *userdata, json_t *news)
 {
         size_t i;
         const json_t *event;
@@ -55,7 +55,7 @@ static void on_told(void *userdata, json_t *news)
         ++*(unsigned *)userdata;
 }
 
-static void on_metrics_told(void *userdata _unused_)
+static void on_metrics(void *userdata _unused_)
 {
 }
 
@@ -126,18 +126,18 @@ static void answer(int peer, struct input *input)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct watch_ops ops = {.told = on_told, .metrics_told = on_metrics_told};
+        static const struct watch_ops ops = {.reported = on_answers, .metrics_reported = on_metrics};
         const char *const sockets[] = {path};
         struct input input = {.at = data, .left = size};
         sd_event *event = NULL;
         struct watch *watch;
-        unsigned told = 0;
+        unsigned reported = 0;
         int peer = -1;
 
         if (listener < 0)
                 open_listener();
         fuzz_check(sd_event_new(&event) >= 0);
-        fuzz_check(watch_new(&watch, event, sockets, 1, &ops, &told) == 0);
+        fuzz_check(watch_new(&watch, event, sockets, 1, &ops, &reported) == 0);
         while (peer < 0) {
                 fuzz_check(sd_event_run(event, USEC_PER_SEC) >= 0);
                 peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

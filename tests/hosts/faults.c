@@ -37,7 +37,7 @@ void group_fail_over(struct group_sim *sim)
                                        !host_holds_place(sim, &sim->host[i]);
         }
         unsigned undone = group_excuse(sim);
-        group_tell(sim, "Redis: failover, the last %.1f s are lost, %u turns among them", (double)lost / 1e6,
+        group_report(sim, "Redis: failover, the last %.1f s are lost, %u turns among them", (double)lost / 1e6,
                    undone);
         if (undone > 1)
                 group_violate(sim, "a failover undid %u turns", undone);
@@ -82,7 +82,7 @@ static void forge(struct group_sim *sim)
                 }
                 break;
         }
-        group_tell(sim, "Redis: somebody writes there");
+        group_report(sim, "Redis: somebody writes there");
         (void)group_excuse(sim);
 }
 
@@ -171,7 +171,7 @@ static void die(struct group_sim *sim, struct host *host)
         if (lost)
                 forget(host);
         if (rng_chance(&sim->rng, 300)) {
-                group_tell(sim, "%s: reboots", host->name);
+                group_report(sim, "%s: reboots", host->name);
                 snprintf(host->instance, sizeof(host->instance), "b%u",
                          (unsigned)rng_range(&sim->rng, 0, 9999));
                 core_reboot(host->core);
@@ -179,10 +179,10 @@ static void die(struct group_sim *sim, struct host *host)
                 if (rng_chance(&sim->rng, 300))
                         forget(host);
         } else {
-                group_tell(sim, "%s: sqmgr dies", host->name);
+                group_report(sim, "%s: sqmgr dies", host->name);
         }
         if (rng_chance(&sim->rng, 60)) {
-                group_tell(sim, "%s: is gone for good", host->name);
+                group_report(sim, "%s: is gone for good", host->name);
                 host->gone = true;
                 host->restarts = false;
         }
@@ -191,7 +191,7 @@ static void die(struct group_sim *sim, struct host *host)
 /* And who sees it begins anew. */
 static void flush(struct group_sim *sim, struct host *host)
 {
-        group_tell(sim, "Redis: FLUSHALL");
+        group_report(sim, "Redis: FLUSHALL");
         memset(&sim->redis.keys, 0, sizeof(sim->redis.keys));
         for (size_t i = 0; i < sim->n_hosts; i++) {
                 core_redis_was_emptied(sim->host[i].core);
@@ -224,7 +224,7 @@ void group_trouble(struct group_sim *sim)
                 break;
         case 8:
         case 9:
-                group_tell(sim, "%s: freezes", host->name);
+                group_report(sim, "%s: freezes", host->name);
                 host->frozen_until = sim->now + rng_wait(&sim->rng, 40 * USEC_PER_SEC);
                 core_freeze(host->core, host->frozen_until, rng_chance(&sim->rng, 500));
                 break;
@@ -232,7 +232,7 @@ void group_trouble(struct group_sim *sim)
         case 11:
         case 12:
                 host->partitioned = !host->partitioned;
-                group_tell(sim, "%s: %s Redis", host->name, host->partitioned ? "cannot reach" : "can reach");
+                group_report(sim, "%s: %s Redis", host->name, host->partitioned ? "cannot reach" : "can reach");
                 break;
         case 13:
         case 14:
@@ -247,13 +247,13 @@ void group_trouble(struct group_sim *sim)
                 break;
         case 17:
                 if (rng_chance(&sim->rng, 300)) {
-                        group_tell(sim, "%s: is cloned", host->name);
+                        group_report(sim, "%s: is cloned", host->name);
                         clone(sim, host);
                 }
                 break;
         case 18:
                 if (rng_chance(&sim->rng, 300)) {
-                        group_tell(sim, "%s: is renamed", host->name);
+                        group_report(sim, "%s: is renamed", host->name);
                         rename_host(sim, host);
                 }
                 break;

@@ -11,7 +11,7 @@
 /* An answer is waited for no longer. */
 #define COMMAND_USEC (5 * USEC_PER_SEC)
 
-void group_tell(const struct group_sim *sim, const char *format, ...)
+void group_report(const struct group_sim *sim, const char *format, ...)
 {
         va_list arguments;
 
@@ -33,7 +33,7 @@ void group_violate(struct group_sim *sim, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(sim->broken, sizeof(sim->broken), format, arguments);
         va_end(arguments);
-        group_tell(sim, "VIOLATED: %s", sim->broken);
+        group_report(sim, "VIOLATED: %s", sim->broken);
 }
 
 static usec_t host_now(const struct group_sim *sim, const struct host *host)
@@ -186,7 +186,7 @@ static void execute(struct group_sim *sim, struct host *host)
         if (flight->what != FLIGHT_TICK || host_has_twin(sim, host))
                 (void)group_excuse(sim);
         if (sim->verbose && (wants || flight->what != FLIGHT_TICK || before != (int)flight->reply.mine))
-                group_tell(sim, "%s: %s %s %s epoch %s: verdict %d, epoch %llu %s, it is %s%s%s", host->name,
+                group_report(sim, "%s: %s %s %s epoch %s: verdict %d, epoch %llu %s, it is %s%s%s", host->name,
                            flight->words[0], flight->n > 5 ? flight->words[5] : "",
                            flight->n > 6 ? flight->words[6] : "", flight->words[3],
                            (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
@@ -222,7 +222,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
 
         save(sim, host);
         if (act == ROLLOUT_ACT_ABORT) {
-                group_tell(sim, "%s: aborts its restart", host->name);
+                group_report(sim, "%s: aborts its restart", host->name);
                 if (host_restarts(host))
                         core_abort(host->core);
         }
@@ -230,12 +230,12 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
                 return;
         /* Between what it writes and what it does. */
         if (sim->faults && rng_chance(&sim->rng, 20) && core_kill(host->core, false)) {
-                group_tell(sim, "%s: sqmgr dies before it restarts anything", host->name);
+                group_report(sim, "%s: sqmgr dies before it restarts anything", host->name);
                 host->up = false;
                 host->up_at = sim->now + rng_wait(&sim->rng, USEC_PER_MIN);
                 return;
         }
-        group_tell(sim, "%s: restarts for epoch %llu", host->name, (unsigned long long)group->number);
+        group_report(sim, "%s: restarts for epoch %llu", host->name, (unsigned long long)group->number);
         if (group->number < host->acted_number)
                 group_violate(sim, "%s restarts for epoch %llu after %llu", host->name,
                               (unsigned long long)group->number, (unsigned long long)host->acted_number);
@@ -405,7 +405,7 @@ static void run_core(struct group_sim *sim, struct host *host)
                 group_violate(sim, "%s is done with its restart, and %u workers of before take jobs",
                               host->name, core_outdated(host->core));
         host->restarts = host->excused = host->undone = false;
-        group_tell(sim, "%s: its restart is %s", host->name, rollout_state_name(state));
+        group_report(sim, "%s: its restart is %s", host->name, rollout_state_name(state));
 }
 
 void host_step(struct group_sim *sim, struct host *host)
@@ -423,7 +423,7 @@ void host_step(struct group_sim *sim, struct host *host)
         run_core(sim, host);
         if (!host->up) {
                 if (sim->now >= host->up_at) {
-                        group_tell(sim, "%s: is back", host->name);
+                        group_report(sim, "%s: is back", host->name);
                         host_boot(sim, host, false);
                 }
                 return;

@@ -123,7 +123,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose);
 void group_end(struct group_sim *sim);
 
 /* hosts.c */
-void group_tell(const struct group_sim *sim, const char *format, ...) _printf_(2, 3);
+void group_report(const struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 void group_violate(struct group_sim *sim, const char *format, ...) _printf_(2, 3);
 struct host *group_add_host(struct group_sim *sim, const char *name);
 /* Redis does not know any more of those that restart and have no place there. Returns how many they are. */

@@ -56,14 +56,14 @@ static bool is_at_rest(const struct group_sim *sim)
                 count_unended(sim, true) == 0);
 }
 
-static void check_told(struct group_sim *sim)
+static void check_reported(struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->redis.keys.key[KEY_STATES].n; i++)
-                group_tell(sim, "Redis has %s as %s", sim->redis.keys.key[KEY_STATES].list[i].name,
+                group_report(sim, "Redis has %s as %s", sim->redis.keys.key[KEY_STATES].list[i].name,
                            host_lease_name((enum host_lease)sim->redis.keys.key[KEY_STATES].list[i].score));
         for (size_t i = 0; i < sim->n_hosts; i++)
                 if (sim->host[i].exists && !sim->host[i].gone)
-                        group_tell(sim, "%s (%s) knows epoch %llu as %s, trouble %d", sim->host[i].name,
+                        group_report(sim, "%s (%s) knows epoch %llu as %s, trouble %d", sim->host[i].name,
                                    sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
                                    host_lease_name(sim->host[i].group.lease), (int)sim->host[i].group.trouble);
         /* Where no host is left there is nobody to judge it, or to ask. */
@@ -215,7 +215,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose)
         for (usec_t until = sim->now + PEACE; sim->now < until && sim->broken[0] == '\0' && !is_at_rest(sim);)
                 step(sim);
         if (sim->broken[0] == '\0')
-                check_told(sim);
+                check_reported(sim);
         if (sim->broken[0] == '\0')
                 check_next(sim);
 }

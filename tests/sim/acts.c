@@ -187,7 +187,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
         if (!process)
                 return;
         const struct manners *manners = process_manners(sim, process);
-        tell(sim, "  that is %s", process_name(sim, process));
+        report(sim, "  that is %s", process_name(sim, process));
         switch (act->kind) {
         case ACT_WORKER_KILL:
                 process_kill(sim, process, false);
@@ -204,7 +204,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
         case ACT_WORKER_QUIET:
                 if (manners->quiet_signal != 0 && !process->uncaught)
                         process_signal(sim, process, manners->quiet_signal, false);
-                else if (process->booted && process->told_to_exit == 0)
+                else if (process->booted && process->reported_to_exit == 0)
                         process_signal(sim, process, manners->stop_signal, false);
                 break;
         default:
@@ -321,7 +321,7 @@ void act_apply(struct sim *sim, const struct act *act)
 {
         char text[128];
 
-        tell(sim, "%s", act_text(act, text));
+        report(sim, "%s", act_text(act, text));
         if (act->kind <= ACT_REDIS_EMPTIED) {
                 act_on_redis(sim, act);
         } else if (act->kind <= ACT_SQMGR_KILL) {

@@ -93,7 +93,7 @@ bool shell_dies_here(struct sim *sim)
         /* Nobody can know of what could not be written. */
         if (shell->behind || shell->kill_in < 0 || shell->kill_in-- > 0)
                 return false;
-        tell(sim, "sqmgr is killed here, in the middle of its work");
+        report(sim, "sqmgr is killed here, in the middle of its work");
         shell->deaths++;
         shell->dying = true;
         return true;
@@ -175,7 +175,7 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         check_unborn(sim, known, worker, failures);
         if (!process)
                 return;
-        tell(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
+        report(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
         check_adopted(sim, process, known, worker);
         process->unseen = worker->state == WORKER_GONE && !evidence_booted(sim, process);
         if (worker->state == WORKER_GONE)
@@ -292,7 +292,7 @@ static void adopt_found(struct sim *sim, const struct claimant *claimant)
         }
         struct worker *worker = adoption_take(sim->shell.adoption, claimant, process->spawned_at, sim->now);
         check_found(sim, process, claimant, worker);
-        tell(sim, "finds %s, and adopts it as %s", process_name(sim, process), WORKER_ID(worker));
+        report(sim, "finds %s, and adopts it as %s", process_name(sim, process), WORKER_ID(worker));
         watch(sim, process, worker);
 }
 
@@ -367,7 +367,7 @@ static void adopt(struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
-        tell(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
+        report(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;
         if (outcome == STATE_READ) {
                 continue_state(sim, state);
@@ -413,7 +413,7 @@ void shell_start(struct sim *sim)
         check_distrust(sim, UINT32_MAX);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->read_bytes = 0;
-                sim->processes[i]->exit_tell_at = USEC_INFINITY;
+                sim->processes[i]->exit_report_at = USEC_INFINITY;
         }
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 begin_link(sim, i);

@@ -95,7 +95,7 @@ static bool outlived_trial(const struct sim *sim, const struct process *process)
 static bool seems_ready(const struct sim *sim, const struct process *process)
 {
         const struct worker *worker = process->worker;
-        bool lives = process->runner_alive || process->exit_tell_at != USEC_INFINITY;
+        bool lives = process->runner_alive || process->exit_report_at != USEC_INFINITY;
 
         return worker && worker->state == WORKER_ACTIVE && lives && outlived_trial(sim, process) &&
                has_evidence(sim, process);
@@ -275,7 +275,7 @@ static void forgive_failures(struct sim *sim, unsigned number)
                 const struct process *process = sim->processes[i];
 
                 if (process->fleet == number && process->worker &&
-                    (process->runner_alive || process->exit_tell_at != USEC_INFINITY) &&
+                    (process->runner_alive || process->exit_report_at != USEC_INFINITY) &&
                     process->worker->generation == fleet->generation && outlived_trial(sim, process) &&
                     process->first_read_at + fleet->settings->ready_after > model->failed_at)
                         model->failures = 0;
@@ -484,15 +484,15 @@ void check_restless(const struct sim *sim, struct process *process)
 
 /* P1: it gets no stop signal that could be quieted; nor one as it takes a job that would be lost by it,
  * unless it was never seen at rest. */
-void check_told(struct sim *sim, const struct action *action, const struct process *process)
+void check_reported(struct sim *sim, const struct action *action, const struct process *process)
 {
-        bool tells = action_signal(action) == ACTION_SIGNAL_STOP;
+        bool reports = action_signal(action) == ACTION_SIGNAL_STOP;
         bool rests = process->n_jobs > 0 ||
                      (process->fetched_until == 0 && sim->now >= process->woken_at + IDLE_CHECK_USEC);
         bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
                      sim->now >= process->tried_at + 10 * SEC;
 
-        if (tells && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
+        if (reports && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
                 violate(sim, "P1", "%s is told to exit, though it would be quiet",
                         process_name(sim, process));
         if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
@@ -510,15 +510,15 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
-        bool tells = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
-        process->drains |= tells && action->kind == ACTION_QUIET;
+        bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
+        process->drains |= reports && action->kind == ACTION_QUIET;
         /* The next one has its time to come to rest. */
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
-        if (tells && ++process->told_to_exit > 1 + sim->shell.deaths &&
+        if (reports && ++process->reported_to_exit > 1 + sim->shell.deaths &&
             (process_manners(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
-                        process->told_to_exit);
+                        process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet))
                 note_failure(sim, process);
@@ -593,7 +593,7 @@ static void check_processes(struct sim *sim)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         if (!process || process->worker != worker ||
-                            (!process_lives(process) && process->exit_tell_at == USEC_INFINITY))
+                            (!process_lives(process) && process->exit_report_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
                                         WORKER_ID(worker));
                         if (worker->generation > fleet->generation)

@@ -47,7 +47,7 @@ static bool seems_ready(const struct template_process *template)
 {
         return template->template && !template->template->lost && template->ready &&
                template->ended_at == 0 && !template->unsafe &&
-               (template->connected || template->process->exit_tell_at != USEC_INFINITY);
+               (template->connected || template->process->exit_report_at != USEC_INFINITY);
 }
 
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest)

@@ -255,7 +255,7 @@ void check_remainder(struct sim *sim, const struct process *process)
 
 void check_succeeded(struct process *process)
 {
-        process->quiets = process->stops = process->told_to_exit = process->idle_row = 0;
+        process->quiets = process->stops = process->reported_to_exit = process->idle_row = 0;
         process->trusted_reads = 0;
         process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
         process->read_heartbeat = 0;

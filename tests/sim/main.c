@@ -176,7 +176,7 @@ int main(int argc, char *argv[])
         if (!read_options(argc, argv, &options))
                 return usage();
         if (options.one && options.verbose)
-                return story_tell_all(&(struct origin){.seed = options.from}) ? 1 : 0;
+                return story_report_all(&(struct origin){.seed = options.from}) ? 1 : 0;
         if (options.one) {
                 options.seeds = options.processes = 1;
                 volatile bool stop = false;

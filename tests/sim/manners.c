@@ -32,7 +32,7 @@ static const struct manners rows[] = {
                 .jobs_max = JOBS_MAX,
                 .heartbeats_at_change = true,
                 .counts_fetches = true,
-                .tells_start = true,
+                .reports_start = true,
                 .record_life = 60 * SEC,
         },
         {
@@ -116,7 +116,7 @@ void manners_give(const struct sim *sim, struct process *process)
         process->uncaught = rng_chance(&rng, manners->uncaught * 10);
         process->bare = rng_chance(&rng, manners->bare * 10);
         process->titleless = rng_chance(&rng, manners->titleless * 10);
-        process->tells_start = manners->tells_start && rng_chance(&rng, 500);
+        process->reports_start = manners->reports_start && rng_chance(&rng, 500);
         /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
         if (process->uncaught)
                 process->deaf = false;

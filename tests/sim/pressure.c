@@ -20,7 +20,7 @@ void pressure_open(struct sim *sim)
         if (!rng_chance(&rng, 250))
                 return;
         sim->shell.settings.pressure_limit = LIMIT;
-        sim->shell.settings.pressure_action = rng_chance(&rng, 700) ? PRESSURE_QUIET : PRESSURE_TELL;
+        sim->shell.settings.pressure_action = rng_chance(&rng, 700) ? PRESSURE_QUIET : PRESSURE_REPORT;
         for (size_t i = 0; i < ELEMENTSOF(sim->squeezes); i++) {
                 usec_t at = sim->begun_at + rng_range(&rng, 0, span - 1);
                 const usec_t spans[] = {5 * SEC, 30 * SEC, 120 * SEC, 600 * SEC};

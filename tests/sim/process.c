@@ -84,7 +84,7 @@ void process_oom(struct sim *sim)
         }
         if (!largest)
                 return;
-        tell(sim, "memory has run out: its killer takes %s", process_name(sim, largest));
+        report(sim, "memory has run out: its killer takes %s", process_name(sim, largest));
         process_kill(sim, largest, false);
 }
 
@@ -167,7 +167,7 @@ struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t star
                 .boot_at = USEC_INFINITY,
                 .crash_at = USEC_INFINITY,
                 .job_at = USEC_INFINITY,
-                .exit_tell_at = USEC_INFINITY,
+                .exit_report_at = USEC_INFINITY,
                 .wrapper_exit_at = USEC_INFINITY,
                 .respawn_at = USEC_INFINITY,
         };
@@ -214,7 +214,7 @@ static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, ui
         process->spawned_at = sim->now;
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
         process->stop_by = process->exit_at = process->heartbeat_at = process->write_at = USEC_INFINITY;
-        process->wrapper_exit_at = process->exit_tell_at = process->respawn_at = USEC_INFINITY;
+        process->wrapper_exit_at = process->exit_report_at = process->respawn_at = USEC_INFINITY;
         choose_boot(sim, process);
         process->elsewhere = rng_chance(rng, release->elsewhere * 10);
         process->deaf = rng_chance(rng, release->deaf * 10);
@@ -277,7 +277,7 @@ static void leave_ghost(struct sim *sim, struct process *process)
         ghost->main_alive = ghost->runner_alive = ghost->answered = false;
         ghost->worker = NULL;
         ghost->identity = ghost->poll_items = 0;
-        ghost->exit_tell_at = ghost->next_at = ghost->respawn_at = ghost->wrapper_exit_at = USEC_INFINITY;
+        ghost->exit_report_at = ghost->next_at = ghost->respawn_at = ghost->wrapper_exit_at = USEC_INFINITY;
         ghost->died_at = sim->now;
         sim->processes[sim->n_processes++] = ghost;
 }
@@ -306,7 +306,7 @@ static void respawn(struct sim *sim, struct process *process)
         for (unsigned i = 0; i < RECORDS_MAX; i++)
                 process->records[i] = (struct record){0};
         process->frozen_record = process->answer = (struct record){0};
-        tell(sim, "%s: its wrapper %s", process_name(sim, process),
+        report(sim, "%s: its wrapper %s", process_name(sim, process),
              process->twins ? "had started another" : "starts another");
         if (!process->twins)
                 return;
@@ -318,16 +318,16 @@ static void respawn(struct sim *sim, struct process *process)
         process->job_end[process->n_jobs++] = sim->now + rng_range(rng, SEC, 5 * USEC_PER_MIN);
 }
 
-static void tell_exit(struct sim *sim, struct process *process)
+static void report_exit(struct sim *sim, struct process *process)
 {
-        process->exit_tell_at =
-                MIN(process->exit_tell_at, sim->now + rng_range(&process->rng, MSEC, 20 * MSEC));
+        process->exit_report_at =
+                MIN(process->exit_report_at, sim->now + rng_range(&process->rng, MSEC, 20 * MSEC));
         process->died_at = sim->now;
 }
 
 static void runner_dies(struct sim *sim, struct process *process, const char *how)
 {
-        tell(sim, "%s %s, %u jobs running", process_name(sim, process), how, process_jobs(process));
+        report(sim, "%s %s, %u jobs running", process_name(sim, process), how, process_jobs(process));
         process->runner_alive = false;
         process->n_jobs = 0;
         process->fetched_until = 0;
@@ -340,14 +340,14 @@ static void runner_dies(struct sim *sim, struct process *process, const char *ho
                 process->wrapper_exit_at = process->worker && rng_chance(&process->rng, 60) && !sim->calm
                                                    ? USEC_INFINITY
                                                    : sim->now + rng_range(&process->rng, 0, 2 * SEC);
-        tell_exit(sim, process);
+        report_exit(sim, process);
 }
 
 static void wrapper_dies(struct sim *sim, struct process *process)
 {
         process->main_alive = false;
         process->wrapper_exit_at = process->respawn_at = USEC_INFINITY;
-        tell_exit(sim, process);
+        report_exit(sim, process);
 }
 
 void process_exits(struct sim *sim, struct process *process, const char *how)
@@ -411,14 +411,14 @@ static void step_jobs(struct sim *sim, struct process *process)
         sim->n_jobs++;
 }
 
-static unsigned told_jobs(const struct manners *manners, const struct process *process)
+static unsigned reported_jobs(const struct manners *manners, const struct process *process)
 {
         return manners->counts_fetches ? process_jobs(process) : process->n_jobs;
 }
 
 static bool work_changed(const struct manners *manners, const struct process *process)
 {
-        return manners->heartbeats_at_change && (process->copied_busy != told_jobs(manners, process) ||
+        return manners->heartbeats_at_change && (process->copied_busy != reported_jobs(manners, process) ||
                                             process->copied_quiet != process->quiet);
 }
 
@@ -447,7 +447,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
 
         if (process->write_at == USEC_INFINITY &&
             (sim->now >= process->heartbeat_at || work_changed(manners, process))) {
-                process->copied_busy = process->title_busy = told_jobs(manners, process);
+                process->copied_busy = process->title_busy = reported_jobs(manners, process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
                 if (rng_chance(rng, process->release.slow_trips))
@@ -463,7 +463,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 .quiet = manners->quiet_read_late ? process->quiet : process->copied_quiet,
                 .work_list_known = process_traits(sim, process)->has_work_list,
                 .work_list_empty = process->copied_busy == 0,
-                .start = process->tells_start ? process->runner_start : 0,
+                .start = process->reports_start ? process->runner_start : 0,
         };
         /* These are for its title to say. */
         if (process_traits(sim, process)->title_completes) {

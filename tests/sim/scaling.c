@@ -15,7 +15,7 @@ void scaling_open(struct sim *sim)
                 struct fleet_sim *model = &sim->fleets[i];
 
                 model->demand = rng_fork(sim->seed, 300 + i);
-                if (!model->settings[0].traits->tells_queues || !rng_chance(&model->demand, 250))
+                if (!model->settings[0].traits->reports_queues || !rng_chance(&model->demand, 250))
                         continue;
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
                         struct fleet_settings *settings = &model->settings[k];
@@ -117,7 +117,7 @@ void scaling_look(struct sim *sim, unsigned number)
         reading.queues = model->link.up ? queues : queues_free(queues);
         unsigned before = scaling_count(sim, number), leaving = leaves_for_scaling(fleet);
         if (autoscale_observe(fleet, &reading, sim->now)) {
-                tell(sim, "fleet '%s': %u -> %u workers", fleet->settings->name, before,
+                report(sim, "fleet '%s': %u -> %u workers", fleet->settings->name, before,
                      fleet->automatic_count);
                 sim->shell.pass.unsaved = true;
         }

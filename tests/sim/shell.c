@@ -42,9 +42,9 @@ usec_t shell_next_at(const struct sim *sim)
                         at = MIN(at, link->answer_at);
         }
         for (size_t i = 0; i < sim->n_processes; i++) {
-                at = MIN(at, sim->processes[i]->exit_tell_at);
+                at = MIN(at, sim->processes[i]->exit_report_at);
                 if (sim->processes[i]->is_template)
-                        at = MIN(at, template_tells_at(sim->processes[i]));
+                        at = MIN(at, template_reports_at(sim->processes[i]));
         }
         return MIN(served, MAX(at, shell->stalled_until));
 }
@@ -175,7 +175,7 @@ static void take_left_behind(struct sim *sim, struct process *process, const str
 {
         struct worker *worker = process->worker;
 
-        tell(sim, "%s is left behind, and looked after", process_name(sim, process));
+        report(sim, "%s is left behind, and looked after", process_name(sim, process));
         if (worker->state == WORKER_STARTING) {
                 observe_orphan(worker, process->runner_pid, process->runner_start);
         } else {
@@ -191,7 +191,7 @@ static void exit_step(struct sim *sim, struct process *process)
         struct worker *worker = process->worker;
         const struct exit_status status = {.known = true, .status = 1};
 
-        process->exit_tell_at = USEC_INFINITY;
+        process->exit_report_at = USEC_INFINITY;
         if (process->is_template)
                 template_exit_step(sim, process);
         if (!worker || worker->state == WORKER_GONE)
@@ -329,7 +329,7 @@ static void start(struct sim *sim, const struct action *action)
         }
         struct process *process = process_spawn(sim, action->fleet, action->index);
         sim->n_started++;
-        tell(sim, "starts %s (%s)", process_name(sim, process), reason_name(action->reason));
+        report(sim, "starts %s (%s)", process_name(sim, process), reason_name(action->reason));
         if (shell_dies_here(sim))
                 return;
         struct worker *worker = observe_started(action->fleet, action->index, action->reason, process->pid,
@@ -362,7 +362,7 @@ static bool awaits_rest(struct sim *sim, const struct action *action, struct pro
         if (action->kind != ACTION_QUIET)
                 return false;
         if (!worker_awaits_idle_check(action->worker, sim->now) || evidence_at_rest(sim, process)) {
-                check_told(sim, action, process);
+                check_reported(sim, action, process);
                 return false;
         }
         check_restless(sim, process);
@@ -436,7 +436,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
             worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid)
                 process_end_wrapper(sim, process);
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
-        tell(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
+        report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
              reason_name(action->reason), error != 0 ? ", which fails" : "", process_jobs(process));
         if (error == 0)
                 was_signalled(sim, action, forced);
@@ -456,7 +456,7 @@ static void notify_events(struct sim *sim)
         struct world *world = sim->shell.world;
 
         for (size_t i = 0; sim->story && i < world->n_events; i++)
-                tell(sim, "  sqmgr says: %s", world->events[i].text);
+                report(sim, "  sqmgr says: %s", world->events[i].text);
         if (world->n_events > 0)
                 world_events_clear(world);
 }
@@ -521,7 +521,7 @@ static bool has_ended(struct sim *sim)
         struct shell *shell = &sim->shell;
 
         if (!shell->dying && !sim->broken && all_gone(shell->world)) {
-                tell(sim, "sqmgr has drained all and ends");
+                report(sim, "sqmgr has drained all and ends");
                 (void)shell_save(sim, NULL);
                 shell->dying = true;
         }
@@ -573,11 +573,11 @@ static bool input_step(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                if (process->is_template && sim->now >= template_tells_at(process)) {
-                        template_tells(sim, process);
+                if (process->is_template && sim->now >= template_reports_at(process)) {
+                        template_reports(sim, process);
                         any = true;
                 }
-                if (sim->now < process->exit_tell_at || !shell->running)
+                if (sim->now < process->exit_report_at || !shell->running)
                         continue;
                 exit_step(sim, process);
                 any = true;

@@ -48,7 +48,7 @@ struct manners {
         bool heartbeats_at_change;        /* of its work, besides */
         bool counts_fetches;         /* as jobs: what it takes is told before it has it */
         bool quiet_read_late;        /* a round trip after its work state was copied */
-        bool tells_start;            /* some do: when their process was started */
+        bool reports_start;            /* some do: when their process was started */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
         usec_t record_life;
 
@@ -90,7 +90,7 @@ struct template_process {
         bool awaits_word; /* its command is not begun before it was tried to write the state */
         bool connected;   /* sqmgr has the other end of its channel */
         bool loaded, ready;
-        usec_t ready_tell_at; /* that it is ready gets through to sqmgr */
+        usec_t ready_report_at; /* that it is ready gets through to sqmgr */
         usec_t ended_at;      /* by sqmgr's word; 0: it was not */
 
         /* The fork that sqmgr has asked for. */
@@ -98,7 +98,7 @@ struct template_process {
         enum fork_fate fate;
         usec_t asked_at, fork_at;
         struct process *fork; /* made, and not come forward; NULL: there is none */
-        usec_t fork_tell_at;  /* it comes forward, or that it failed gets through */
+        usec_t fork_report_at;  /* it comes forward, or that it failed gets through */
 };
 
 /* One worker's process, or a wrapper and the process under it; or a template's. */
@@ -135,7 +135,7 @@ struct process {
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
-        bool uncaught, bare, titleless, tells_start; /* of its manners */
+        bool uncaught, bare, titleless, reports_start; /* of its manners */
         usec_t booted_at;
         unsigned host; /* what the host was called as it booted */
         char name[40]; /* under which it beats; "": none is made yet */
@@ -167,8 +167,8 @@ struct process {
         unsigned identity;     /* serial + 1 of the process whose heartbeat is read as its; 0: not known */
         unsigned poll_items;
         struct record answer;
-        bool answered, main_told, runner_told;
-        usec_t exit_tell_at;
+        bool answered, main_reported, runner_reported;
+        usec_t exit_report_at;
         uint64_t slept_wakes; /* it has slept since then, as far as looks could tell */
         usec_t slept_at;
 
@@ -184,7 +184,7 @@ struct process {
         bool read_list_empty, counted_failure;
         bool pressed; /* it was quieted for want of memory */
         unsigned quiets, stops;
-        unsigned told_to_exit; /* how often its runner was */
+        unsigned reported_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
         usec_t cut_at;           /* its drain was given up */
         bool refused;            /* it was seen to catch no quiet signal */
@@ -465,8 +465,8 @@ void templates_open(struct sim *sim);
 void template_step(struct sim *sim, struct process *process);
 usec_t template_next_at(const struct process *process);
 /* Something of it gets through to sqmgr then. */
-usec_t template_tells_at(const struct process *process);
-void template_tells(struct sim *sim, struct process *process);
+usec_t template_reports_at(const struct process *process);
+void template_reports(struct sim *sim, struct process *process);
 /* One that was started as a template has ended, or its wrapper has. */
 void template_exit_step(struct sim *sim, struct process *process);
 void template_looks(struct sim *sim, struct fleet *fleet, bool fast);
@@ -576,7 +576,7 @@ void check_remainder(struct sim *sim, const struct process *process);
 void check_succeeded(struct process *process);
 void check_signalled(struct sim *sim, const struct action *action, struct process *process);
 /* Right before it is quieted. */
-void check_told(struct sim *sim, const struct action *action, const struct process *process);
+void check_reported(struct sim *sim, const struct action *action, const struct process *process);
 /* It is not, since it is not at rest. */
 void check_restless(const struct sim *sim, struct process *process);
 /* One that may be no worker gets no signal, and is let go of only where it is none. */
@@ -638,5 +638,5 @@ bool check_templates_settled(const struct sim *sim, unsigned fleet);
 
 /* story.c */
 void violate(struct sim *sim, const char *invariant, const char *format, ...) _printf_(3, 4);
-void tell(struct sim *sim, const char *format, ...) _printf_(2, 3);
+void report(struct sim *sim, const char *format, ...) _printf_(2, 3);
 const char *process_name(const struct sim *sim, const struct process *process);

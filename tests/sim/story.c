@@ -26,13 +26,13 @@ void violate(struct sim *sim, const char *invariant, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(sim->detail, sizeof(sim->detail), format, arguments);
         va_end(arguments);
-        tell(sim, "VIOLATED: %s: %s", sim->invariant, sim->detail);
+        report(sim, "VIOLATED: %s: %s", sim->invariant, sim->detail);
         if (sim->story)
                 snprintf(sim->story->verdict, sizeof(sim->story->verdict), "%s: %s", sim->invariant,
                          sim->detail);
 }
 
-void tell(struct sim *sim, const char *format, ...)
+void report(struct sim *sim, const char *format, ...)
 {
         struct story *story = sim->story;
         usec_t at = sim->now - sim->begun_at;
@@ -180,7 +180,7 @@ void story_name(const struct origin *origin)
         free(story);
 }
 
-bool story_tell_all(const struct origin *origin)
+bool story_report_all(const struct origin *origin)
 {
         struct story *story = calloc(1, sizeof(*story));
         bool left_out[SCHEDULE_MAX] = {false};

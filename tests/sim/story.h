@@ -10,7 +10,7 @@ void story_explain(const struct origin *origin, bool shrink);
 /* Runs what fails again, and tells in one line how. */
 void story_name(const struct origin *origin);
 /* Runs it and tells everything. Returns true where it fails. */
-bool story_tell_all(const struct origin *origin);
+bool story_report_all(const struct origin *origin);
 /* Everything is told as it comes, of who is called so. */
 void story_begin(struct sim *sim, const char *name);
 void story_end(struct sim *sim);

@@ -91,9 +91,9 @@ static struct process *spawn(struct sim *sim, const struct fleet *fleet)
                 .unsafe = rng_chance(&rng, process->release.unsafe * 10),
                 .awaits_word = true,
                 .connected = true,
-                .ready_tell_at = USEC_INFINITY,
+                .ready_report_at = USEC_INFINITY,
                 .fork_at = USEC_INFINITY,
-                .fork_tell_at = USEC_INFINITY,
+                .fork_report_at = USEC_INFINITY,
         };
         process->is_template = true;
         process->restarts = process->twins = process->leftover = false;
@@ -119,7 +119,7 @@ static void close_fork(struct sim *sim, struct template_process *template)
 
         template->index = 0;
         template->fork = NULL;
-        template->fork_tell_at = USEC_INFINITY;
+        template->fork_report_at = USEC_INFINITY;
         if (!fork)
                 return;
         fork->crash_at = MIN(fork->crash_at, sim->now + rng_range(&fork->rng, MSEC, 30 * MSEC));
@@ -129,7 +129,7 @@ static void close_fork(struct sim *sim, struct template_process *template)
 static void hang_up(struct sim *sim, struct template_process *template)
 {
         template->connected = false;
-        template->ready_tell_at = USEC_INFINITY;
+        template->ready_report_at = USEC_INFINITY;
         close_fork(sim, template);
         template->process->next_at = MIN(template->process->next_at, sim->now + MSEC);
 }
@@ -142,13 +142,13 @@ static void fork_now(struct sim *sim, struct template_process *template)
         template->fork_at = USEC_INFINITY;
         if (template->fate == FORK_STICKS)
                 return;
-        template->fork_tell_at = sim->now + rng_range(&process->rng, MSEC, 20 * MSEC);
+        template->fork_report_at = sim->now + rng_range(&process->rng, MSEC, 20 * MSEC);
         if (sim->now < MAX(sim->fork_lacks_until, sim->fork_fails_until))
                 template->fate = FORK_LACKS;
         if (template->fate != FORK_MADE)
                 return;
         template->fork = process_fork(sim, template);
-        tell(sim, "%s is forked", process_name(sim, template->fork));
+        report(sim, "%s is forked", process_name(sim, template->fork));
 }
 
 usec_t template_next_at(const struct process *process)
@@ -167,8 +167,8 @@ void template_step(struct sim *sim, struct process *process)
 
         if (!template->loaded && !template->unhooked && sim->now >= process->boot_at) {
                 template->loaded = true;
-                template->ready_tell_at = sim->now + rng_range(&process->rng, MSEC, 50 * MSEC);
-                tell(sim, "%s has loaded", process_name(sim, process));
+                template->ready_report_at = sim->now + rng_range(&process->rng, MSEC, 50 * MSEC);
+                report(sim, "%s has loaded", process_name(sim, process));
         }
         if (!template->loaded)
                 return;
@@ -183,11 +183,11 @@ static struct process *process_of(const struct template *template)
         return template->process->process;
 }
 
-usec_t template_tells_at(const struct process *process)
+usec_t template_reports_at(const struct process *process)
 {
         const struct template_process *template = &process->as_template;
 
-        return template->template ? MIN(template->ready_tell_at, template->fork_tell_at) : USEC_INFINITY;
+        return template->template ? MIN(template->ready_report_at, template->fork_report_at) : USEC_INFINITY;
 }
 
 static void hello(struct sim *sim, struct template_process *template)
@@ -202,7 +202,7 @@ static void hello(struct sim *sim, struct template_process *template)
                                              sim->now);
                 return;
         }
-        tell(sim, "%s says hello", process_name(sim, fork));
+        report(sim, "%s says hello", process_name(sim, fork));
         struct worker *worker = template_observe_hello(template->template, fork->pid, fork->start, sim->now);
         worker->handle = fork;
         fork->worker = worker;
@@ -217,7 +217,7 @@ static void fork_fails(struct sim *sim, struct template_process *template)
         bool lacks = template->fate == FORK_LACKS;
         unsigned failures = check_failures(fleet);
 
-        tell(sim, "%s fails to fork", process_name(sim, template->process));
+        report(sim, "%s fails to fork", process_name(sim, template->process));
         template->index = 0;
         check_template_trouble(sim, template, false);
         template_observe_fork_failed(template->template, lacks ? EAGAIN : 0, "it ended", sim->now);
@@ -226,21 +226,21 @@ static void fork_fails(struct sim *sim, struct template_process *template)
                         fleet->settings->name);
 }
 
-void template_tells(struct sim *sim, struct process *process)
+void template_reports(struct sim *sim, struct process *process)
 {
         struct template_process *template = &process->as_template;
 
         sim->shell.pass.unsaved = true;
-        if (sim->now >= template->ready_tell_at) {
-                template->ready_tell_at = USEC_INFINITY;
+        if (sim->now >= template->ready_report_at) {
+                template->ready_report_at = USEC_INFINITY;
                 template->ready = true;
                 sim->fleets[process->fleet].excused |= template->unsafe;
                 template_observe_ready(template->template, process->runner_pid, process->runner_start,
                                        template->unsafe ? "it leaves a socket open" : NULL, sim->now);
         }
-        if (sim->now < template->fork_tell_at)
+        if (sim->now < template->fork_report_at)
                 return;
-        template->fork_tell_at = USEC_INFINITY;
+        template->fork_report_at = USEC_INFINITY;
         if (template->fork)
                 hello(sim, template);
         else
@@ -281,11 +281,11 @@ static bool look_booted(struct sim *sim, struct template *template)
 
         if (!worker)
                 return false;
-        tell(sim, "%s is no template, but works", process_name(sim, process));
+        report(sim, "%s is no template, but works", process_name(sim, process));
         sim->fleets[process->fleet].excused = true;
         process->is_template = false;
         process->as_template.template = NULL;
-        process->as_template.ready_tell_at = process->as_template.fork_tell_at = USEC_INFINITY;
+        process->as_template.ready_report_at = process->as_template.fork_report_at = USEC_INFINITY;
         process->index = worker->index;
         process->worker = worker;
         worker->handle = process;
@@ -334,7 +334,7 @@ static void load(struct sim *sim, struct fleet *fleet)
                 return;
         }
         struct process *process = spawn(sim, fleet);
-        tell(sim, "loads %s", process_name(sim, process));
+        report(sim, "loads %s", process_name(sim, process));
         if (shell_dies_here(sim))
                 return;
         struct template *template = template_observe_started(fleet, process->pid, process->start, sim->now);
@@ -358,7 +358,7 @@ static void end(struct sim *sim, struct template *template)
                 if (process->runner_alive)
                         process_kill(sim, process, false);
         }
-        tell(sim, "ends %s", process_name(sim, process));
+        report(sim, "ends %s", process_name(sim, process));
         check_template_trouble(sim, template->process, false);
         template->process->ended_at = sim->now;
         if (!shell_dies_here(sim))
@@ -369,7 +369,7 @@ static void kill_it(struct sim *sim, struct template *template)
 {
         struct process *process = process_of(template);
 
-        tell(sim, "kills %s", process_name(sim, process));
+        report(sim, "kills %s", process_name(sim, process));
         check_template_kill(sim, template->process);
         if (template->serving_pid == 0)
                 process_kill(sim, process, false);
@@ -418,7 +418,7 @@ bool template_fork(struct sim *sim, const struct action *action)
                 error = EPIPE;
         else if (sim->now < sim->fork_fails_until && rng_chance(&sim->rng, 500))
                 error = EMFILE;
-        tell(sim, "asks %s for %u%s", process_name(sim, template->process), action->index,
+        report(sim, "asks %s for %u%s", process_name(sim, template->process), action->index,
              error != 0 ? ", which fails" : "");
         if (error == 0) {
                 template->index = action->index;
@@ -453,7 +453,7 @@ bool template_go(struct sim *sim, const struct action *action)
                 shell_ask(sim, process->fleet);
                 return false;
         }
-        tell(sim, "%s may go on", process_name(sim, process));
+        report(sim, "%s may go on", process_name(sim, process));
         check_go(sim, process);
         if (process->runner_alive)
                 process_go(sim, process);
@@ -498,12 +498,12 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
                         violate(sim, "P4", "%s lives, and is not taken over", process_name(sim, process));
                 if (!template)
                         return;
-                tell(sim, "takes over %s", process_name(sim, process));
+                report(sim, "takes over %s", process_name(sim, process));
                 template->process = &process->as_template;
                 process->as_template.template = template;
                 /* Its exit is told again. */
                 if (!process_lives(process) || !process->main_alive)
-                        process->exit_tell_at = sim->now + MSEC;
+                        process->exit_report_at = sim->now + MSEC;
                 return;
         }
 }
@@ -552,7 +552,7 @@ void template_befalls(struct sim *sim, const struct act *act)
         struct process *process = pick(sim, act->b);
         if (!process)
                 return;
-        tell(sim, "  that is %s", process_name(sim, process));
+        report(sim, "  that is %s", process_name(sim, process));
         if (act->kind == ACT_TEMPLATE_KILL)
                 process_kill(sim, process, false);
         else

@@ -16,7 +16,7 @@ static void forget_dead(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
                 bool known = process->worker || process->as_template.template ||
-                             process->exit_tell_at != USEC_INFINITY;
+                             process->exit_report_at != USEC_INFINITY;
                 usec_t remembered = process->leftover ? LEFTOVER_USEC : REMEMBERED_USEC;
 
                 if (known || (process->left_behind
@@ -50,7 +50,7 @@ static void step(struct sim *sim)
                         act_apply(sim, act);
         }
         if (!sim->calm && sim->now >= sim->calm_at) {
-                tell(sim, "calm: nothing goes wrong from now on");
+                report(sim, "calm: nothing goes wrong from now on");
                 act_calm(sim);
         }
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -101,7 +101,7 @@ void sim_run(struct sim *sim)
                         continue;
                 looked_at = sim->now;
                 if (sim->settled_at == 0 && check_settled(sim, false)) {
-                        tell(sim, "all has settled");
+                        report(sim, "all has settled");
                         sim->settled_at = sim->now;
                 } else if (sim->settled_at != 0 && sim->now >= sim->settled_at + STILL_USEC) {
                         return;

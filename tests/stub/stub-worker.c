@@ -51,7 +51,7 @@ static struct {
         unsigned stop_seconds;
 } options = {.prefix = "", .heartbeat_ms = 200, .concurrency = 5, .stop_seconds = 25};
 
-static volatile sig_atomic_t told_quiet, told_stop;
+static volatile sig_atomic_t reported_quiet, reported_stop;
 static int wake[2];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
@@ -65,9 +65,9 @@ static atomic_uint n_running;
 static void handle_signal(int number)
 {
         if (number == SIGTSTP)
-                told_quiet = 1;
+                reported_quiet = 1;
         else
-                told_quiet = told_stop = 1;
+                reported_quiet = reported_stop = 1;
         if (write(wake[1], "", 1) < 0)
                 return; /* The pipe is full: it wakes up anyway. */
 }
@@ -163,7 +163,7 @@ static void take_jobs(unsigned thread)
         bool unclear = false;
         redisContext *redis = NULL;
 
-        while (!told_quiet || unclear) {
+        while (!reported_quiet || unclear) {
                 snprintf(token, sizeof(token), "%d.%s.%u.%u", (int)getpid(), start_time, thread, n);
                 if (!redis)
                         redis = redis_connect();
@@ -228,7 +228,7 @@ static unsigned busy_jobs(void)
         return jobs;
 }
 
-static void fail_if_told(void)
+static void fail_if_reported(void)
 {
         char path[PATH_MAX], line[512];
 
@@ -265,7 +265,7 @@ static unsigned append_heartbeat(redisContext *redis, unsigned busy)
         send_command(redis, "SADD %sprocesses %s", p, identity), n++;
         send_command(redis, "HMSET %s%s info %s busy %u beat %ld.%06ld quiet %s rss 10000 rtt_us 100", p,
                      identity, info, busy, (long)now.tv_sec, now.tv_nsec / 1000,
-                     told_quiet ? "true" : "false"),
+                     reported_quiet ? "true" : "false"),
                 n++;
         send_command(redis, "EXPIRE %s%s 60", p, identity), n++;
         send_command(redis, "DEL %s%s:workers", p, identity), n++;
@@ -319,7 +319,7 @@ static void boot_when_allowed(void)
 {
         char path[PATH_MAX];
 
-        while (!told_stop && steering_file("hang", false, path))
+        while (!reported_stop && steering_file("hang", false, path))
                 pause_until_heartbeat();
 }
 
@@ -345,17 +345,17 @@ static int work(void)
                 prctl(PR_SET_NAME, "processor");
         for (;;) {
                 unsigned busy = busy_jobs();
-                bool idle = told_quiet && busy == 0;
+                bool idle = reported_quiet && busy == 0;
 
-                if (told_quiet && !was_quiet) {
+                if (reported_quiet && !was_quiet) {
                         was_quiet = true;
                         note("quiet");
                 }
                 if (idle)
                         release_threads();
-                if (told_stop && stop_by == 0)
+                if (reported_stop && stop_by == 0)
                         stop_by = time(NULL) + (time_t)options.stop_seconds;
-                if (told_stop && (busy == 0 || time(NULL) >= stop_by))
+                if (reported_stop && (busy == 0 || time(NULL) >= stop_by))
                         break;
                 if (!redis)
                         redis = redis_connect();
@@ -455,7 +455,7 @@ int main(int argc, char **argv)
                         argv[0]);
                 return 2;
         }
-        fail_if_told();
+        fail_if_reported();
         if ((options.ledger && open_ledger() < 0) || pipe(wake) < 0 || gethostname(host, sizeof(host)) < 0 ||
             getrandom(nonce, sizeof(nonce), 0) < 0) {
                 perror("stub-worker");

@@ -26,14 +26,14 @@ static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker workers[WORKERS];
 static struct heartbeat_slot *slots[WORKERS];
-static struct told {
+static struct reported {
         unsigned identities, heartbeats;
         pid_t heartbeat_pid;
         struct heartbeat heartbeat;
         unsigned others_looked_for;
         pid_t other;
         bool ambiguous;
-} told[WORKERS];
+} reported[WORKERS];
 static unsigned n_done, n_asked, n_boots_asked;
 static int boots = 1;
 static pid_t descendant;
@@ -67,12 +67,12 @@ static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ vo
 
 static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ void *userdata)
 {
-        told[worker - workers].ambiguous = ambiguous;
+        reported[worker - workers].ambiguous = ambiguous;
 }
 
 static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unused_ void *userdata)
 {
-        struct told *to = &told[worker - workers];
+        struct reported *to = &reported[worker - workers];
 
         worker->process.heartbeat_pid = heartbeat_pid;
         to->identities++;
@@ -83,9 +83,9 @@ static inline void on_identity(struct worker *worker, pid_t heartbeat_pid, _unus
 
 static inline void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata)
 {
-        struct told *to = &told[worker - workers];
+        struct reported *to = &reported[worker - workers];
 
-        ck_assert_ptr_eq(userdata, told);
+        ck_assert_ptr_eq(userdata, reported);
         to->heartbeats++;
         to->heartbeat = *heartbeat;
         if (remove_at_heartbeat)
@@ -96,7 +96,7 @@ static inline void on_heartbeat(struct worker *worker, const struct heartbeat *h
 
 static inline void on_sibling(struct worker *worker, pid_t pid, _unused_ void *userdata)
 {
-        struct told *to = &told[worker - workers];
+        struct reported *to = &reported[worker - workers];
 
         to->others_looked_for++;
         to->other = pid;
@@ -122,7 +122,7 @@ static const struct heartbeats_ops ops = {
 
 static inline int make_heartbeats(const char *namespace)
 {
-        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, told, &heartbeats);
+        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, reported, &heartbeats);
 }
 
 static inline bool is_up(void)
@@ -194,7 +194,7 @@ static inline int look(unsigned n, unsigned poll_items)
 static inline void look_until_found(unsigned n)
 {
         for (unsigned i = 0; i < n; i++)
-                while (told[i].identities == 0)
+                while (reported[i].identities == 0)
                         (void)look(n, POLL_HEARTBEAT);
 }
 

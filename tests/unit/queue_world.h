@@ -70,7 +70,7 @@ struct machine {
         double active_at, drained_at, heartbeat_at;
         double free_at[THREADS_MAX];
         unsigned begun; /* jobs */
-        unsigned busy_told, done_told;
+        unsigned busy_reported, done_reported;
 };
 
 struct site {
@@ -369,9 +369,9 @@ static inline void send_heartbeat(struct run *run, struct machine *machine)
         unsigned busy = running(run, machine), done = machine->begun - busy;
 
         machine->heartbeat_at = run->now + HEARTBEAT;
-        machine->busy_told = busy;
-        run->done += done - machine->done_told;
-        machine->done_told = done;
+        machine->busy_reported = busy;
+        run->done += done - machine->done_reported;
+        machine->done_reported = done;
 }
 
 /* One that drains goes when it runs nothing; where Judoscale has a dyno stopped, after STOP_SECONDS whatever
@@ -416,7 +416,7 @@ static inline unsigned active_machines(const struct run *run, const struct site 
                         continue;
                 *ret_draining += machine->draining;
                 active += !machine->draining;
-                *ret_busy += machine->busy_told;
+                *ret_busy += machine->busy_reported;
         }
         return active;
 }

@@ -95,7 +95,7 @@ static inline struct worker *runtime_start_worker(void)
 }
 
 /* Is this told of? */
-static inline bool runtime_told(const char *text)
+static inline bool runtime_reported(const char *text)
 {
         for (size_t i = 0; i < runtime_world->n_events; i++)
                 if (strstr(runtime_world->events[i].text, text))

@@ -379,7 +379,7 @@ START_TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
 END_TEST
 
 /* Its place is given to another start at the very time at which it is given up. */
-START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_told_once)
+START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
 {
         struct sighting launching = leader(50);
         struct plan plan = {0};
@@ -435,7 +435,7 @@ START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_coul
 }
 END_TEST
 
-START_TEST(nothing_is_searched_where_the_state_tells_all)
+START_TEST(nothing_is_searched_where_the_state_reports_all)
 {
         known(world->fleets[0], 0);
         known(world->fleets[1], 0);
@@ -542,7 +542,7 @@ START_TEST(one_that_launches_and_is_our_users_yet_holds_all)
 }
 END_TEST
 
-START_TEST(who_may_be_ours_is_told_by_the_user)
+START_TEST(who_may_be_ours_is_reported_by_the_user)
 {
         ck_assert(!adoption_seeks_user(adoption, 0));
         ck_assert(adoption_seeks_user(adoption, USER));
@@ -585,7 +585,7 @@ START_TEST(a_search_that_fails_puts_the_end_off)
 }
 END_TEST
 
-START_TEST(the_control_group_tells_of_a_leader_that_has_booted)
+START_TEST(the_control_group_reports_of_a_leader_that_has_booted)
 {
         struct sighting child = overwritten(10), elsewhere = overwritten(11), booting = overwritten(12);
         struct sighting user = overwritten(13), other = overwritten(14);
@@ -600,14 +600,14 @@ START_TEST(the_control_group_tells_of_a_leader_that_has_booted)
 }
 END_TEST
 
-START_TEST(a_place_that_is_told_is_not_given_to_one_that_tells_none)
+START_TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
 {
         ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
         ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
 }
 END_TEST
 
-START_TEST(one_that_tells_no_place_waits_for_those_that_launch)
+START_TEST(one_that_reports_no_place_waits_for_those_that_launch)
 {
         struct sighting launching = leader(11);
 
@@ -691,7 +691,7 @@ START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
 END_TEST
 
 /* It has seen that its sqmgr ended, and has done nothing. */
-START_TEST(a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash)
+START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
 {
         const struct worker waited = {.index = 2,
                                       .generation = 3,
@@ -718,7 +718,7 @@ START_TEST(a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash)
 }
 END_TEST
 
-START_TEST(with_the_state_lost_the_workers_tell_the_generation)
+START_TEST(with_the_state_lost_the_workers_report_the_generation)
 {
         struct sighting old = marked(10, "mail/1"), new = marked(11, "mail/2"), untold = marked(12, "mail/3");
 
@@ -751,9 +751,9 @@ int main(void)
         tcase_add_loop_test(cases, of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 0, 2);
         tcase_add_loop_test(cases, a_job_whose_worker_has_died_is_finished_and_is_no_worker, 0, 3);
         tcase_add_test(cases, for_what_a_worker_that_has_ended_left_no_start_is_held);
-        tcase_add_test(cases, a_start_in_the_place_of_one_that_is_given_up_is_told_once);
+        tcase_add_test(cases, a_start_in_the_place_of_one_that_is_given_up_is_reported_once);
         tcase_add_test(cases, of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have);
-        tcase_add_test(cases, nothing_is_searched_where_the_state_tells_all);
+        tcase_add_test(cases, nothing_is_searched_where_the_state_reports_all);
         tcase_add_test(cases, starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way);
         tcase_add_test(cases, one_that_launches_is_waited_for_unless_its_sqmgr_lives);
         tcase_add_test(cases, one_that_launches_holds_the_fleets_of_its_user);
@@ -761,19 +761,19 @@ int main(void)
         tcase_add_test(cases, one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting);
         tcase_add_test(cases, fleets_of_one_user_are_clear_together);
         tcase_add_test(cases, one_that_launches_and_is_our_users_yet_holds_all);
-        tcase_add_test(cases, who_may_be_ours_is_told_by_the_user);
+        tcase_add_test(cases, who_may_be_ours_is_reported_by_the_user);
         tcase_add_test(cases, one_that_memory_was_short_for_is_found_again);
         tcase_add_test(cases, a_search_that_fails_puts_the_end_off);
-        tcase_add_test(cases, the_control_group_tells_of_a_leader_that_has_booted);
-        tcase_add_test(cases, a_place_that_is_told_is_not_given_to_one_that_tells_none);
-        tcase_add_test(cases, one_that_tells_no_place_waits_for_those_that_launch);
+        tcase_add_test(cases, the_control_group_reports_of_a_leader_that_has_booted);
+        tcase_add_test(cases, a_place_that_is_reported_is_not_given_to_one_that_reports_none);
+        tcase_add_test(cases, one_that_reports_no_place_waits_for_those_that_launch);
         tcase_add_test(cases, nobody_is_adopted_twice);
         tcase_add_test(cases, a_start_under_way_is_found_by_the_control_group_once_all_is_clear);
         tcase_add_test(cases, a_fork_under_way_is_known_by_the_generation_of_its_template);
         tcase_add_test(cases, the_mark_of_a_template_is_none_of_a_worker);
         tcase_add_test(cases, a_template_that_the_state_names_is_no_start_that_was_under_way);
-        tcase_add_test(cases, a_fork_that_was_not_told_to_go_on_and_has_ended_is_no_crash);
-        tcase_add_test(cases, with_the_state_lost_the_workers_tell_the_generation);
+        tcase_add_test(cases, a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash);
+        tcase_add_test(cases, with_the_state_lost_the_workers_report_the_generation);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -36,7 +36,7 @@ static void expect_next(usec_t due, int count, const char *text)
         json_decref(event);
 }
 
-START_TEST(the_first_is_told_at_once_those_that_follow_it_together)
+START_TEST(the_first_is_reported_at_once_those_that_follow_it_together)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         expect_next(T0, 1, "one");
@@ -53,7 +53,7 @@ START_TEST(the_first_is_told_at_once_those_that_follow_it_together)
 }
 END_TEST
 
-START_TEST(one_that_could_not_be_told_waits)
+START_TEST(one_that_could_not_be_reported_waits)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0));
@@ -66,7 +66,7 @@ START_TEST(one_that_could_not_be_told_waits)
 }
 END_TEST
 
-START_TEST(one_that_could_not_be_told_still_comes_before_its_end)
+START_TEST(one_that_could_not_be_reported_still_comes_before_its_end)
 {
         ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0));
         ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 1));
@@ -81,7 +81,7 @@ START_TEST(one_that_could_not_be_told_still_comes_before_its_end)
 }
 END_TEST
 
-START_TEST(those_that_come_before_it_was_told_are_told_with_it)
+START_TEST(those_that_come_before_it_was_reported_are_reported_with_it)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0 + 1));
@@ -120,7 +120,7 @@ START_TEST(only_what_waits_fills_the_queue)
 }
 END_TEST
 
-START_TEST(a_trouble_and_its_end_are_told_in_their_order_however_they_are_folded)
+START_TEST(a_trouble_and_its_end_are_reported_in_their_order_however_they_are_folded)
 {
         const usec_t second = USEC_PER_SEC;
 
@@ -159,13 +159,13 @@ int main(void)
         TCase *tests = tcase_create("alert_queue");
 
         tcase_add_checked_fixture(tests, NULL, teardown);
-        tcase_add_test(tests, the_first_is_told_at_once_those_that_follow_it_together);
-        tcase_add_test(tests, one_that_could_not_be_told_waits);
-        tcase_add_test(tests, one_that_could_not_be_told_still_comes_before_its_end);
-        tcase_add_test(tests, those_that_come_before_it_was_told_are_told_with_it);
+        tcase_add_test(tests, the_first_is_reported_at_once_those_that_follow_it_together);
+        tcase_add_test(tests, one_that_could_not_be_reported_waits);
+        tcase_add_test(tests, one_that_could_not_be_reported_still_comes_before_its_end);
+        tcase_add_test(tests, those_that_come_before_it_was_reported_are_reported_with_it);
         tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
         tcase_add_test(tests, only_what_waits_fills_the_queue);
-        tcase_add_test(tests, a_trouble_and_its_end_are_told_in_their_order_however_they_are_folded);
+        tcase_add_test(tests, a_trouble_and_its_end_are_reported_in_their_order_however_they_are_folded);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

@@ -70,7 +70,7 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
-static void tell(enum event_kind kind, unsigned index)
+static void report(enum event_kind kind, unsigned index)
 {
         char text[] = "it \"happened\"";
         struct event happened = {
@@ -152,7 +152,7 @@ START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
                    "echo done; } >$d/output",
                    ALERT_TIMEOUT_USEC);
         int leak = open("/dev/null", O_RDONLY); /* NOLINT: it is to be left behind */
-        tell(EVENT_CRASHED, 3);
+        report(EVENT_CRASHED, 3);
         close_fd(leak);
         wait_for("output", "done\n");
         ck_assert(file_has("input", input));
@@ -164,51 +164,51 @@ START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
 }
 END_TEST
 
-START_TEST(an_event_of_no_worker_is_told_with_empty_names)
+START_TEST(an_event_of_no_worker_is_reported_with_empty_names)
 {
         use_script("set -u; echo \"<$SQMGR_EVENT><$SQMGR_FLEET><$SQMGR_WORKER>\" >$d/output",
                    ALERT_TIMEOUT_USEC);
-        tell(EVENT_TIME_DOUBT, 0);
+        report(EVENT_TIME_DOUBT, 0);
         wait_for("output", "<time-doubt><><>\n");
         wait_for_end();
 }
 END_TEST
 
-START_TEST(only_events_that_matter_enough_are_told)
+START_TEST(only_events_that_matter_enough_are_reported)
 {
         use_script("echo $SQMGR_EVENT >>$d/output", ALERT_TIMEOUT_USEC);
-        tell(EVENT_STARTED, 1);
+        report(EVENT_STARTED, 1);
         settings.alert_level = LOG_ERR;
-        tell(EVENT_STALE, 1);
-        tell(EVENT_CRASHED, 1);
+        report(EVENT_STALE, 1);
+        report(EVENT_CRASHED, 1);
         wait_for("output", "crashed\n");
         wait_for_end();
         ck_assert(!file_has("output", "sta"));
         settings.alert_level = LOG_INFO;
-        tell(EVENT_STARTED, 2);
+        report(EVENT_STARTED, 2);
         wait_for("output", "started\n");
         wait_for_end();
         settings.alert_command = NULL;
-        tell(EVENT_CRASHED, 2);
+        report(EVENT_CRASHED, 2);
         ck_assert_ptr_null(runtime.children.first);
 }
 END_TEST
 
-START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
+START_TEST(the_end_of_a_trouble_is_reported_where_the_trouble_is)
 {
         use_script("echo $SQMGR_EVENT >>$d/output; cat >>$d/output", ALERT_TIMEOUT_USEC);
-        tell(EVENT_REDIS_DOWN, 0);
-        tell(EVENT_REDIS_UP, 0);
+        report(EVENT_REDIS_DOWN, 0);
+        report(EVENT_REDIS_UP, 0);
         wait_for("output", "\"event\":\"redis-up\",\"level\":\"info\"");
-        tell(EVENT_BEATS_AGAIN, 1);
+        report(EVENT_BEATS_AGAIN, 1);
         wait_for("output", "beats-again\n");
-        tell(EVENT_QUEUE_BACK, 0);
+        report(EVENT_QUEUE_BACK, 0);
         wait_for("output", "queue-back\n");
         wait_for_end();
         settings.alert_level = LOG_ERR;
-        tell(EVENT_QUEUE_BACK, 1);
-        tell(EVENT_ACTIVE, 1);
-        tell(EVENT_REDIS_UP, 1);
+        report(EVENT_QUEUE_BACK, 1);
+        report(EVENT_ACTIVE, 1);
+        report(EVENT_REDIS_UP, 1);
         wait_for("output", "redis-up\n");
         wait_for_end();
         ck_assert_ptr_null(runtime.children.first);
@@ -218,20 +218,20 @@ START_TEST(the_end_of_a_trouble_is_told_where_the_trouble_is)
 }
 END_TEST
 
-START_TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_told)
+START_TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported)
 {
         use_script("echo $SQMGR_EVENT >>$d/output\n"
                    "[ $SQMGR_EVENT = stale ] && exit\n"
                    "sleep 1000 &\n"
                    "echo $! >$d/pid; trap '' TERM; echo hangs >>$d/output; wait",
                    300 * USEC_PER_MSEC);
-        tell(EVENT_CRASHED, 1);
-        tell(EVENT_STALE, 1);
+        report(EVENT_CRASHED, 1);
+        report(EVENT_STALE, 1);
         wait_for("log", "alert_command for 'crashed' was killed: it took longer than 300ms\n");
         /* On a slow machine it may be killed as well, before it has written anything. */
-        time_t told_by = time(NULL) + PATIENCE_SECONDS;
+        time_t reported_by = time(NULL) + PATIENCE_SECONDS;
         while (!file_has("output", "stale\n") && !file_has("log", "alert_command for 'stale' was killed")) {
-                ck_assert(time(NULL) < told_by);
+                ck_assert(time(NULL) < reported_by);
                 turn();
         }
         wait_for_end();
@@ -264,13 +264,13 @@ START_TEST(what_fails_is_logged)
 {
         use_script("case $SQMGR_EVENT in crashed) echo no mail >&2; exit 3;; *) kill -KILL $$;; esac",
                    ALERT_TIMEOUT_USEC);
-        tell(EVENT_CRASHED, 1);
+        report(EVENT_CRASHED, 1);
         wait_for("log", "alert_command for 'crashed' failed: it exited with status 3\n");
         ck_assert(file_has("log", "no mail\n"));
-        tell(EVENT_STALE, 1);
+        report(EVENT_STALE, 1);
         wait_for("log", "alert_command for 'stale' was ended by SIGKILL\n");
         strcpy(command, "/proc/nowhere/mail -s");
-        tell(EVENT_KILLED, 1);
+        report(EVENT_KILLED, 1);
         wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
         ck_assert(file_has("log",
                            "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
@@ -278,7 +278,7 @@ START_TEST(what_fails_is_logged)
 }
 END_TEST
 
-START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost)
+START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
 {
         use_script("[ -e $d/runs ] && echo twice >>$d/output\n"
                    "echo >$d/runs\n"
@@ -286,10 +286,10 @@ START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost)
                    "rm $d/runs\n"
                    "echo \"$SQMGR_WORKER.\" >>$d/output",
                    ALERT_TIMEOUT_USEC);
-        tell(EVENT_CRASHED, 1);
+        report(EVENT_CRASHED, 1);
         wait_for("runs", "\n");
         for (unsigned i = 1; i <= 10000; i++)
-                tell(EVENT_CRASHED, 1 + i % 200);
+                report(EVENT_CRASHED, 1 + i % 200);
         ck_assert(file_has("log", "events are not told any more: 100 alerts wait for alert_command\n"));
         ck_assert_ptr_null(runtime.children.first->next);
         unit_write_file(dir, "go", "");
@@ -309,7 +309,7 @@ START_TEST(it_runs_as_its_user)
                 return;
         settings.alert_user = nobody;
         use_script("echo \"$(id -u) $(id -G) $USER $HOME\" >$d/output", ALERT_TIMEOUT_USEC);
-        tell(EVENT_CRASHED, 1);
+        report(EVENT_CRASHED, 1);
         snprintf(wanted, sizeof(wanted), "%u %u nobody %s\n", (unsigned)user->pw_uid, (unsigned)user->pw_gid,
                  user->pw_dir);
         wait_for("output", "\n");
@@ -326,12 +326,12 @@ int main(void)
         tcase_set_timeout(tests, 120);
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, the_command_gets_the_event_and_nothing_that_is_not_its_own);
-        tcase_add_test(tests, an_event_of_no_worker_is_told_with_empty_names);
-        tcase_add_test(tests, only_events_that_matter_enough_are_told);
-        tcase_add_test(tests, the_end_of_a_trouble_is_told_where_the_trouble_is);
-        tcase_add_test(tests, one_that_hangs_is_killed_with_what_it_started_and_the_next_is_told);
+        tcase_add_test(tests, an_event_of_no_worker_is_reported_with_empty_names);
+        tcase_add_test(tests, only_events_that_matter_enough_are_reported);
+        tcase_add_test(tests, the_end_of_a_trouble_is_reported_where_the_trouble_is);
+        tcase_add_test(tests, one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported);
         tcase_add_test(tests, what_fails_is_logged);
-        tcase_add_test(tests, in_a_storm_one_runs_at_a_time_and_the_rest_is_told_to_be_lost);
+        tcase_add_test(tests, in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost);
         tcase_add_test(tests, it_runs_as_its_user);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

@@ -104,7 +104,7 @@ START_TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
 }
 END_TEST
 
-START_TEST(one_that_is_quiet_by_its_title_is_not_told_again)
+START_TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
 {
         struct worker *worker = quiet_worker();
 
@@ -268,7 +268,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_loop_test(cases, two_idle_heartbeats_prove_nothing_against_the_title, 0, ELEMENTSOF(titles));
         tcase_add_test(cases, a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence);
-        tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_told_again);
+        tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_reported_again);
         tcase_add_test(cases, one_of_several_that_heartbeat_under_its_name_gets_no_signal);
         tcase_add_test(cases, no_step_of_a_clock_makes_it_another);
         tcase_add_loop_test(cases, no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, 0,

@@ -175,7 +175,7 @@ static const char *line_of(const char *word)
         return NULL;
 }
 
-START_TEST(a_boot_that_is_not_known_is_not_told)
+START_TEST(a_boot_that_is_not_known_is_not_reported)
 {
         begin();
         ck_assert_pstr_eq(
@@ -191,7 +191,7 @@ START_TEST(a_boot_that_is_not_known_is_not_told)
 }
 END_TEST
 
-START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told)
+START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
 {
         struct findings findings = {0};
         char text[AUTOSCALE_TEXT_MAX];
@@ -501,7 +501,7 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
 }
 END_TEST
 
-START_TEST(what_a_forger_tells_of_hosts_stays_within_the_limits)
+START_TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
 {
         struct peer_share none = {.weight = PEER_WEIGHT_MAX, .queues = "default\0"};
         struct peer_share all = {
@@ -539,7 +539,7 @@ START_TEST(until_the_other_hosts_are_read_the_count_is_kept)
 }
 END_TEST
 
-START_TEST(a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle)
+START_TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
 {
         struct fleet_settings settings;
         struct peer_share share;
@@ -576,7 +576,7 @@ START_TEST(a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle)
 }
 END_TEST
 
-START_TEST(a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis)
+START_TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
         struct autoscale_reading reading = {.done_known = true, .others_known = true};
@@ -608,7 +608,7 @@ static void expect_trouble(size_t i, const char *wanted)
         findings_clear(&findings);
 }
 
-START_TEST(what_keeps_targets_from_being_kept_is_told)
+START_TEST(what_keeps_targets_from_being_kept_is_reported)
 {
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 100000, USEC_PER_SEC),
@@ -638,7 +638,7 @@ START_TEST(what_keeps_targets_from_being_kept_is_told)
 }
 END_TEST
 
-START_TEST(jobs_that_wait_while_all_threads_are_idle_are_told)
+START_TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
 {
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
@@ -681,7 +681,7 @@ static void expect_queue(const char *name, usec_t age, const char *wanted)
         queues_free(queues);
 }
 
-START_TEST(jobs_that_nobody_takes_are_told)
+START_TEST(jobs_that_nobody_takes_are_reported)
 {
         static const char lost[] =
                 "7 jobs wait in queue 'lo?t', the oldest for 2min, and no worker takes from it";
@@ -721,8 +721,8 @@ int main(void)
         tcase_add_test(cases, the_calm_takes_it_back_one_by_one);
         tcase_add_test(cases, rare_looks_take_it_back_too);
         tcase_add_test(cases, what_took_longer_than_boots_may_is_no_boot);
-        tcase_add_test(cases, a_boot_that_is_not_known_is_not_told);
-        tcase_add_test(cases, of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_told);
+        tcase_add_test(cases, a_boot_that_is_not_known_is_not_reported);
+        tcase_add_test(cases, of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported);
         tcase_add_test(cases, the_idlest_leaves_first);
         tcase_add_test(cases, a_restart_and_a_redis_that_is_away_keep_the_count);
         tcase_add_test(cases, the_operators_count_goes_before_it_until_it_is_given_back);
@@ -733,13 +733,13 @@ int main(void)
         tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
         tcase_add_test(cases, of_a_need_that_two_hosts_follow_each_takes_its_share);
         tcase_add_test(cases, of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted);
-        tcase_add_test(cases, what_a_forger_tells_of_hosts_stays_within_the_limits);
+        tcase_add_test(cases, what_a_forger_reports_of_hosts_stays_within_the_limits);
         tcase_add_test(cases, until_the_other_hosts_are_read_the_count_is_kept);
-        tcase_add_test(cases, a_host_tells_of_those_that_follow_the_need_and_of_what_it_has_idle);
-        tcase_add_test(cases, what_keeps_targets_from_being_kept_is_told);
-        tcase_add_test(cases, jobs_that_wait_while_all_threads_are_idle_are_told);
-        tcase_add_test(cases, jobs_that_nobody_takes_are_told);
-        tcase_add_test(cases, a_count_of_all_jobs_done_tells_only_where_one_fleet_serves_the_redis);
+        tcase_add_test(cases, a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle);
+        tcase_add_test(cases, what_keeps_targets_from_being_kept_is_reported);
+        tcase_add_test(cases, jobs_that_wait_while_all_threads_are_idle_are_reported);
+        tcase_add_test(cases, jobs_that_nobody_takes_are_reported);
+        tcase_add_test(cases, a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

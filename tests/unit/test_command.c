@@ -64,7 +64,7 @@ START_TEST(restart_leaves_a_stopped_fleet_stopped)
 END_TEST
 
 /* The texts of the events that are not yet told, and whether each names the operator. */
-static void expect_told(const struct orderer *by, const char *text)
+static void expect_reported(const struct orderer *by, const char *text)
 {
         ck_assert_uint_gt(t.world->n_events, 0);
         const struct event *last = &t.world->events[t.world->n_events - 1];
@@ -81,22 +81,22 @@ START_TEST(each_order_says_by_whom)
                                     unnamed = {.known = true, .uid = 70000};
 
         command_restart(t.fleet, &deploy, t.now);
-        expect_told(&deploy,
+        expect_reported(&deploy,
                     "fleet 'default': restart to generation 2 by deploy (uid 1001), 2 workers to replace");
         command_abort(t.fleet, &deploy, t.now);
-        expect_told(&deploy, "fleet 'default': restart aborted, deploy (uid 1001) asked for it");
+        expect_reported(&deploy, "fleet 'default': restart aborted, deploy (uid 1001) asked for it");
         command_scale(t.fleet, 3, &deploy, t.now);
-        expect_told(&deploy, "fleet 'default': scaled to 3 by deploy (uid 1001)");
+        expect_reported(&deploy, "fleet 'default': scaled to 3 by deploy (uid 1001)");
         command_quiet_worker(test_worker(&t, 1), &deploy, t.now);
-        expect_told(&deploy, "default/1: quieted by deploy (uid 1001)");
+        expect_reported(&deploy, "default/1: quieted by deploy (uid 1001)");
         command_quiet_fleet(t.fleet, &deploy, t.now);
-        expect_told(&deploy, "fleet 'default': quieted by deploy (uid 1001)");
+        expect_reported(&deploy, "fleet 'default': quieted by deploy (uid 1001)");
         command_stop(t.fleet, false, &unnamed, t.now);
-        expect_told(&unnamed, "fleet 'default': stopped by uid 70000");
+        expect_reported(&unnamed, "fleet 'default': stopped by uid 70000");
         command_stop(t.fleet, true, &unnamed, t.now);
-        expect_told(&unnamed, "fleet 'default': stopped at once by uid 70000");
+        expect_reported(&unnamed, "fleet 'default': stopped at once by uid 70000");
         command_start(t.fleet, NULL, t.now);
-        expect_told(NULL, "fleet 'default': started by the operator");
+        expect_reported(NULL, "fleet 'default': started by the operator");
 }
 END_TEST
 
@@ -222,7 +222,7 @@ START_TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_forc
 }
 END_TEST
 
-START_TEST(that_another_count_is_in_force_is_told_with_who_asked_for_it)
+START_TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
         char text[FLEET_SCALED_MAX];
@@ -536,7 +536,7 @@ int main(void)
         tcase_add_test(cases, a_count_of_0_switches_a_fleet_off);
         tcase_add_test(cases, a_restart_of_a_fleet_that_is_off_is_done_at_once);
         tcase_add_test(cases, a_fleet_that_is_off_is_scaled_up_and_back);
-        tcase_add_test(cases, that_another_count_is_in_force_is_told_with_who_asked_for_it);
+        tcase_add_test(cases, that_another_count_is_in_force_is_reported_with_who_asked_for_it);
         tcase_add_test(cases, a_fleet_scaled_down_can_be_scaled_back);
         tcase_add_test(cases, force_kills_without_redis_too);
         suite_add_tcase(suite, cases);

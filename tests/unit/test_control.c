@@ -143,7 +143,7 @@ static void read_struct(struct reader *reader)
         expect_token(reader, ")");
 }
 
-START_TEST(the_description_tells_the_parameters)
+START_TEST(the_description_reports_the_parameters)
 {
         static const struct {
                 const char *method, *parameter;
@@ -262,7 +262,7 @@ int main(void)
         TCase *tests = tcase_create("control");
 
         tcase_add_test(tests, every_method_is_described);
-        tcase_add_test(tests, the_description_tells_the_parameters);
+        tcase_add_test(tests, the_description_reports_the_parameters);
         tcase_add_test(tests, the_description_is_varlink);
         tcase_add_test(tests, the_installed_file_is_the_description);
         tcase_add_loop_test(tests, peers_may_do_what_their_ids_allow, 0, ELEMENTSOF(peers));

@@ -70,24 +70,24 @@ static const struct job_list *jobs_of(const char *classes)
         return &list;
 }
 
-static const char *told(enum culprits_cause cause, const char *classes)
+static const char *reported(enum culprits_cause cause, const char *classes)
 {
         world_events_clear(t.world);
         culprits_observe(t.fleet, worker, cause, jobs_of(classes), t.now);
         return test_event_text(&t, EVENT_CULPRITS);
 }
 
-static const char *told_memory(const char *classes)
+static const char *reported_memory(const char *classes)
 {
         static char prefix[64];
-        const char *text = told(CULPRITS_MEMORY, classes);
+        const char *text = reported(CULPRITS_MEMORY, classes);
         int n = snprintf(prefix, sizeof(prefix), "default/1 (pid %d) ", (int)worker->process.pid);
 
         ck_assert_msg(strncmp(text, prefix, (size_t)n) == 0, "%s", text);
         return text + n;
 }
 
-START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_heartbeat)
+START_TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
 {
         send_heartbeat(0, MIB(100));
         pass(5);
@@ -95,10 +95,10 @@ START_TEST(the_classes_are_told_with_the_growth_since_the_last_idle_heartbeat)
         pass(40);
         look(MIB(520));
         send_heartbeat(3, MIB(520));
-        ck_assert_str_eq(told_memory("ReportJob|MailJob|ReportJob"),
+        ck_assert_str_eq(reported_memory("ReportJob|MailJob|ReportJob"),
                          "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
         ck_assert_str_eq(
-                told(CULPRITS_OOM, "MailJob") + strlen("default/1 (pid 100) "),
+                reported(CULPRITS_OOM, "MailJob") + strlen("default/1 (pid 100) "),
                 "died while the kernel's OOM killer was at work; it had grown by 212M to 520M within "
                 "40s, running MailJob");
         ck_assert_int_eq(event_kinds[EVENT_CULPRITS].level, 6);
@@ -122,11 +122,11 @@ END_TEST
 START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
 {
         send_heartbeat(0, MIB(300));
-        ck_assert_str_eq(told_memory(""), "was running no job");
+        ck_assert_str_eq(reported_memory(""), "was running no job");
         look(MIB(200));
-        ck_assert_str_eq(told_memory("A"), "held 200M, running A");
+        ck_assert_str_eq(reported_memory("A"), "held 200M, running A");
         ck_assert_uint_eq(t.fleet->culprits[0].leak_bytes, 0);
-        ck_assert_ptr_nonnull(strstr(told(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
+        ck_assert_ptr_nonnull(strstr(reported(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
 }
 END_TEST
 
@@ -135,7 +135,7 @@ START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
         char text[CULPRITS_TEXT_MAX], former[128];
         pid_t pid = worker->process.pid;
 
-        told_memory("Mail");
+        reported_memory("Mail");
         snprintf(former, sizeof(former), "a former default/1 (pid %d) ", (int)pid);
         test_exit(&t, worker, 1);
         ck_assert_ptr_null(
@@ -148,20 +148,20 @@ START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
 }
 END_TEST
 
-START_TEST(an_empty_list_tells_nothing_where_jobs_ran)
+START_TEST(an_empty_list_reports_nothing_where_jobs_ran)
 {
         send_heartbeat(1, MIB(300));
-        ck_assert_str_eq(told(CULPRITS_MEMORY, ""), "");
+        ck_assert_str_eq(reported(CULPRITS_MEMORY, ""), "");
         ck_assert_uint_eq(t.fleet->culprits[0].at, 0);
-        ck_assert_str_ne(told(CULPRITS_MEMORY, "A"), "");
+        ck_assert_str_ne(reported(CULPRITS_MEMORY, "A"), "");
 }
 END_TEST
 
 START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
 {
         send_heartbeat(1, 0);
-        ck_assert_str_eq(told_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
-        ck_assert_str_eq(told_memory("G|G|F|E|E|E|D|C|B|A|A"),
+        ck_assert_str_eq(reported_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
+        ck_assert_str_eq(reported_memory("G|G|F|E|E|E|D|C|B|A|A"),
                          "was running E (3), A (2), G (2), B, C and 2 more");
         ck_assert_uint_eq(t.fleet->culprits[0].classes.n, JOB_CLASSES_MAX);
         ck_assert_uint_eq(t.fleet->culprits[0].classes.more, 2);
@@ -174,7 +174,7 @@ START_TEST(names_of_classes_are_cut_and_made_printable)
         char classes[4096] = "", expect[JOB_CLASS_MAX];
 
         send_heartbeat(1, 0);
-        ck_assert_str_eq(told_memory("A\nB\x1b[31m\xff|\xc3\xa4"), "was running A?B?[31m?, \xc3\xa4");
+        ck_assert_str_eq(reported_memory("A\nB\x1b[31m\xff|\xc3\xa4"), "was running A?B?[31m?, \xc3\xa4");
         for (unsigned i = 0; i < 7; i++) {
                 char name[501];
 
@@ -185,7 +185,7 @@ START_TEST(names_of_classes_are_cut_and_made_printable)
                         memcpy(&name[j], "\xc3\xa4", 2);
                 snprintf(classes + strlen(classes), sizeof(classes) - strlen(classes), "%s|", name);
         }
-        const char *text = told_memory(classes);
+        const char *text = reported_memory(classes);
         ck_assert_uint_lt(strlen(text), CULPRITS_TEXT_MAX - 100);
         ck_assert_str_eq(text + strlen(text) - strlen(" and 2 more"), " and 2 more");
         memset(expect, '\0', sizeof(expect));
@@ -213,7 +213,7 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
 
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < CULPRITS_KEPT + 2; i++, class[0]++)
-                (void)told(CULPRITS_MEMORY, class);
+                (void)reported(CULPRITS_MEMORY, class);
         ck_assert_int_eq(world_reload(t.world, &t.settings, NULL, t.now), 0);
         for (unsigned i = 0; i < CULPRITS_KEPT; i++)
                 ck_assert_int_eq(t.fleet->culprits[i].classes.list[0].name[0],
@@ -250,14 +250,14 @@ START_TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
         /* Another process: of that one nothing is known, and then that it begins over the limit. */
         observe_memory(worker, MIB(700), t.now);
         observe_heartbeat_process(worker, worker->process.pid + 1, 1, t.now);
-        ck_assert_ptr_nonnull(strstr(told(CULPRITS_MEMORY, ""), " held 700M, running no job"));
+        ck_assert_ptr_nonnull(strstr(reported(CULPRITS_MEMORY, ""), " held 700M, running no job"));
         pass(5);
         send_heartbeat(0, MIB(600));
         ck_assert_uint_eq(worker->memory.mark_bytes, MIB(600));
 }
 END_TEST
 
-START_TEST(a_heartbeat_that_does_not_tell_its_memory_has_the_last_sample)
+START_TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
 {
         send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
@@ -290,7 +290,7 @@ START_TEST(an_adopted_one_has_grown_since_then)
 }
 END_TEST
 
-START_TEST(what_an_earlier_sqmgr_told_of_is_not_asked_for_again)
+START_TEST(what_an_earlier_sqmgr_reported_of_is_not_asked_for_again)
 {
         struct worker known = {.index = 7,
                                .generation = 1,
@@ -405,7 +405,7 @@ START_TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
 }
 END_TEST
 
-START_TEST(a_heartbeat_that_comes_much_later_tells_nothing_of_then)
+START_TEST(a_heartbeat_that_comes_much_later_reports_nothing_of_then)
 {
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
@@ -490,23 +490,23 @@ int main(void)
         TCase *cases = tcase_create("culprits");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_classes_are_told_with_the_growth_since_the_last_idle_heartbeat);
+        tcase_add_test(cases, the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat);
         tcase_add_test(cases, no_growth_no_memory_and_no_job_are_said_as_they_are);
         tcase_add_test(cases, one_whose_index_another_has_by_now_is_a_former_one);
-        tcase_add_test(cases, an_empty_list_tells_nothing_where_jobs_ran);
+        tcase_add_test(cases, an_empty_list_reports_nothing_where_jobs_ran);
         tcase_add_test(cases, the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted);
         tcase_add_test(cases, names_of_classes_are_cut_and_made_printable);
         tcase_add_test(cases, a_class_without_a_name_is_one_too);
         tcase_add_test(cases, the_last_ones_are_kept_the_newest_first_and_outlive_a_reload);
         tcase_add_test(cases, the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job);
-        tcase_add_test(cases, a_heartbeat_that_does_not_tell_its_memory_has_the_last_sample);
+        tcase_add_test(cases, a_heartbeat_that_does_not_report_its_memory_has_the_last_sample);
         tcase_add_test(cases, an_adopted_one_has_grown_since_then);
-        tcase_add_test(cases, what_an_earlier_sqmgr_told_of_is_not_asked_for_again);
+        tcase_add_test(cases, what_an_earlier_sqmgr_reported_of_is_not_asked_for_again);
         tcase_add_test(cases, over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for);
         tcase_add_test(cases, where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for);
         tcase_add_test(cases, over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old);
         tcase_add_test(cases, over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice);
-        tcase_add_test(cases, a_heartbeat_that_comes_much_later_tells_nothing_of_then);
+        tcase_add_test(cases, a_heartbeat_that_comes_much_later_reports_nothing_of_then);
         tcase_add_test(cases, a_heartbeat_from_a_time_of_doubt_is_not_waited_for);
         tcase_add_test(cases, a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work);
         suite_add_tcase(suite, cases);

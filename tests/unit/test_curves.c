@@ -53,7 +53,7 @@ static usec_t time_of(size_t line)
 }
 
 /* Returns the line at which the workers from first on agree that they grow; n_lines: they never do. */
-static size_t told_at(size_t first, size_t n, size_t from)
+static size_t reported_at(size_t first, size_t n, size_t from)
 {
         struct trend trends[SIBLINGS] = {0};
         struct trend_fit fits[SIBLINGS], fit;
@@ -70,22 +70,22 @@ static size_t told_at(size_t first, size_t n, size_t from)
 }
 
 /* All of them, and each as the only one of its fleet, watched from the first line on and from later ones. */
-static unsigned told(const char *name)
+static unsigned reported(const char *name)
 {
         unsigned n = 0;
 
         read_curve(name);
         for (size_t from = 0; from < EARLY * APART; from += APART) {
-                n += told_at(0, SIBLINGS, from) < n_lines;
+                n += reported_at(0, SIBLINGS, from) < n_lines;
                 for (size_t i = 0; i < SIBLINGS; i++)
-                        n += told_at(i, 1, from) < n_lines;
+                        n += reported_at(i, 1, from) < n_lines;
         }
         return n;
 }
 
-START_TEST(a_leak_is_told_of_whenever_one_begins_to_watch)
+START_TEST(a_leak_is_reported_of_whenever_one_begins_to_watch)
 {
-        ck_assert_uint_eq(told("leak"), EARLY * (SIBLINGS + 1));
+        ck_assert_uint_eq(reported("leak"), EARLY * (SIBLINGS + 1));
 }
 END_TEST
 
@@ -113,13 +113,13 @@ START_TEST(the_hour_is_about_right)
 }
 END_TEST
 
-START_TEST(what_only_looks_like_a_leak_is_not_told_of)
+START_TEST(what_only_looks_like_a_leak_is_not_reported_of)
 {
         static const char *const names[] = {"flat", "sawtooth", "jump", "fragmentation"};
         unsigned false_alarms = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                unsigned n = told(names[i]);
+                unsigned n = reported(names[i]);
 
                 if (n > 0)
                         printf("# %s: told of in %u of %u\n", names[i], n, EARLY * (SIBLINGS + 1));
@@ -136,7 +136,7 @@ START_TEST(a_bounded_cache_is_no_leak_once_it_is_full)
 
         read_curve("plateau");
         for (size_t from = 0; from < EARLY * APART; from += APART) {
-                size_t line = told_at(0, SIBLINGS, from);
+                size_t line = reported_at(0, SIBLINGS, from);
 
                 n += line < n_lines;
                 ck_assert(line == n_lines || line * step < 3 * USEC_PER_HOUR);
@@ -148,14 +148,14 @@ END_TEST
 /* Of jobs that need ten times for a moment what the leak leaves in an hour nothing can be concluded. */
 START_TEST(a_leak_that_noise_drowns_is_not_guessed_at)
 {
-        ck_assert_uint_eq(told("drowned-leak"), 0);
+        ck_assert_uint_eq(reported("drowned-leak"), 0);
 }
 END_TEST
 
 /* Of the workers of which jobs need up to 10 MB for a moment, late, and not of all. */
-START_TEST(a_slow_leak_under_noise_is_told_of_where_it_shows)
+START_TEST(a_slow_leak_under_noise_is_reported_of_where_it_shows)
 {
-        ck_assert_uint_gt(told("slow-leak"), 0);
+        ck_assert_uint_gt(reported("slow-leak"), 0);
 }
 END_TEST
 
@@ -164,12 +164,12 @@ int main(void)
         Suite *suite = suite_create("curves");
         TCase *tests = tcase_create("curves");
 
-        tcase_add_test(tests, a_leak_is_told_of_whenever_one_begins_to_watch);
+        tcase_add_test(tests, a_leak_is_reported_of_whenever_one_begins_to_watch);
         tcase_add_test(tests, the_hour_is_about_right);
-        tcase_add_test(tests, what_only_looks_like_a_leak_is_not_told_of);
+        tcase_add_test(tests, what_only_looks_like_a_leak_is_not_reported_of);
         tcase_add_test(tests, a_bounded_cache_is_no_leak_once_it_is_full);
         tcase_add_test(tests, a_leak_that_noise_drowns_is_not_guessed_at);
-        tcase_add_test(tests, a_slow_leak_under_noise_is_told_of_where_it_shows);
+        tcase_add_test(tests, a_slow_leak_under_noise_is_reported_of_where_it_shows);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

@@ -100,7 +100,7 @@ static const struct {
          "ok Redis r: it writes all to disk (appendonly)\n"},
 };
 
-START_TEST(what_redis_tells_is_judged_and_what_it_refuses_is_said)
+START_TEST(what_redis_reports_is_judged_and_what_it_refuses_is_said)
 {
         doctor_redis(&findings, &redis_cases[_i].redis);
         expect(redis_cases[_i].expected);
@@ -256,7 +256,7 @@ START_TEST(workers_are_judged)
         struct worker workers[] = {
                 {.fleet = &fleet, .index = 1, .heartbeat.seen = true},
                 {.fleet = &fleet, .index = 2, .process.booted = true},
-                {.fleet = &fleet, .index = 3, .heartbeat.seen = true, .heartbeat.stale_told = true},
+                {.fleet = &fleet, .index = 3, .heartbeat.seen = true, .heartbeat.stale_reported = true},
                 {.fleet = &fleet, .index = 4, .process.booted = true},
                 {.fleet = &fleet, .index = 5, .heartbeat.seen = true, .orders.succeeded = true},
                 {.fleet = &fleet, .index = 6, .heartbeat.seen = true, .heartbeat.ambiguous = true},
@@ -265,7 +265,7 @@ START_TEST(workers_are_judged)
                 {.fleet = &fleet,
                  .index = 9,
                  .heartbeat.seen = true,
-                 .heartbeat.stale_told = true,
+                 .heartbeat.stale_reported = true,
                  .heartbeat.fault = HEARTBEAT_FAULT_MISSING},
                 {.fleet = &fleet,
                  .index = 10,
@@ -300,7 +300,7 @@ START_TEST(workers_are_judged)
 }
 END_TEST
 
-START_TEST(a_fleet_that_takes_no_jobs_by_an_order_is_told)
+START_TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
 {
         diagnose(false);
         expect("ok fleet 'web': its settings and 0 workers\n");
@@ -342,7 +342,7 @@ START_TEST(a_crash_loop_is_a_problem)
 }
 END_TEST
 
-START_TEST(another_count_than_the_files_is_told)
+START_TEST(another_count_than_the_files_is_reported)
 {
         const struct doctor_machine machine = {0};
 
@@ -390,16 +390,16 @@ int main(void)
         TCase *tests = tcase_create("doctor");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_loop_test(tests, what_redis_tells_is_judged_and_what_it_refuses_is_said, 0,
+        tcase_add_loop_test(tests, what_redis_reports_is_judged_and_what_it_refuses_is_said, 0,
                             ELEMENTSOF(redis_cases));
         tcase_add_test(tests, memory_pressure_is_judged_where_it_is_watched);
         tcase_add_test(tests, the_machine_is_judged);
         tcase_add_test(tests, a_fleets_settings_are_judged);
         tcase_add_test(tests, a_framework_that_was_never_tried_is_said_to_be);
         tcase_add_test(tests, workers_are_judged);
-        tcase_add_test(tests, a_fleet_that_takes_no_jobs_by_an_order_is_told);
+        tcase_add_test(tests, a_fleet_that_takes_no_jobs_by_an_order_is_reported);
         tcase_add_test(tests, a_crash_loop_is_a_problem);
-        tcase_add_test(tests, another_count_than_the_files_is_told);
+        tcase_add_test(tests, another_count_than_the_files_is_reported);
         tcase_add_test(tests, a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

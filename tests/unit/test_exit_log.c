@@ -95,7 +95,7 @@ START_TEST(when_many_die_at_once_some_are_enough)
 }
 END_TEST
 
-START_TEST(a_fleet_that_is_gone_by_then_is_not_told)
+START_TEST(a_fleet_that_is_gone_by_then_is_not_reported)
 {
         ck_assert_uint_ne(read_of("own"), read_of("web"));
         runtime_settings->fleets[0]->removed = true;
@@ -132,7 +132,7 @@ int main(void)
         tcase_add_test(cases, each_death_has_an_answer_of_its_own);
         tcase_add_test(cases, a_log_that_is_no_journal_is_not_read);
         tcase_add_test(cases, when_many_die_at_once_some_are_enough);
-        tcase_add_test(cases, a_fleet_that_is_gone_by_then_is_not_told);
+        tcase_add_test(cases, a_fleet_that_is_gone_by_then_is_not_reported);
         tcase_add_test(cases, what_is_forgotten_is_not_answered);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -71,7 +71,7 @@ static pid_t read_pid(const char *name)
         return (pid_t)strtol(text, NULL, 10);
 }
 
-#define TELL_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
+#define REPORT_PID(name, pid) "echo " pid " >$d/" name ".new; mv $d/" name ".new $d/" name "\n"
 
 static bool act(enum action_kind kind, struct worker *worker)
 {
@@ -97,14 +97,14 @@ static bool is_gone(pid_t pid)
         return kill(pid, 0) < 0;
 }
 
-START_TEST(the_status_of_a_worker_that_exits_is_told)
+START_TEST(the_status_of_a_worker_that_exits_is_reported)
 {
         struct worker *worker = start("exit 3");
 
         ck_assert_ptr_nonnull(worker->handle);
         runtime_turn.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
-        ck_assert(runtime_told("status 3"));
+        ck_assert(runtime_reported("status 3"));
         ck_assert(runtime_turn.pass.unsaved);
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
@@ -116,7 +116,7 @@ START_TEST(what_a_start_reports_is_read_once_it_is_complete)
 {
         char text[1024];
 
-        snprintf(text, sizeof(text), "d=%s\n" TELL_PID("before", "$$") "read go <$d/go\n", dir);
+        snprintf(text, sizeof(text), "d=%s\n" REPORT_PID("before", "$$") "read go <$d/go\n", dir);
         unit_write_file(dir, "before", text);
         snprintf(text, sizeof(text), "%s/go", dir);
         ck_assert_int_eq(mkfifo(text, 0600), 0);
@@ -161,23 +161,23 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
                 (void)usleep(1000);
         }
         run_until(worker->state == WORKER_GONE);
-        ck_assert(runtime_told("status 4"));
+        ck_assert(runtime_reported("status 4"));
         /* The descriptor says so once more, to nobody. */
-        size_t told = runtime_world->n_events;
+        size_t reported = runtime_world->n_events;
         ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
-        ck_assert_uint_eq(runtime_world->n_events, told);
+        ck_assert_uint_eq(runtime_world->n_events, reported);
 }
 END_TEST
 
-START_TEST(a_command_that_cannot_be_run_is_told_with_the_reason)
+START_TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
 {
         runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
         struct worker *worker = runtime_start_worker();
 
         if (worker)
                 run_until(worker->state == WORKER_GONE);
-        ck_assert(runtime_told("/nonexistent/worker"));
-        ck_assert(runtime_told("No such file"));
+        ck_assert(runtime_reported("/nonexistent/worker"));
+        ck_assert(runtime_reported("No such file"));
 }
 END_TEST
 
@@ -244,7 +244,7 @@ END_TEST
 
 START_TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits)
 {
-        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
+        struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child, main = worker->process.pid;
 
         run_until((child = read_pid("child")) > 0);
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
 {
         struct worker *worker =
-                start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait; exec sleep 1000");
+                start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait; exec sleep 1000");
         pid_t child;
 
         run_until((child = read_pid("child")) > 0);
@@ -291,7 +291,7 @@ END_TEST
 
 /* What leaves a process behind, which tells its pid; and waits until it sleeps: an execve() gives it its name
  * first, and its title a moment later. */
-#define LEAVES(process) "(" process ") &\n" TELL_PID("child", "$!")
+#define LEAVES(process) "(" process ") &\n" REPORT_PID("child", "$!")
 #define SLEEPS                                                                                               \
         "until read name </proc/$!/comm && [ $name = sleep ] && grep -q . /proc/$!/cmdline; do "             \
         "sleep 0.01; done\n"
@@ -427,7 +427,7 @@ static void heartbeat_from_main(struct worker *worker)
 
 START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
 {
-        struct worker *worker = start(TELL_PID("up", "$$") "exec sleep 1000");
+        struct worker *worker = start(REPORT_PID("up", "$$") "exec sleep 1000");
 
         run_until(read_pid("up") > 0);
         ck_assert(!act(ACTION_QUIET, worker));
@@ -441,7 +441,7 @@ END_TEST
 
 START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
 {
-        struct worker *worker = start("trap '" TELL_PID("quiet", "1") "' TSTP\n" TELL_PID(
+        struct worker *worker = start("trap '" REPORT_PID("quiet", "1") "' TSTP\n" REPORT_PID(
                 "up", "$$") "while :; do sleep 0.01; done");
 
         run_until(read_pid("up") > 0);
@@ -454,7 +454,7 @@ END_TEST
 
 START_TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
 {
-        struct worker *worker = start("(exec sleep 1000) &\n" TELL_PID("child", "$!") "wait");
+        struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child;
 
         run_until((child = read_pid("child")) > 0);
@@ -495,10 +495,10 @@ START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
 END_TEST
 
 /* But by the operator's own word. */
-START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_told)
+START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported)
 {
         struct worker *worker =
-                start("trap '' TERM\n(exec sleep 1000) &\n" TELL_PID("child", "$!") "while :; do wait; done");
+                start("trap '' TERM\n(exec sleep 1000) &\n" REPORT_PID("child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
         run_until((child = read_pid("child")) > 0);
@@ -520,7 +520,7 @@ END_TEST
 START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
 {
         struct worker *worker =
-                start("bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS TELL_PID(
+                start("bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS REPORT_PID(
                         "child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
@@ -637,11 +637,11 @@ int main(void)
 
         tcase_set_timeout(cases, 120);
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_status_of_a_worker_that_exits_is_told);
+        tcase_add_test(cases, the_status_of_a_worker_that_exits_is_reported);
         tcase_add_test(cases, what_a_start_reports_is_read_once_it_is_complete);
         tcase_add_test(cases, an_exit_has_a_turn_follow);
         tcase_add_test(cases, the_sweep_finds_a_worker_before_its_descriptor_is_read);
-        tcase_add_test(cases, a_command_that_cannot_be_run_is_told_with_the_reason);
+        tcase_add_test(cases, a_command_that_cannot_be_run_is_reported_with_the_reason);
         tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
         tcase_add_test(cases, of_a_storm_of_children_some_are_waited_for_at_a_time);
         tcase_add_test(cases, a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits);
@@ -659,7 +659,7 @@ int main(void)
         tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
         tcase_add_test(cases, a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started);
         tcase_add_test(cases, a_worker_that_is_gone_has_nobody_elses_group_signalled);
-        tcase_add_loop_test(cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_told,
+        tcase_add_loop_test(cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported,
                             0, 2);
         tcase_add_loop_test(cases, what_is_left_of_a_worker_and_has_booted_is_not_killed, 0, 2);
         tcase_add_test(cases, what_another_user_has_in_a_group_of_that_number_is_none_of_it);

@@ -22,7 +22,7 @@ static void teardown(void)
         test_world_close(&t);
 }
 
-START_TEST(every_name_is_told)
+START_TEST(every_name_is_reported)
 {
         for (int i = 0; i < _WORKER_STATE_MAX; i++)
                 ck_assert_ptr_nonnull(worker_state_name(i));
@@ -269,7 +269,7 @@ int main(void)
         TCase *cases = tcase_create("fleet");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, every_name_is_told);
+        tcase_add_test(cases, every_name_is_reported);
         tcase_add_test(cases, every_event_has_an_id_of_its_own);
         tcase_add_test(cases, every_wait_of_a_worker_has_its_sentence);
         tcase_add_test(cases, a_fleet_waits_in_words);

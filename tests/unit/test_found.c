@@ -289,7 +289,7 @@ START_TEST(in_a_service_nothing_else_is)
 }
 END_TEST
 
-START_TEST(only_a_service_has_a_control_group_that_tells)
+START_TEST(only_a_service_has_a_control_group_that_reports)
 {
         ck_assert_int_eq(unsetenv("NOTIFY_SOCKET"), 0);
         ck_assert_int_eq(search_service(&search), 0);
@@ -371,7 +371,7 @@ int main(void)
         tcase_add_test(cases, the_child_of_a_living_sqmgr_is_not_waited_for);
         tcase_add_test(cases, in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark);
         tcase_add_loop_test(cases, in_a_service_nothing_else_is, 0, 2);
-        tcase_add_test(cases, only_a_service_has_a_control_group_that_tells);
+        tcase_add_test(cases, only_a_service_has_a_control_group_that_reports);
         tcase_add_test(cases, a_process_is_held_by_its_pid_and_its_start_time);
         tcase_add_test(cases, a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it);
         suite_add_tcase(suite, cases);

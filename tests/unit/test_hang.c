@@ -119,7 +119,7 @@ START_TEST(it_hangs_no_earlier_than_it_is_stale)
 }
 END_TEST
 
-START_TEST(a_quiet_one_that_hangs_is_told_of_and_kept)
+START_TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
 {
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
@@ -137,7 +137,7 @@ START_TEST(a_quiet_one_that_hangs_is_told_of_and_kept)
 }
 END_TEST
 
-START_TEST(hang_action_kill_tells_it_to_exit_and_kills_it)
+START_TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
@@ -261,8 +261,8 @@ int main(void)
         tcase_add_test(cases, its_place_counts_for_max_processes);
         tcase_add_test(cases, silence_without_redis_or_in_doubtful_time_is_no_hang);
         tcase_add_test(cases, it_hangs_no_earlier_than_it_is_stale);
-        tcase_add_test(cases, a_quiet_one_that_hangs_is_told_of_and_kept);
-        tcase_add_test(cases, hang_action_kill_tells_it_to_exit_and_kills_it);
+        tcase_add_test(cases, a_quiet_one_that_hangs_is_reported_of_and_kept);
+        tcase_add_test(cases, hang_action_kill_reports_it_to_exit_and_kills_it);
         tcase_add_test(cases, with_all_silent_one_is_tried_and_none_is_killed);
         tcase_add_test(cases, all_that_were_silent_and_heartbeat_again_at_once_live);
         tcase_add_test(cases, without_a_place_one_is_ended_to_try_another);

@@ -22,8 +22,8 @@ static void find_a_descendant(void)
         server_do("SADD processes " HOST ":%d:aaaaaaaaaaaa", (int)descendant);
         server_do("HSET " HOST ":%d:aaaaaaaaaaaa busy 0 beat 1795238801.5 quiet false", (int)descendant);
         look_until_found(1);
-        ck_assert_int_eq(told[0].heartbeat_pid, descendant);
-        ck_assert_uint_eq(told[1].identities, 0);
+        ck_assert_int_eq(reported[0].heartbeat_pid, descendant);
+        ck_assert_uint_eq(reported[1].identities, 0);
         ck_assert_ptr_null(slots[0]->info);
 }
 
@@ -39,7 +39,7 @@ static void heartbeat_beside(const char *heartbeat)
         server_do("HSET " HOST ":%d:bbbbbbbbbbbb busy 0 beat %s quiet false", (int)descendant, heartbeat);
 }
 
-START_TEST(tells_what_else_of_a_worker_heartbeats)
+START_TEST(reports_what_else_of_a_worker_heartbeats)
 {
         char text[64];
         pid_t pid = 0;
@@ -50,15 +50,15 @@ START_TEST(tells_what_else_of_a_worker_heartbeats)
         look_until_found(1);
         descendant = getpid();
         heartbeat_beside("1795238801.5");
-        while (told[0].others_looked_for == 0)
+        while (reported[0].others_looked_for == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         /* It may be the last word of one that is dead. */
-        ck_assert_int_eq(told[0].other, 0);
+        ck_assert_int_eq(reported[0].other, 0);
         ck_assert_ptr_null(heartbeats_take_another(slots[0], &pid));
         unsigned scans = calls_of("sscan");
         heartbeat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        ck_assert_int_eq(told[0].other, descendant);
+        ck_assert_int_eq(reported[0].other, descendant);
         ck_assert_uint_eq(calls_of("sscan"), scans);
         snprintf(text, sizeof(text), HOST ":%d:bbbbbbbbbbbb", (int)descendant);
         char *identity = heartbeats_take_another(slots[0], &pid);
@@ -67,17 +67,17 @@ START_TEST(tells_what_else_of_a_worker_heartbeats)
         free(identity);
         ck_assert_ptr_null(heartbeats_take_another(slots[0], &pid));
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        ck_assert_int_eq(told[0].other, 0);
+        ck_assert_int_eq(reported[0].other, 0);
 }
 END_TEST
 
-START_TEST(tells_what_begins_to_heartbeat_after_the_first_walk)
+START_TEST(reports_what_begins_to_heartbeat_after_the_first_walk)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         heartbeat_as(0, 1, "1795238801.5", 0, false);
         look_until_found(1);
-        while (told[0].others_looked_for == 0)
+        while (reported[0].others_looked_for == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         unsigned scans = calls_of("sscan");
         descendant = getpid();
@@ -94,7 +94,7 @@ START_TEST(tells_what_begins_to_heartbeat_after_the_first_walk)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         heartbeat_beside("1795238802.5");
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
-        ck_assert_int_eq(told[0].other, descendant);
+        ck_assert_int_eq(reported[0].other, descendant);
 }
 END_TEST
 
@@ -118,8 +118,8 @@ int main(void)
         tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_test(tcase, finds_a_worker_that_heartbeats_as_a_descendant);
-        tcase_add_test(tcase, tells_what_else_of_a_worker_heartbeats);
-        tcase_add_test(tcase, tells_what_begins_to_heartbeat_after_the_first_walk);
+        tcase_add_test(tcase, reports_what_else_of_a_worker_heartbeats);
+        tcase_add_test(tcase, reports_what_begins_to_heartbeat_after_the_first_walk);
         tcase_add_test(tcase, finds_a_descendant_once_there_are_descriptors_to_ask_with);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

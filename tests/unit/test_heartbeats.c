@@ -8,29 +8,29 @@ START_TEST(finds_a_worker_at_its_first_heartbeat)
 {
         spawn(0);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].identities, 0);
+        ck_assert_uint_eq(reported[0].identities, 0);
         ck_assert_ptr_null(slots[0]->identity);
         heartbeat_as(0, 1, "1795238801.5", 2, false);
         look_until_found(1);
-        ck_assert_int_eq(told[0].heartbeat_pid, workers[0].process.pid);
-        ck_assert_uint_eq(told[0].heartbeats, 1);
-        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238801500000);
-        ck_assert_uint_eq(told[0].heartbeat.busy, 2);
-        ck_assert_uint_eq(told[0].heartbeat.concurrency, 5);
-        ck_assert(!told[0].heartbeat.quiet);
-        ck_assert(!told[0].heartbeat.work_list_known);
+        ck_assert_int_eq(reported[0].heartbeat_pid, workers[0].process.pid);
+        ck_assert_uint_eq(reported[0].heartbeats, 1);
+        ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238801500000);
+        ck_assert_uint_eq(reported[0].heartbeat.busy, 2);
+        ck_assert_uint_eq(reported[0].heartbeat.concurrency, 5);
+        ck_assert(!reported[0].heartbeat.quiet);
+        ck_assert(!reported[0].heartbeat.work_list_known);
         ck_assert_uint_eq(((const struct sidekiq_info *)slots[0]->info)->concurrency, 5);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 
         heartbeat_as(0, 1, "1795238806.5", 0, true);
         server_do("HSET " IDENTITY " concurrency 7 rss 29604", workers[0].process.pid, 1U);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].identities, 1);
-        ck_assert_uint_eq(told[0].heartbeats, 2);
-        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238806500000);
-        ck_assert_uint_eq(told[0].heartbeat.concurrency, 7);
-        ck_assert_uint_eq(told[0].heartbeat.rss_bytes, (uint64_t)29604 * 1024);
-        ck_assert(told[0].heartbeat.quiet);
+        ck_assert_uint_eq(reported[0].identities, 1);
+        ck_assert_uint_eq(reported[0].heartbeats, 2);
+        ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238806500000);
+        ck_assert_uint_eq(reported[0].heartbeat.concurrency, 7);
+        ck_assert_uint_eq(reported[0].heartbeat.rss_bytes, (uint64_t)29604 * 1024);
+        ck_assert(reported[0].heartbeat.quiet);
 }
 END_TEST
 
@@ -40,10 +40,10 @@ START_TEST(waits_for_an_old_identity_to_change)
         heartbeat_as(0, 1, "1795238801.5", 2, false);
         for (int i = 0; i < 5; i++)
                 (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(told[0].identities, 0);
+        ck_assert_uint_eq(reported[0].identities, 0);
         heartbeat_as(0, 1, "1795238806.5", 2, false);
         look_until_found(1);
-        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238806500000);
+        ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238806500000);
 }
 END_TEST
 
@@ -66,9 +66,9 @@ START_TEST(reads_a_known_identity_at_once)
         heartbeat_as(0, 1, "1795238801.5", 2, false);
         ck_assert_int_eq(heartbeats_know(slots[0], HOST ":5000000:000000000001"), 0);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].identities, 0);
-        ck_assert_uint_eq(told[0].heartbeats, 1);
-        ck_assert_uint_eq(told[0].heartbeat.sent_usec, 1795238801500000);
+        ck_assert_uint_eq(reported[0].identities, 0);
+        ck_assert_uint_eq(reported[0].heartbeats, 1);
+        ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238801500000);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 }
 END_TEST
@@ -77,15 +77,15 @@ START_TEST(reads_the_work_list_behind_the_heartbeat)
 {
         find_all(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
-        ck_assert(told[0].heartbeat.work_list_known);
-        ck_assert(told[0].heartbeat.work_list_empty);
+        ck_assert(reported[0].heartbeat.work_list_known);
+        ck_assert(reported[0].heartbeat.work_list_empty);
         server_do("HSET " IDENTITY ":%s b8c {}", workers[0].process.pid, 1U, _i == 0 ? "work" : "workers");
         ck_assert_int_eq(look(1, POLL_WORK_LIST), HEARTBEATS_POLLING);
-        ck_assert(told[0].heartbeat.work_list_known);
-        ck_assert(!told[0].heartbeat.work_list_empty);
-        ck_assert_uint_eq(told[0].heartbeats, 3);
+        ck_assert(reported[0].heartbeat.work_list_known);
+        ck_assert(!reported[0].heartbeat.work_list_empty);
+        ck_assert_uint_eq(reported[0].heartbeats, 3);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert(!told[0].heartbeat.work_list_known);
+        ck_assert(!reported[0].heartbeat.work_list_known);
 }
 END_TEST
 
@@ -137,7 +137,7 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
         heartbeat_as(0, 77, "1795238801.5", 0, false);
         server_do("CONFIG RESETSTAT");
         unsigned poll_items = 0;
-        while (told[0].identities == 0)
+        while (reported[0].identities == 0)
                 if (look(1, POLL_HEARTBEAT) == HEARTBEATS_POLLING)
                         poll_items++;
         ck_assert_uint_le(calls_of("hmget"), 2 * poll_items);
@@ -148,9 +148,9 @@ END_TEST
 START_TEST(a_worker_may_be_removed_during_a_walk)
 {
         for (unsigned nonce = 1, second = 0, scans = 0; scans == 0; nonce++) {
-                told[0].identities = 0;
+                reported[0].identities = 0;
                 spawn(0);
-                for (; told[0].identities == 0; (void)look(1, POLL_HEARTBEAT))
+                for (; reported[0].identities == 0; (void)look(1, POLL_HEARTBEAT))
                         heartbeat_at(0, nonce, second++ % 1000, 0);
                 unsigned before = calls_of("sscan"), done = n_done;
                 heartbeats_want(slots[0], POLL_HEARTBEAT | POLL_SIBLINGS);
@@ -174,7 +174,7 @@ START_TEST(takes_no_heartbeat_from_what_is_malformed)
         const char *name = malformed[_i].field, *value = malformed[_i].value;
 
         find_all(2);
-        unsigned before = told[0].heartbeats;
+        unsigned before = reported[0].heartbeats;
         if (!name)
                 server_do("DEL %s", identity);
         else if (!value)
@@ -182,12 +182,12 @@ START_TEST(takes_no_heartbeat_from_what_is_malformed)
         else
                 server_do("HSET %s %s %s", identity, name, value);
         ck_assert_int_eq(look(2, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].heartbeats, before);
-        ck_assert_uint_eq(told[1].heartbeats, 2);
+        ck_assert_uint_eq(reported[0].heartbeats, before);
+        ck_assert_uint_eq(reported[1].heartbeats, 2);
 
         heartbeat_as(0, 1, "1795238811.5", 0, true);
         ck_assert_int_eq(look(2, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].heartbeats, before + 1);
+        ck_assert_uint_eq(reported[0].heartbeats, before + 1);
 }
 END_TEST
 
@@ -200,7 +200,7 @@ START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
         server_do("SET processes x");
         for (int i = 0; i < 3; i++)
                 ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].heartbeats, 1);
+        ck_assert_uint_eq(reported[0].heartbeats, 1);
         ck_assert(is_up());
 }
 END_TEST
@@ -208,7 +208,7 @@ END_TEST
 /* The first worker beats until it is found. */
 static void heartbeat_on(unsigned nonce, unsigned n)
 {
-        for (unsigned second = 905; told[0].identities == 0; second++) {
+        for (unsigned second = 905; reported[0].identities == 0; second++) {
                 heartbeat_at(0, nonce, second, 3);
                 (void)look(n, POLL_HEARTBEAT);
         }
@@ -229,18 +229,18 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
         find_all(1);
         heartbeat_below(900);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].identities, 1); /* what is known still beats */
+        ck_assert_uint_eq(reported[0].identities, 1); /* what is known still beats */
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         for (int i = 0; i < 10; i++)
                 ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].identities, 1); /* it has not changed yet */
-        for (unsigned second = 905; told[0].identities < 2; second++) {
+        ck_assert_uint_eq(reported[0].identities, 1); /* it has not changed yet */
+        for (unsigned second = 905; reported[0].identities < 2; second++) {
                 heartbeat_below(second);
                 ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         }
         snprintf(identity, sizeof(identity), HOST ":%d:00000000000b", (int)descendant);
         ck_assert_str_eq(slots[0]->identity, identity);
-        ck_assert_uint_eq(told[0].heartbeat.busy, 3);
+        ck_assert_uint_eq(reported[0].heartbeat.busy, 3);
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(keeps_the_identity_of_one_that_is_silent)
                 heartbeat_at(0, 2, second, 3);
                 (void)look(2, POLL_HEARTBEAT);
         }
-        ck_assert_uint_eq(told[0].identities, 1);
+        ck_assert_uint_eq(reported[0].identities, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 }
 END_TEST
@@ -271,25 +271,25 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
                 (void)look(1, POLL_HEARTBEAT);
         }
         boots = 1;
-        for (; told[0].identities == 0; second++) {
+        for (; reported[0].identities == 0; second++) {
                 heartbeat_at(0, 1, second, 3);
                 heartbeat_at(0, 2, second, 0);
                 (void)look(1, POLL_HEARTBEAT);
         }
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
-        ck_assert(!told[0].ambiguous);
+        ck_assert(!reported[0].ambiguous);
 
         spawn(1);
         (void)look(2, POLL_HEARTBEAT);
-        for (; !told[1].ambiguous; second++) {
+        for (; !reported[1].ambiguous; second++) {
                 heartbeat_at(1, 1, second, 0);
                 heartbeat_at(1, 2, second, 0);
                 (void)look(2, POLL_HEARTBEAT);
         }
-        ck_assert_uint_eq(told[1].identities, 0);
+        ck_assert_uint_eq(reported[1].identities, 0);
         server_do("SREM processes " IDENTITY, workers[1].process.pid, 1U);
         look_until_found(2);
-        ck_assert(!told[1].ambiguous);
+        ck_assert(!reported[1].ambiguous);
         ck_assert_str_eq(slots[1]->identity, HOST ":5000001:000000000002");
 }
 END_TEST
@@ -300,10 +300,10 @@ START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
         heartbeats_forget(slots[0]);
         heartbeats_forget(slots[0]);
         ck_assert_ptr_null(slots[0]->identity);
-        told[0].identities = 0;
+        reported[0].identities = 0;
         for (int i = 0; i < 5; i++)
                 (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(told[0].identities, 0); /* the dead one's heartbeat is still there */
+        ck_assert_uint_eq(reported[0].identities, 0); /* the dead one's heartbeat is still there */
         heartbeat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
@@ -320,7 +320,7 @@ START_TEST(reads_a_namespace)
         server_do("HSET app:" IDENTITY ":work a b", workers[0].process.pid, 1U);
         look_until_found(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
-        ck_assert(told[0].heartbeat.work_list_known && !told[0].heartbeat.work_list_empty);
+        ck_assert(reported[0].heartbeat.work_list_known && !reported[0].heartbeat.work_list_empty);
 }
 END_TEST
 
@@ -334,7 +334,7 @@ START_TEST(keeps_to_identities_of_this_host)
         server_do("HSET vm*1:x:5000000:00000000000b busy 0 beat 1795238801.5 quiet false");
         for (int i = 0; i < 20; i++)
                 (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(told[0].identities, 0);
+        ck_assert_uint_eq(reported[0].identities, 0);
 }
 END_TEST
 
@@ -355,7 +355,7 @@ START_TEST(follows_the_name_of_its_host)
 
         /* The old one is started again inside its worker, by a command that had the name handed down. */
         heartbeats_forget(slots[0]);
-        told[0].identities = 0;
+        reported[0].identities = 0;
         heartbeat_on(2, 2);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
@@ -369,7 +369,7 @@ START_TEST(looks_for_a_known_worker_under_its_own_name)
         heartbeat_as(0, 1, "1795238801.5", 2, false);
         ck_assert_int_eq(heartbeats_know(slots[0], HOST ":5000000:000000000001"), 0);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].heartbeats, 1);
+        ck_assert_uint_eq(reported[0].heartbeats, 1);
         heartbeats_forget(slots[0]);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
         heartbeat_on(2, 1);
@@ -396,7 +396,7 @@ END_TEST
 START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
 {
         find_all(2);
-        unsigned before = told[0].heartbeats;
+        unsigned before = reported[0].heartbeats;
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         heartbeats_want(slots[0], POLL_HEARTBEAT);
         heartbeats_want(slots[1], POLL_HEARTBEAT | POLL_WORK_LIST);
@@ -404,15 +404,15 @@ START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
         server_kill();
         run_until(n_done == 1);
-        ck_assert_uint_eq(told[0].heartbeats, before);
+        ck_assert_uint_eq(reported[0].heartbeats, before);
         ck_assert_int_eq(look(2, POLL_HEARTBEAT), -ENOTCONN);
 
         server_start(0, NULL, NULL);
         run_until(is_up());
         heartbeat_as(0, 1, "1795239999.5", 1, true);
         ck_assert_int_eq(look(2, POLL_HEARTBEAT), HEARTBEATS_POLLING);
-        ck_assert_uint_eq(told[0].heartbeats, before + 1);
-        ck_assert_uint_eq(told[1].heartbeats, 1); /* its heartbeat went with the server */
+        ck_assert_uint_eq(reported[0].heartbeats, before + 1);
+        ck_assert_uint_eq(reported[1].heartbeats, 1); /* its heartbeat went with the server */
 }
 END_TEST
 
@@ -427,7 +427,7 @@ START_TEST(can_be_freed_in_every_callback)
                 (void)heartbeats_poll(heartbeats);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
-        ck_assert_uint_eq(told[0].heartbeats, free_at == FREE_AT_IDENTITY ? 0 : 1);
+        ck_assert_uint_eq(reported[0].heartbeats, free_at == FREE_AT_IDENTITY ? 0 : 1);
 }
 END_TEST
 
@@ -445,7 +445,7 @@ START_TEST(can_be_freed_during_a_look)
                 for (int i = 0; i < 20; i++)
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         ck_assert_uint_eq(n_done, 0);
-        ck_assert_uint_eq(told[0].heartbeats, 1);
+        ck_assert_uint_eq(reported[0].heartbeats, 1);
 }
 END_TEST
 
@@ -459,9 +459,9 @@ START_TEST(says_nothing_of_a_removed_worker)
         heartbeats_remove(slots[1]);
         remove_at_heartbeat = true;
         run_until(n_done == 1);
-        ck_assert_uint_eq(told[0].heartbeats, 2);
-        ck_assert_uint_eq(told[1].heartbeats, 1);
-        ck_assert_uint_eq(told[2].heartbeats, 2);
+        ck_assert_uint_eq(reported[0].heartbeats, 2);
+        ck_assert_uint_eq(reported[1].heartbeats, 1);
+        ck_assert_uint_eq(reported[2].heartbeats, 2);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
 }
 END_TEST
@@ -477,11 +477,11 @@ START_TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
         workers[0].process.pid = script;
         for (unsigned scans = calls_of("sscan"); calls_of("sscan") < scans + 2;)
                 (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(told[0].identities, 0);
+        ck_assert_uint_eq(reported[0].identities, 0);
         workers[0].process.pid = 6000000;
         heartbeats_moved(slots[0]);
         look_until_found(1);
-        ck_assert_int_eq(told[0].heartbeat_pid, 6000000);
+        ck_assert_int_eq(reported[0].heartbeat_pid, 6000000);
 }
 END_TEST
 

@@ -264,13 +264,13 @@ END_TEST
 
 /* As a plain list of all that was ever added tells it. */
 #define N_SAMPLES 300
-struct told {
+struct reported {
         usec_t at;
         unsigned fleet;
         double value;
 };
 
-static double expected(const struct told *all, unsigned fleet, usec_t step, usec_t length, usec_t number,
+static double expected(const struct reported *all, unsigned fleet, usec_t step, usec_t length, usec_t number,
                        const char *series)
 {
         double sum = 0, most = NAN, fewest = NAN;
@@ -295,7 +295,7 @@ static double expected(const struct told *all, unsigned fleet, usec_t step, usec
         return strcmp(series, "busy") == 0 ? sum / n : strcmp(series, "active") == 0 ? fewest : most;
 }
 
-static void compare(const struct told *all, enum history_range range, usec_t now)
+static void compare(const struct reported *all, enum history_range range, usec_t now)
 {
         static const char *const series[] = {"memory_bytes", "active", "busy", "latency_seconds"};
         static const usec_t steps[] = {5, 60, 600}, lengths[] = {720, 1440, 4320};
@@ -338,16 +338,16 @@ static usec_t step_clock(usec_t now)
         }
 }
 
-START_TEST(shows_what_a_plain_list_tells)
+START_TEST(shows_what_a_plain_list_reports)
 {
         static const char *const names[] = {"a", "b", "c"};
-        struct told all[N_SAMPLES];
+        struct reported all[N_SAMPLES];
         usec_t now = NOON;
 
         srand((unsigned)_i);
         for (size_t i = 0; i < N_SAMPLES; i++) {
                 now = step_clock(now);
-                all[i] = (struct told){.at = now, .fleet = (unsigned)rand() % 3, .value = rand() % 1000};
+                all[i] = (struct reported){.at = now, .fleet = (unsigned)rand() % 3, .value = rand() % 1000};
                 add(now, names[all[i].fleet], all[i].value);
         }
         for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
@@ -355,7 +355,7 @@ START_TEST(shows_what_a_plain_list_tells)
 }
 END_TEST
 
-START_TEST(changes_are_told_and_forgotten_once_saved)
+START_TEST(changes_are_reported_and_forgotten_once_saved)
 {
         const struct history_change *changes;
 
@@ -391,8 +391,8 @@ int main(void)
         tcase_add_test(tcase, takes_strings_of_any_kind);
         tcase_add_test(tcase, marks_come_by_time_and_from_the_range_alone);
         tcase_add_test(tcase, who_crashes_all_day_leaves_the_marks_of_others);
-        tcase_add_loop_test(tcase, shows_what_a_plain_list_tells, 0, 4);
-        tcase_add_test(tcase, changes_are_told_and_forgotten_once_saved);
+        tcase_add_loop_test(tcase, shows_what_a_plain_list_reports, 0, 4);
+        tcase_add_test(tcase, changes_are_reported_and_forgotten_once_saved);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -306,7 +306,7 @@ START_TEST(no_byte_of_it_is_believed_that_changed)
 }
 END_TEST
 
-START_TEST(damage_is_told_and_put_right)
+START_TEST(damage_is_reported_and_put_right)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         add(NOON, "web", 3);
@@ -323,7 +323,7 @@ START_TEST(damage_is_told_and_put_right)
 }
 END_TEST
 
-START_TEST(a_disk_without_room_is_told_once_and_nothing_is_lost)
+START_TEST(a_disk_without_room_is_reported_once_and_nothing_is_lost)
 {
         room_is_unknown = _i == 1;
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
@@ -488,8 +488,8 @@ int main(void)
         tcase_add_test(tcase, one_of_another_version_begins_anew_and_says_so);
         tcase_add_test(tcase, what_is_cut_short_is_read_as_far_as_it_goes);
         tcase_add_test(tcase, no_byte_of_it_is_believed_that_changed);
-        tcase_add_test(tcase, damage_is_told_and_put_right);
-        tcase_add_loop_test(tcase, a_disk_without_room_is_told_once_and_nothing_is_lost, 0, 2);
+        tcase_add_test(tcase, damage_is_reported_and_put_right);
+        tcase_add_loop_test(tcase, a_disk_without_room_is_reported_once_and_nothing_is_lost, 0, 2);
         tcase_add_test(tcase, its_room_is_taken_so_that_a_disk_may_fill_later);
         tcase_add_test(tcase, killed_at_any_write_it_loses_no_more_than_that);
         tcase_add_test(tcase, killed_at_random_it_has_all_that_was_saved);

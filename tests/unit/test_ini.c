@@ -64,7 +64,7 @@ static struct settings *load(const struct settings_surroundings *surroundings, c
         return settings;
 }
 
-static void assert_tells(const struct settings_surroundings *surroundings, const char *expected)
+static void assert_reports(const struct settings_surroundings *surroundings, const char *expected)
 {
         _cleanup_free_ char *text = NULL;
         _cleanup_settings_ struct settings *settings = load(surroundings, &text);
@@ -144,7 +144,7 @@ static const struct {
 START_TEST(refuses_each_trap_of_the_format_by_its_line)
 {
         write_bytes(line_cases[_i].text, strlen(line_cases[_i].text));
-        assert_tells(&as_user, line_cases[_i].expected);
+        assert_reports(&as_user, line_cases[_i].expected);
 }
 END_TEST
 
@@ -199,7 +199,7 @@ START_TEST(refuses_nul_bytes)
         static const char text[] = "[fleet:a]\ncommand = run\0 away\n";
 
         write_bytes(text, sizeof(text) - 1);
-        assert_tells(&as_user, "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
+        assert_reports(&as_user, "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
                                "in the foreground; split "
                                "into words without a shell\n"
                                "f:2: the line holds a NUL byte or Ctrl-A: this is no text file\n");
@@ -212,25 +212,25 @@ START_TEST(says_what_it_cannot_open)
         char expected[256];
 
         snprintf(expected, sizeof(expected), "f: cannot open: No such file or directory, %s", remedy);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
 
         snprintf(expected, sizeof(expected), "f: it is not a regular file, %s", remedy);
         ck_assert_int_eq(mkfifo(ini, 0600), 0);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
         ck_assert_int_eq(unlink(ini), 0);
         ck_assert_int_eq(mkdir(ini, 0700), 0);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
         ck_assert_int_eq(rmdir(ini), 0);
 
         write_bytes(FLEET, strlen(FLEET));
         ck_assert_int_eq(truncate(ini, 2 * 1024 * 1024), 0);
         snprintf(expected, sizeof(expected), "f: cannot read: File too large, %s", remedy);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
 
         if (geteuid() == 0)
                 return;
         ck_assert_int_eq(chmod(ini, 0), 0);
-        assert_tells(&as_user,
+        assert_reports(&as_user,
                      "f: cannot open: Permission denied, make it readable by the user that sqmgr runs as\n");
 }
 END_TEST
@@ -239,21 +239,21 @@ START_TEST(trusts_only_files_of_root)
 {
         write_bytes(FLEET, strlen(FLEET));
         ck_assert_int_eq(chmod(ini, 0666), 0);
-        assert_tells(&as_user, "");
+        assert_reports(&as_user, "");
         if (geteuid() != 0)
                 return;
-        assert_tells(&as_root, "f: its mode 0666 lets others than root write it: chmod it to 0644\n");
+        assert_reports(&as_root, "f: its mode 0666 lets others than root write it: chmod it to 0644\n");
         ck_assert_int_eq(chmod(ini, 0620), 0);
-        assert_tells(&as_root, "f: its mode 0620 lets others than root write it: chmod it to 0600\n");
+        assert_reports(&as_root, "f: its mode 0620 lets others than root write it: chmod it to 0600\n");
         ck_assert_int_eq(chown(ini, STRANGER, 0), 0);
         ck_assert_int_eq(chmod(ini, 0600), 0);
-        assert_tells(
+        assert_reports(
                 &as_root,
                 "f: it belongs to uid 54321 (of no user), and as root sqmgr trusts only files of root's: "
                 "chown it to root\n");
         ck_assert_int_eq(chown(ini, 0, STRANGER), 0);
         ck_assert_int_eq(chmod(ini, 0444), 0);
-        assert_tells(&as_root,
+        assert_reports(&as_root,
                      "!f:1: fleet 'a' has no 'user': its workers run as root, set the application's\n");
 }
 END_TEST
@@ -342,14 +342,14 @@ START_TEST(refuses_a_bad_password_file)
         snprintf(expected, sizeof(expected),
                  "f:3: password_file %s: its mode 0602 lets others than root write it: chmod it to 0600\n",
                  path);
-        assert_tells(&as_root, expected);
+        assert_reports(&as_root, expected);
         ck_assert_int_eq(unlink(path), 0);
         snprintf(expected, sizeof(expected),
                  "f:3: password_file %s: cannot open: No such file or directory, put the password on the "
                  "first line of "
                  "that file\n",
                  path);
-        assert_tells(&as_root, expected);
+        assert_reports(&as_root, expected);
 
         int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         ck_assert_int_ge(fd, 0);
@@ -357,7 +357,7 @@ START_TEST(refuses_a_bad_password_file)
         ck_assert_int_eq(close(fd), 0);
         snprintf(expected, sizeof(expected),
                  "f:3: password_file %s: its first line is no text: put the password there\n", path);
-        assert_tells(&as_root, expected);
+        assert_reports(&as_root, expected);
 }
 END_TEST
 
@@ -383,9 +383,9 @@ START_TEST(refuses_a_password_file_by_a_link_of_others)
                 "f:3: password_file %s: '%s': others may write to the directory '%s', and put something else "
                 "there\n",
                 link, link, open_dir);
-        assert_tells(&as_root, expected);
+        assert_reports(&as_root, expected);
         ck_assert_int_eq(chmod(open_dir, 0755), 0);
-        assert_tells(&as_root, "");
+        assert_reports(&as_root, "");
         ck_assert_int_eq(unlink(link), 0);
         ck_assert_int_eq(rmdir(open_dir), 0);
 }
@@ -409,19 +409,19 @@ START_TEST(refuses_a_place_that_others_may_write_to)
                  "f:4: read_socket: '%s/3': others may write to the directory '%s', and put something else "
                  "there\n",
                  open_dir, open_dir, open_dir, open_dir, open_dir, open_dir);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
         ck_assert_int_eq(chmod(open_dir, 0755), 0);
-        assert_tells(&as_user, "");
+        assert_reports(&as_user, "");
 
         /* That of the socket is made by a start. */
         ck_assert_int_eq(rmdir(open_dir), 0);
-        assert_tells(&as_user, "");
+        assert_reports(&as_user, "");
         snprintf(text, sizeof(text), "[sqmgr]\nsocket = %s/1\nstate_file = %s/2\n" FLEET, dir, open_dir);
         write_bytes(text, strlen(text));
         snprintf(expected, sizeof(expected),
                  "!f:3: state_file: '%s/2': cannot look at its directory: No such file or directory\n",
                  open_dir);
-        assert_tells(&as_user, expected);
+        assert_reports(&as_user, expected);
 }
 END_TEST
 
@@ -435,11 +435,11 @@ START_TEST(checks_users_and_groups)
         write_bytes(text, strlen(text));
         if (geteuid() != 0)
                 return;
-        assert_tells(&as_root,
+        assert_reports(&as_root,
                      "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
                      "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
                      "f:10: group = no-such-group: there is no such group, create it or name another\n");
-        assert_tells(
+        assert_reports(
                 &as_user,
                 "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
                 "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
@@ -459,10 +459,10 @@ START_TEST(checks_the_user_of_alerts)
                                      "[fleet:a]\ncommand = run\n";
 
         write_bytes(text, strlen(text));
-        assert_tells(&as_user,
+        assert_reports(&as_user,
                      "f:3: alert_user = no-such-user: there is no such user, create it or name another\n");
         write_bytes(daemon, strlen(daemon));
-        assert_tells(&as_user, "f:2: alert_user = daemon: only root can run alert_command as another user, "
+        assert_reports(&as_user, "f:2: alert_user = daemon: only root can run alert_command as another user, "
                                "leave alert_user out or run sqmgr as root\n");
 }
 END_TEST
@@ -494,7 +494,7 @@ static void include(const char *name, const char *text)
 }
 
 /* The folder's own name stands as "D" in what is expected. */
-static void assert_include_tells(const struct settings_surroundings *surroundings, const char *expected)
+static void assert_include_reports(const struct settings_surroundings *surroundings, const char *expected)
 {
         _cleanup_free_ char *text = NULL;
         _cleanup_settings_ struct settings *settings = load(surroundings, &text);
@@ -532,11 +532,11 @@ START_TEST(reads_what_is_included_in_the_order_of_names)
         printed = settings_print(settings);
         ck_assert_ptr_nonnull(strstr(printed, "\n# include: /"));
         write_bytes(printed, strlen(printed));
-        assert_tells(&as_user, "");
+        assert_reports(&as_user, "");
 }
 END_TEST
 
-START_TEST(tells_what_is_wrong_in_an_included_file_by_its_name)
+START_TEST(reports_what_is_wrong_in_an_included_file_by_its_name)
 {
         include("conf.d/*.ini", "nonsense\n[fleet:z]\ncommand = run\n[sqmgr]\nlog_level = info\n");
         unit_write_file(dir, "conf.d/1.ini", "nice = 5\n[fleet:a]\ncommand = run\n");
@@ -544,7 +544,7 @@ START_TEST(tells_what_is_wrong_in_an_included_file_by_its_name)
                         "[fleet:a]\ncommand = run\n[sqmgr]\nlog_level = info\n"
                         "include = /x\n[fleet:b]\n");
         unit_write_file(dir, "conf.d/3.ini", "[fleet:c]\ncommand = run\nmemory_treshold = 1G\n");
-        assert_include_tells(
+        assert_include_reports(
                 &as_user,
                 "f:3: " NOTHING_ERROR "D/conf.d/1.ini:1: 'nice' stands before any section: put [sqmgr], "
                 "[redis] or [fleet:NAME] above "
@@ -568,19 +568,19 @@ START_TEST(says_what_it_cannot_include)
         static const char fleet[] = "[fleet:z]\ncommand = run\n";
 
         include("conf.d/*.ini", fleet);
-        assert_include_tells(&as_user, "!f:2: include = D/conf.d/*.ini: there is no such file\n");
+        assert_include_reports(&as_user, "!f:2: include = D/conf.d/*.ini: there is no such file\n");
         include("more.ini", fleet);
-        assert_include_tells(&as_user,
+        assert_include_reports(&as_user,
                              "D/more.ini: cannot open: No such file or directory, take it out of what "
                              "'include' names\n");
         unit_write_file(dir, "conf.d/a.ini/x", "");
         include("conf.d/*.ini", fleet);
-        assert_include_tells(&as_user,
+        assert_include_reports(&as_user,
                              "D/conf.d/a.ini: it is not a regular file, take it out of what 'include' "
                              "names\n");
         write_bytes("[sqmgr]\ninclude = conf.d/*.ini\n" FLEET,
                     strlen("[sqmgr]\ninclude = conf.d/*.ini\n" FLEET));
-        assert_include_tells(&as_user, "f:2: include = conf.d/*.ini: must be an absolute path, without "
+        assert_include_reports(&as_user, "f:2: include = conf.d/*.ini: must be an absolute path, without "
                                        "quotes: it begins with '/'\n");
 }
 END_TEST
@@ -596,27 +596,27 @@ START_TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
         unit_write_file(dir, "own", "[fleet:b]\ncommand = run\nuser = root\n");
         snprintf(own, sizeof(own), "%s/conf.d/a.ini", dir);
         snprintf(folder, sizeof(folder), "%s/conf.d", dir);
-        assert_include_tells(&as_root, "");
+        assert_include_reports(&as_root, "");
         ck_assert_int_eq(chmod(own, 0664), 0);
-        assert_include_tells(&as_root,
+        assert_include_reports(&as_root,
                              "D/conf.d/a.ini: its mode 0664 lets others than root write it: chmod it to "
                              "0644\n");
         ck_assert_int_eq(chmod(own, 0644), 0);
         ck_assert_int_eq(chown(own, STRANGER, 0), 0);
-        assert_include_tells(&as_root,
+        assert_include_reports(&as_root,
                              "D/conf.d/a.ini: it belongs to uid 54321 (of no user), and as root sqmgr "
                              "trusts only files of root's: chown it to root\n");
         /* A file of root's, which another user could have chosen. */
         ck_assert_int_eq(unlink(own), 0);
         snprintf(link, sizeof(link), "%s/own", dir);
         ck_assert_int_eq(symlink(link, own), 0);
-        assert_include_tells(&as_root, "");
+        assert_include_reports(&as_root, "");
         ck_assert_int_eq(chmod(folder, 0777), 0);
-        assert_include_tells(&as_root, "D/conf.d/a.ini: 'D/conf.d/a.ini': others may write to the directory "
+        assert_include_reports(&as_root, "D/conf.d/a.ini: 'D/conf.d/a.ini': others may write to the directory "
                                        "'D/conf.d', and put something else there\n");
         ck_assert_int_eq(chmod(folder, 0755), 0);
         ck_assert_int_eq(lchown(own, STRANGER, 0), 0);
-        assert_include_tells(
+        assert_include_reports(
                 &as_root,
                 "D/conf.d/a.ini: 'D/conf.d/a.ini': the link 'D/conf.d/a.ini' belongs to another user, "
                 "who could have it lead elsewhere\n");
@@ -666,7 +666,7 @@ START_TEST(accepts_the_sample_once_it_is_edited)
         if (geteuid() == 0)
                 assert_waits_for_its_user(&as_root);
         write_sample(SAMPLE_EDITED);
-        assert_tells(&as_user, "");
+        assert_reports(&as_user, "");
 }
 END_TEST
 
@@ -714,7 +714,7 @@ int main(void)
         tcase_add_test(tests, checks_the_user_of_alerts);
         tcase_add_test(tests, loads_with_its_own_surroundings);
         tcase_add_test(tests, reads_what_is_included_in_the_order_of_names);
-        tcase_add_test(tests, tells_what_is_wrong_in_an_included_file_by_its_name);
+        tcase_add_test(tests, reports_what_is_wrong_in_an_included_file_by_its_name);
         tcase_add_test(tests, says_what_it_cannot_include);
         tcase_add_test(tests, includes_only_what_is_roots_and_nobody_else_can_replace);
         tcase_add_test(tests, accepts_the_sample_once_it_is_edited);

@@ -34,7 +34,7 @@ static json_t *load(const char *text)
         return json;
 }
 
-static void tell_status(size_t i, const char *text, usec_t now)
+static void report_status(size_t i, const char *text, usec_t now)
 {
         _cleanup_json_ json_t *json = load(text);
 
@@ -49,15 +49,15 @@ static void expect_document(usec_t now, const char *expected)
         ck_assert_msg(json_equal(document, json), "%s", text);
 }
 
-START_TEST(rollouts_are_told_of_while_a_fleet_has_a_group)
+START_TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
 {
         _cleanup_json_ json_t *answer = load("{\"rollouts\":[{\"epoch\":7}]}"),
                               *bad = load("{\"rollouts\":7}");
         struct instance *instance = &instances.list[0];
 
-        tell_status(0, "{\"fleets\":[{\"rollout_group\":null},{}]}", USEC_PER_SEC);
+        report_status(0, "{\"fleets\":[{\"rollout_group\":null},{}]}", USEC_PER_SEC);
         ck_assert(!instance_has_group(instance));
-        tell_status(0, "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]}", USEC_PER_SEC);
+        report_status(0, "{\"fleets\":[{\"rollout_group\":null},{\"rollout_group\":\"g\"}]}", USEC_PER_SEC);
         ck_assert(instance_has_group(instance));
         instance_take_list(&instance->rollouts, answer, "rollouts");
         instance_take_list(&instance->rollouts, bad, "rollouts");
@@ -69,12 +69,12 @@ START_TEST(rollouts_are_told_of_while_a_fleet_has_a_group)
                         "\"rollouts\":[{\"epoch\":7}]},"
                         "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
                         "\"status\":null,\"queues\":null}]}");
-        tell_status(0, "{\"fleets\":[{\"rollout_group\":null}]}", USEC_PER_SEC);
+        report_status(0, "{\"fleets\":[{\"rollout_group\":null}]}", USEC_PER_SEC);
         ck_assert_ptr_null(instance->rollouts);
 }
 END_TEST
 
-START_TEST(what_was_told_last_stays_with_its_age)
+START_TEST(what_was_reported_last_stays_with_its_age)
 {
         expect_document(5 * USEC_PER_SEC,
                         "{\"instances\":["
@@ -82,7 +82,7 @@ START_TEST(what_was_told_last_stays_with_its_age)
                         "\"status\":null,\"queues\":null},"
                         "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":null,"
                         "\"status\":null,\"queues\":null}]}");
-        tell_status(0, "{\"fleets\":[]}", 5 * USEC_PER_SEC);
+        report_status(0, "{\"fleets\":[]}", 5 * USEC_PER_SEC);
         instance_lose(&instances.list[1], "nobody answers");
         expect_document(
                 6 * USEC_PER_SEC + 2500,
@@ -106,10 +106,10 @@ START_TEST(an_answer_that_is_none_is_passed_over)
 {
         _cleanup_json_ json_t *queues = load("{\"redis\":7}"), *good = load("{\"redis\":[]}");
 
-        tell_status(0, "{}", 1);
+        report_status(0, "{}", 1);
         ck_assert(!instances.list[0].reachable);
         ck_assert_ptr_null(instances.list[0].status);
-        tell_status(0, "{\"fleets\":{}}", 1);
+        report_status(0, "{\"fleets\":{}}", 1);
         ck_assert(!instances.list[0].reachable);
         instance_take_status(&instances.list[0], NULL, 1);
         instance_take_list(&instances.list[0].queues, NULL, "redis");
@@ -153,7 +153,7 @@ static const char *known_events(void)
         return texts;
 }
 
-START_TEST(an_event_is_told_once)
+START_TEST(an_event_is_reported_once)
 {
         const struct instance *one = &instances.list[0];
 
@@ -213,10 +213,10 @@ static void expect_lacks(const char *expected)
 START_TEST(all_must_be_ready)
 {
         expect_lacks("/a: it has not answered yet\n/b: it has not answered yet");
-        tell_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
-        tell_status(1, STATUS(FLEET("x", 2)), 1);
+        report_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
+        report_status(1, STATUS(FLEET("x", 2)), 1);
         expect_lacks("/a: fleet 'x' has 1 of 2 workers active, 0 starting");
-        tell_status(0, STATUS(""), 1);
+        report_status(0, STATUS(""), 1);
         expect_lacks("");
         instance_lose(&instances.list[1], "gone");
         expect_lacks("/b: gone");
@@ -230,8 +230,8 @@ START_TEST(the_history_has_the_fleets_of_who_answers)
                 load("{\"redis\":[{\"queues\":[{\"latency_seconds\":2.5},"
                      "{\"latency_seconds\":null}]},{\"queues\":[{\"latency_seconds\":1}]}]}");
 
-        tell_status(0, STATUS(FLEET("x", 1) ",{},{\"name\":\"y\"}"), 1);
-        tell_status(1, STATUS(FLEET("x", 2)), 1);
+        report_status(0, STATUS(FLEET("x", 1) ",{},{\"name\":\"y\"}"), 1);
+        report_status(1, STATUS(FLEET("x", 2)), 1);
         instance_take_list(&instances.list[0].queues, queues, "redis");
         instance_lose(&instances.list[1], "gone");
         ck_assert_int_eq(history_feed_samples(&instances, &samples), 2);
@@ -244,11 +244,11 @@ START_TEST(the_history_has_the_fleets_of_who_answers)
 }
 END_TEST
 
-START_TEST(busy_is_unknown_where_one_does_not_tell)
+START_TEST(busy_is_unknown_where_one_does_not_report)
 {
         _cleanup_free_ struct history_sample *samples = NULL;
 
-        tell_status(0,
+        report_status(0,
                     STATUS("{\"name\":\"x\",\"workers\":[{\"state\":\"active\",\"busy\":1},"
                            "{\"state\":\"active\",\"busy\":null}]}"),
                     1);
@@ -280,15 +280,15 @@ int main(void)
         TCase *tests = tcase_create("instances");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, what_was_told_last_stays_with_its_age);
-        tcase_add_test(tests, rollouts_are_told_of_while_a_fleet_has_a_group);
+        tcase_add_test(tests, what_was_reported_last_stays_with_its_age);
+        tcase_add_test(tests, rollouts_are_reported_of_while_a_fleet_has_a_group);
         tcase_add_test(tests, an_answer_that_is_none_is_passed_over);
-        tcase_add_test(tests, an_event_is_told_once);
+        tcase_add_test(tests, an_event_is_reported_once);
         tcase_add_test(tests, a_clock_that_was_set_back_hides_no_event);
         tcase_add_test(tests, the_newest_events_are_kept);
         tcase_add_test(tests, all_must_be_ready);
         tcase_add_test(tests, the_history_has_the_fleets_of_who_answers);
-        tcase_add_test(tests, busy_is_unknown_where_one_does_not_tell);
+        tcase_add_test(tests, busy_is_unknown_where_one_does_not_report);
         tcase_add_test(tests, what_was_marked_is_known);
         tcase_add_test(tests, marks_are_of_kinds_that_there_are);
         suite_add_tcase(suite, tests);

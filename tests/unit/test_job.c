@@ -99,7 +99,7 @@ START_TEST(the_payload_is_an_object_up_to_6_0_1)
 }
 END_TEST
 
-START_TEST(an_active_job_is_told_by_its_own_class)
+START_TEST(an_active_job_is_reported_by_its_own_class)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"q\",\"payload\":{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::"
@@ -110,7 +110,7 @@ START_TEST(an_active_job_is_told_by_its_own_class)
 }
 END_TEST
 
-START_TEST(milliseconds_are_told_from_seconds)
+START_TEST(milliseconds_are_reported_from_seconds)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}"),
@@ -323,8 +323,8 @@ int main(void)
         tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
         tcase_add_loop_test(cases, a_payload_that_is_an_object_stays_as_it_was_written, 0,
                             ELEMENTSOF(objects));
-        tcase_add_test(cases, an_active_job_is_told_by_its_own_class);
-        tcase_add_test(cases, milliseconds_are_told_from_seconds);
+        tcase_add_test(cases, an_active_job_is_reported_by_its_own_class);
+        tcase_add_test(cases, milliseconds_are_reported_from_seconds);
         tcase_add_test(cases, an_entry_of_8_1_7);
         tcase_add_test(cases, a_job_is_long_by_the_limit_of_its_class);
         tcase_add_test(cases, the_oldest_job_of_a_list_is_found);

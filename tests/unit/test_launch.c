@@ -402,7 +402,7 @@ START_TEST(a_before_start_does_not_outlive_the_start)
 }
 END_TEST
 
-START_TEST(after_exit_is_told_how_the_worker_ended_and_is_bounded)
+START_TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
 {
         struct launch_end end = {
                 .pid = 4711, .code = "killed", .status = "KILL", .timeout = 60 * USEC_PER_SEC};
@@ -515,7 +515,7 @@ START_TEST(appends_to_the_log_and_reads_back_what_is_new)
 }
 END_TEST
 
-START_TEST(keeps_the_output_where_it_is_told_to_inherit)
+START_TEST(keeps_the_output_where_it_is_reported_to_inherit)
 {
         char name[] = "inherit", lines[64];
 
@@ -770,11 +770,11 @@ int main(void)
         tcase_add_test(cases, a_before_start_that_fails_is_a_start_that_fails);
         tcase_add_test(cases, a_before_start_has_boot_timeout_and_goes_with_all_of_its);
         tcase_add_test(cases, a_before_start_does_not_outlive_the_start);
-        tcase_add_test(cases, after_exit_is_told_how_the_worker_ended_and_is_bounded);
+        tcase_add_test(cases, after_exit_is_reported_how_the_worker_ended_and_is_bounded);
         tcase_add_test(cases, a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing);
         tcase_add_test(cases, resolves_the_directory_anew_at_every_start);
         tcase_add_test(cases, appends_to_the_log_and_reads_back_what_is_new);
-        tcase_add_test(cases, keeps_the_output_where_it_is_told_to_inherit);
+        tcase_add_test(cases, keeps_the_output_where_it_is_reported_to_inherit);
         tcase_add_test(cases, hands_over_no_log_that_is_not_a_regular_file);
         tcase_add_test(cases, says_that_there_is_no_journal);
         tcase_add_test(cases, says_why_a_command_cannot_run);

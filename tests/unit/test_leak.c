@@ -64,7 +64,7 @@ static const char *text(void)
         return leak_text(t.fleet, buffer);
 }
 
-START_TEST(a_leak_is_told_once_with_when_it_reaches_the_threshold)
+START_TEST(a_leak_is_reported_once_with_when_it_reaches_the_threshold)
 {
         char buffer[LEAK_TEXT_MAX];
 
@@ -170,10 +170,10 @@ START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
         ck_assert_uint_eq(t.fleet->places_left, 2);
         ck_assert(t.world->pressure.high);
         /* It is not told again. */
-        unsigned told = test_events(&t, EVENT_MEMORY_GROWTH);
+        unsigned reported = test_events(&t, EVENT_MEMORY_GROWTH);
         grow(3, 360, 20, 0);
         ck_assert(t.fleet->leak.grows);
-        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), told);
+        ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_GROWTH), reported);
         state_free(state);
         free(bytes);
 }
@@ -185,7 +185,7 @@ int main(void)
         TCase *tests = tcase_create("growth");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, a_leak_is_told_once_with_when_it_reaches_the_threshold);
+        tcase_add_test(tests, a_leak_is_reported_once_with_when_it_reaches_the_threshold);
         tcase_add_test(tests, siblings_that_do_not_are_no_proof);
         tcase_add_test(tests, what_does_not_grow_or_has_no_limit);
         tcase_add_test(tests, a_release_is_compared_with_the_one_that_grew_before_it);

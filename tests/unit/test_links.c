@@ -83,7 +83,7 @@ START_TEST(the_connection_that_no_fleet_needs_is_closed)
 }
 END_TEST
 
-START_TEST(a_fleet_that_comes_later_is_told_that_its_server_is_there)
+START_TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
 {
         struct settings *settings = NULL;
         char text[512];
@@ -129,7 +129,7 @@ START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         ck_assert(rescues_hold_the_end(&runtime, clock_now(CLOCK_MONOTONIC)));
         runtime_turn.pass.unsaved = false;
         run_until(!runtime.rescues);
-        ck_assert(runtime_told("it is put back"));
+        ck_assert(runtime_reported("it is put back"));
         ck_assert(runtime_turn.pass.unsaved);
         redisReply *reply = server_ask("LLEN queue:low");
         ck_assert_ptr_nonnull(reply);
@@ -138,7 +138,7 @@ START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
 }
 END_TEST
 
-START_TEST(one_that_only_the_state_tells_of_is_followed_up)
+START_TEST(one_that_only_the_state_reports_of_is_followed_up)
 {
         start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
@@ -146,7 +146,7 @@ START_TEST(one_that_only_the_state_tells_of_is_followed_up)
         dead.fleet = NULL;
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         run_until(!runtime.rescues);
-        ck_assert(runtime_told("it is put back"));
+        ck_assert(runtime_reported("it is put back"));
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(what_cannot_be_read_now_is_tried_again)
         server_wait();
         dead = dead_worker();
         run_until(!runtime.rescues);
-        ck_assert(runtime_told("it is put back"));
+        ck_assert(runtime_reported("it is put back"));
 }
 END_TEST
 
@@ -223,9 +223,9 @@ int main(void)
         tcase_add_test(cases, a_server_that_goes_away_is_observed);
         tcase_add_test(cases, fleets_of_one_server_share_a_connection);
         tcase_add_test(cases, the_connection_that_no_fleet_needs_is_closed);
-        tcase_add_test(cases, a_fleet_that_comes_later_is_told_that_its_server_is_there);
+        tcase_add_test(cases, a_fleet_that_comes_later_is_reported_that_its_server_is_there);
         tcase_add_test(cases, the_job_of_a_worker_that_was_killed_is_put_back);
-        tcase_add_test(cases, one_that_only_the_state_tells_of_is_followed_up);
+        tcase_add_test(cases, one_that_only_the_state_reports_of_is_followed_up);
         tcase_add_test(cases, a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up);
         tcase_add_test(cases, what_cannot_be_read_now_is_tried_again);
         tcase_add_loop_test(cases, a_rescue_ends_with_the_runtime_whatever_is_under_way, 0, 3);

@@ -178,7 +178,7 @@ static void fail_and_live(void)
         t.newborn.die_usec = USEC_INFINITY;
 }
 
-START_TEST(a_fleet_that_is_whole_again_is_told_to_recover_until_its_row_is_over)
+START_TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over)
 {
         fail_and_live();
         while (test_counts(&t).starting == 0) {
@@ -241,7 +241,7 @@ START_TEST(where_none_is_to_be_started_no_start_is_named)
 }
 END_TEST
 
-START_TEST(a_crash_loop_is_told_once_until_it_is_over)
+START_TEST(a_crash_loop_is_reported_once_until_it_is_over)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -258,7 +258,7 @@ START_TEST(a_crash_loop_is_told_once_until_it_is_over)
 }
 END_TEST
 
-START_TEST(no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt)
+START_TEST(no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -450,7 +450,7 @@ START_TEST(a_failed_start_backs_off_and_says_why)
 }
 END_TEST
 
-START_TEST(the_end_is_told_in_words)
+START_TEST(the_end_is_reported_in_words)
 {
         static const struct {
                 struct exit_status exit;
@@ -507,7 +507,7 @@ static void die_with_token(uint64_t token)
                      t.now);
 }
 
-START_TEST(last_lines_that_come_later_are_told)
+START_TEST(last_lines_that_come_later_are_reported)
 {
         die_with_token(7);
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
@@ -520,7 +520,7 @@ START_TEST(last_lines_that_come_later_are_told)
 }
 END_TEST
 
-START_TEST(last_lines_of_an_earlier_death_are_not_told)
+START_TEST(last_lines_of_an_earlier_death_are_not_reported)
 {
         die_with_token(1);
         die_with_token(2);
@@ -549,7 +549,7 @@ START_TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
 }
 END_TEST
 
-START_TEST(a_worker_that_was_told_to_exit_is_no_crash)
+START_TEST(a_worker_that_was_reported_to_exit_is_no_crash)
 {
         struct worker *worker = quiet_worker();
 
@@ -585,11 +585,11 @@ int main(void)
         tcase_add_test(cases, a_replacement_over_the_threshold_while_it_boots_is_churn);
         tcase_add_test(cases, churn_is_forgotten_after_10_min_without);
         tcase_add_test(cases, short_lives_back_off);
-        tcase_add_test(cases, a_fleet_that_is_whole_again_is_told_to_recover_until_its_row_is_over);
+        tcase_add_test(cases, a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over);
         tcase_add_test(cases, a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died);
         tcase_add_test(cases, where_none_is_to_be_started_no_start_is_named);
-        tcase_add_test(cases, a_crash_loop_is_told_once_until_it_is_over);
-        tcase_add_test(cases, no_crash_loop_is_told_of_for_want_of_redis_nor_after_a_halt);
+        tcase_add_test(cases, a_crash_loop_is_reported_once_until_it_is_over);
+        tcase_add_test(cases, no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt);
         tcase_add_loop_test(cases, a_life_is_short_when_it_ended_before_it_was_ready, 0, 4);
         tcase_add_test(cases,
                        after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release);
@@ -600,13 +600,13 @@ int main(void)
         tcase_add_test(cases, an_earlier_backoff_outlives_the_first_connection_only);
         tcase_add_test(cases, an_earlier_backoff_is_reset_where_redis_was_away_at_first);
         tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
-        tcase_add_test(cases, the_end_is_told_in_words);
+        tcase_add_test(cases, the_end_is_reported_in_words);
         tcase_add_test(cases, one_that_never_ran_its_command_had_no_heartbeat_to_wait_for);
         tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
-        tcase_add_test(cases, last_lines_that_come_later_are_told);
-        tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_told);
+        tcase_add_test(cases, last_lines_that_come_later_are_reported);
+        tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_reported);
         tcase_add_test(cases, last_lines_that_there_are_none_of_leave_all_as_it_is);
-        tcase_add_test(cases, a_worker_that_was_told_to_exit_is_no_crash);
+        tcase_add_test(cases, a_worker_that_was_reported_to_exit_is_no_crash);
         tcase_add_test(cases, a_quiet_worker_that_dies_does_not_back_off);
         tcase_add_test(cases, a_long_life_is_replaced_at_once_though_short_ones_back_off);
         tcase_add_test(cases, a_limit_below_the_boot_size_does_not_churn);

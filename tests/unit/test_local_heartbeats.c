@@ -57,7 +57,7 @@ START_TEST(one_that_runs_its_command_heartbeats_and_not_before)
         go();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
-        ck_assert(runtime_told(" runs"));
+        ck_assert(runtime_reported(" runs"));
 }
 END_TEST
 
@@ -71,7 +71,7 @@ START_TEST(each_look_hears_it_until_it_has_ended)
         ck_assert_int_eq(kill(worker->process.pid, SIGKILL), 0);
         while (worker->state != WORKER_GONE)
                 look();
-        ck_assert(runtime_told("was killed by signal 9 (SIGKILL) after "));
+        ck_assert(runtime_reported("was killed by signal 9 (SIGKILL) after "));
 }
 END_TEST
 

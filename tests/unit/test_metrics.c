@@ -101,7 +101,7 @@ static void assert_has(const char *text, const char *line)
         ck_abort_msg("'%s' is missing in:\n%s", line, text);
 }
 
-START_TEST(of_a_group_it_tells_this_hosts_part_and_without_one_nothing)
+START_TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
 {
         struct fleet_settings with = *fleet->settings;
         const struct fleet_settings *without = fleet->settings;
@@ -126,7 +126,7 @@ START_TEST(of_a_group_it_tells_this_hosts_part_and_without_one_nothing)
 }
 END_TEST
 
-START_TEST(tells_what_the_model_holds)
+START_TEST(reports_what_the_model_holds)
 {
         struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
         struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
@@ -311,8 +311,8 @@ int main(void)
         TCase *tests = tcase_create("metrics");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, tells_what_the_model_holds);
-        tcase_add_test(tests, of_a_group_it_tells_this_hosts_part_and_without_one_nothing);
+        tcase_add_test(tests, reports_what_the_model_holds);
+        tcase_add_test(tests, of_a_group_it_reports_this_hosts_part_and_without_one_nothing);
         tcase_add_test(tests, what_is_not_set_or_not_known_has_no_number);
         tcase_add_test(tests, culprits_are_counted_by_class_and_no_more_classes_than_have_room);
         tcase_add_test(tests, counters_outlive_the_events_they_count);

@@ -32,7 +32,7 @@ static void expect(const char *text, enum metrics_format format, const char *exp
         ck_assert_str_eq(merged, expected);
 }
 
-START_TEST(one_instance_is_told_as_it_is)
+START_TEST(one_instance_is_reported_as_it_is)
 {
         expect(ONE, METRICS_TEXT, ONE);
         expect("", METRICS_TEXT, "");
@@ -150,7 +150,7 @@ END_TEST
 START_TEST(says_of_each_instance_whether_it_answers)
 {
         struct instance list[] = {
-                {.socket = "/a", .reachable = true, .status = json_null(), .told_at = USEC_PER_SEC},
+                {.socket = "/a", .reachable = true, .status = json_null(), .reported_at = USEC_PER_SEC},
                 {.socket = "/b"}};
         const struct instances instances = {.list = list, .n = 2};
         const struct http_counts self = {.connections = 7};
@@ -205,7 +205,7 @@ int main(void)
         Suite *suite = suite_create("metrics_merge");
         TCase *tests = tcase_create("metrics_merge");
 
-        tcase_add_test(tests, one_instance_is_told_as_it_is);
+        tcase_add_test(tests, one_instance_is_reported_as_it_is);
         tcase_add_test(tests, each_family_of_several_stands_once);
         tcase_add_test(tests, openmetrics_names_counters_without_total);
         tcase_add_test(tests, openmetrics_says_where_it_ends);

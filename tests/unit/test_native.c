@@ -168,8 +168,8 @@ static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 static struct worker worker;
 static struct heartbeat_slot *slot;
-static struct heartbeat told; /* the last one */
-static unsigned n_told, n_done;
+static struct heartbeat reported; /* the last one */
+static unsigned n_reported, n_done;
 static uint64_t process_start; /* of the processes of this world */
 
 static const char *host_name(_unused_ void *userdata)
@@ -206,8 +206,8 @@ static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
 
 static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *heartbeat, _unused_ void *userdata)
 {
-        told = *heartbeat;
-        n_told++;
+        reported = *heartbeat;
+        n_reported++;
 }
 
 static void on_done(_unused_ struct heartbeats *of, _unused_ void *userdata)
@@ -229,7 +229,7 @@ static const struct heartbeats_ops ops = {
 static void setup(void)
 {
         loop_start();
-        n_told = n_done = 0;
+        n_reported = n_done = 0;
         server_start(0, NULL, NULL);
         redis = server_connect(SERVER_PATIENCE);
         ck_assert_int_eq(redis_heartbeats_new(redis, native_framework.heartbeats, "app", &ops, NULL, &heartbeats), 0);
@@ -266,9 +266,9 @@ static void send_heartbeat(const char *at, const char *more)
                 server_do("HSET app:sqmgr:worker:" HOST ":5000000 start %s", more);
 }
 
-static void look_until_told(void)
+static void look_until_reported(void)
 {
-        while (n_told == 0)
+        while (n_reported == 0)
                 look();
 }
 
@@ -278,21 +278,21 @@ START_TEST(reads_a_worker_in_redis)
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
         look();
         /* It was there before the worker, for all that is known. */
-        ck_assert_uint_eq(n_told, 0);
+        ck_assert_uint_eq(n_reported, 0);
         send_heartbeat("105.5", NULL);
-        look_until_told();
+        look_until_reported();
         ck_assert_str_eq(slot->identity, HOST ":5000000");
-        expect_heartbeat(&told,
+        expect_heartbeat(&reported,
                     &(struct heartbeat){
                             .sent_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
         /* One that names what is not to be sent does not count. */
-        n_told = 0;
+        n_reported = 0;
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");
         look();
-        ck_assert_uint_eq(n_told, 0);
+        ck_assert_uint_eq(n_reported, 0);
         server_do("HDEL app:sqmgr:worker:" HOST ":5000000 stop_sig");
-        look_until_told();
-        ck_assert_int_eq(told.stop_signal, 0);
+        look_until_reported();
+        ck_assert_int_eq(reported.stop_signal, 0);
 }
 END_TEST
 
@@ -306,12 +306,12 @@ START_TEST(takes_no_record_that_says_it_is_of_another_process)
         send_heartbeat("105.5", "78");
         for (unsigned i = 0; i < 5; i++)
                 look();
-        ck_assert_uint_eq(n_told, 0);
+        ck_assert_uint_eq(n_reported, 0);
         ck_assert_ptr_null(slot->identity);
 
         send_heartbeat("104.25", "77");
-        look_until_told();
-        ck_assert_uint_eq(told.start, 77);
+        look_until_reported();
+        ck_assert_uint_eq(reported.start, 77);
 }
 END_TEST
 
@@ -321,12 +321,12 @@ START_TEST(takes_keys_of_another_kind_for_none)
         server_do("SADD app:sqmgr:workers " HOST ":5000000");
         for (unsigned i = 0; i < 3; i++)
                 look();
-        ck_assert_uint_eq(n_told, 0);
+        ck_assert_uint_eq(n_reported, 0);
         server_do("DEL app:sqmgr:worker:" HOST ":5000000");
         send_heartbeat("100.5", NULL);
         look();
         send_heartbeat("105.5", NULL);
-        look_until_told();
+        look_until_reported();
 }
 END_TEST
 

@@ -81,7 +81,7 @@ static const struct job_list *some_jobs(size_t n)
         return &list;
 }
 
-START_TEST(the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running)
+START_TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -435,7 +435,7 @@ START_TEST(a_lost_quiet_signal_is_sent_again)
 }
 END_TEST
 
-START_TEST(a_stale_worker_is_told_of_once_and_again_when_it_heartbeats)
+START_TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -466,7 +466,7 @@ START_TEST(silence_while_redis_is_away_is_not_stale)
 }
 END_TEST
 
-START_TEST(redis_going_and_coming_is_told)
+START_TEST(redis_going_and_coming_is_reported)
 {
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 0);
         test_redis(&t, true);
@@ -585,7 +585,7 @@ END_TEST
 
 /* Signals */
 
-START_TEST(a_refused_signal_is_told_once_and_changes_no_state)
+START_TEST(a_refused_signal_is_reported_once_and_changes_no_state)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -607,7 +607,7 @@ START_TEST(a_refused_signal_is_told_once_and_changes_no_state)
 }
 END_TEST
 
-START_TEST(a_refused_stop_is_told)
+START_TEST(a_refused_stop_is_reported)
 {
         struct worker *worker = quiet_worker();
 
@@ -624,7 +624,7 @@ START_TEST(a_refused_stop_is_told)
 }
 END_TEST
 
-START_TEST(a_refused_kill_is_told_and_tried_again)
+START_TEST(a_refused_kill_is_reported_and_tried_again)
 {
         struct worker *worker = quiet_worker();
 
@@ -650,7 +650,7 @@ START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
 }
 END_TEST
 
-START_TEST(the_title_tells_of_jobs_only_while_redis_is_away)
+START_TEST(the_title_reports_of_jobs_only_while_redis_is_away)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -665,7 +665,7 @@ START_TEST(the_title_tells_of_jobs_only_while_redis_is_away)
 }
 END_TEST
 
-START_TEST(arguments_that_give_longer_than_stop_timeout_are_told_once)
+START_TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
 {
         struct worker *worker = test_spawn(&t), *other = test_spawn(&t);
 
@@ -687,7 +687,7 @@ START_TEST(arguments_that_give_longer_than_stop_timeout_are_told_once)
 }
 END_TEST
 
-START_TEST(arguments_with_every_number_are_told_a_few_times_at_most)
+START_TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -707,7 +707,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, one_idle_heartbeat_is_no_proof);
-        tcase_add_test(cases, the_oldest_job_is_told_of_one_that_drains_while_it_can_be_running);
+        tcase_add_test(cases, the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running);
         tcase_add_test(cases, a_heartbeat_read_twice_counts_once);
         tcase_add_test(cases, a_busy_heartbeat_starts_the_proof_over);
         tcase_add_test(cases, a_heartbeat_that_is_not_quiet_starts_the_proof_over);
@@ -731,23 +731,23 @@ int main(void)
         tcase_add_test(cases, a_worker_quieted_by_someone_else_is_seen);
         tcase_add_test(cases, a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else);
         tcase_add_test(cases, a_lost_quiet_signal_is_sent_again);
-        tcase_add_test(cases, a_stale_worker_is_told_of_once_and_again_when_it_heartbeats);
+        tcase_add_test(cases, a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats);
         tcase_add_test(cases, silence_while_redis_is_away_is_not_stale);
-        tcase_add_test(cases, redis_going_and_coming_is_told);
+        tcase_add_test(cases, redis_going_and_coming_is_reported);
         tcase_add_test(cases, a_wrapper_whose_beating_process_is_gone_boots_anew);
         tcase_add_test(cases, a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout);
         tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
         tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
         tcase_add_test(cases, a_wrapper_that_follows_its_process_is_one_crash);
         tcase_add_test(cases, the_process_that_heartbeats_outlives_its_wrapper);
-        tcase_add_test(cases, a_refused_signal_is_told_once_and_changes_no_state);
-        tcase_add_test(cases, a_refused_stop_is_told);
-        tcase_add_test(cases, a_refused_kill_is_told_and_tried_again);
+        tcase_add_test(cases, a_refused_signal_is_reported_once_and_changes_no_state);
+        tcase_add_test(cases, a_refused_stop_is_reported);
+        tcase_add_test(cases, a_refused_kill_is_reported_and_tried_again);
         tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
-        tcase_add_test(cases, the_title_tells_of_jobs_only_while_redis_is_away);
+        tcase_add_test(cases, the_title_reports_of_jobs_only_while_redis_is_away);
         tcase_add_test(cases, a_command_that_goes_to_the_background_leaves_its_worker_behind);
-        tcase_add_test(cases, arguments_that_give_longer_than_stop_timeout_are_told_once);
-        tcase_add_test(cases, arguments_with_every_number_are_told_a_few_times_at_most);
+        tcase_add_test(cases, arguments_that_give_longer_than_stop_timeout_are_reported_once);
+        tcase_add_test(cases, arguments_with_every_number_are_reported_a_few_times_at_most);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

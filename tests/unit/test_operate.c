@@ -238,7 +238,7 @@ START_TEST(commands_record_their_orders)
 }
 END_TEST
 
-START_TEST(abort_tells_what_it_ended_and_what_it_acknowledged)
+START_TEST(abort_reports_what_it_ended_and_what_it_acknowledged)
 {
         client_expect(event, &client, CONTROL("Restart", "{\"fleets\":[\"web\"]}"), NULL);
         mail->rollout.state = ROLLOUT_HALTED;
@@ -255,7 +255,7 @@ START_TEST(abort_tells_what_it_ended_and_what_it_acknowledged)
 }
 END_TEST
 
-START_TEST(reload_tells_what_changed_or_why_not)
+START_TEST(reload_reports_what_changed_or_why_not)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Reload", "{}"));
         json_t *changes = json_object_get(reply.parameters, "changes");
@@ -283,8 +283,8 @@ START_TEST(status_is_rendered_once_for_each_state_of_the_model)
         ck_assert_uint_eq(n_rendered, 2);
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[]}"));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(told, "state")), "quiet");
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(reported, "state")), "quiet");
         varlink_reply_free(&reply);
         reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[\"mail\"]}"));
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
@@ -320,10 +320,10 @@ static bool next_reply(struct varlink_reply *ret)
 
 static void expect_fleet(struct varlink_reply *reply, size_t index, const char *state, bool continues)
 {
-        json_t *told = json_array_get(json_object_get(reply->parameters, "fleets"), index);
+        json_t *reported = json_array_get(json_object_get(reply->parameters, "fleets"), index);
 
         ck_assert_pstr_eq(reply->error, NULL);
-        ck_assert_str_eq(json_string_value(json_object_get(told, "state")), state);
+        ck_assert_str_eq(json_string_value(json_object_get(reported, "state")), state);
         ck_assert_int_eq(reply->continues, continues);
         varlink_reply_free(reply);
 }
@@ -346,7 +346,7 @@ static void expect_events(const struct varlink_reply *reply, size_t n, const cha
                 ck_assert_str_eq(json_string_value(json_object_get(last, "text")), last_text);
 }
 
-START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
+START_TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
 {
         world_events_clear(world);
         world_event(world, EVENT_CRASHED, web, web->workers[0], "one");
@@ -398,7 +398,7 @@ START_TEST(events_are_kept_told_by_fleet_and_worker_and_followed)
 }
 END_TEST
 
-static void tell_event_at(const char *text, double at)
+static void report_event_at(const char *text, double at)
 {
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "%s", text);
         events_add(control->events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
@@ -417,12 +417,12 @@ static void expect_after(const char *after, size_t n, const char *last_text)
         varlink_reply_free(&reply);
 }
 
-START_TEST(events_after_a_time_are_those_told_behind_it_whatever_the_clock_does)
+START_TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does)
 {
         world_events_clear(world);
-        tell_event_at("a", 1700000000.25);
-        tell_event_at("b", 1700000000.25);
-        tell_event_at("c", 1700000007.123456);
+        report_event_at("a", 1700000000.25);
+        report_event_at("b", 1700000000.25);
+        report_event_at("c", 1700000007.123456);
         expect_after("null", 3, "c");
         expect_after("0", 3, "c");
         expect_after("1700000000", 3, "c");
@@ -433,12 +433,12 @@ START_TEST(events_after_a_time_are_those_told_behind_it_whatever_the_clock_does)
         /* As a client hands back what it was told. */
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
         json_t *last = json_array_get(json_object_get(reply.parameters, "events"), 2);
-        _cleanup_free_ char *told = json_dumps(json_object_get(last, "at"), JSON_ENCODE_ANY);
+        _cleanup_free_ char *reported = json_dumps(json_object_get(last, "at"), JSON_ENCODE_ANY);
         varlink_reply_free(&reply);
-        expect_after(told, 0, NULL);
+        expect_after(reported, 0, NULL);
         /* The clock is set back by an hour. */
-        tell_event_at("d", 1699996407);
-        expect_after(told, 1, "d");
+        report_event_at("d", 1699996407);
+        expect_after(reported, 1, "d");
         expect_after("1699996407", 0, NULL);
         expect_after("1699996408", 4, "d");
 
@@ -450,7 +450,7 @@ START_TEST(events_after_a_time_are_those_told_behind_it_whatever_the_clock_does)
         ck_assert(reply.continues);
         expect_events(&reply, 0, NULL);
         varlink_reply_free(&reply);
-        tell_event_at("e", 1699996409);
+        report_event_at("e", 1699996409);
         ck_assert(next_reply(&reply));
         expect_events(&reply, 1, "e");
         varlink_reply_free(&reply);
@@ -504,28 +504,28 @@ START_TEST(a_restart_is_followed_until_all_are_replaced)
 }
 END_TEST
 
-START_TEST(who_follows_is_told_whether_more_was_replaced)
+START_TEST(who_follows_is_reported_whether_more_was_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
 
-        ck_assert(json_is_true(json_object_get(told, "moved")));
-        ck_assert(json_is_null(json_object_get(told, "workers")));
+        ck_assert(json_is_true(json_object_get(reported, "moved")));
+        ck_assert(json_is_null(json_object_get(reported, "workers")));
         varlink_reply_free(&reply);
         observe_started(web, 2, REASON_RESTART, 200, 1, clock_usec);
         ck_assert(next_reply(&reply));
-        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert(json_is_false(json_object_get(told, "moved")));
+        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert(json_is_false(json_object_get(reported, "moved")));
         varlink_reply_free(&reply);
         web->workers[0]->state = WORKER_QUIET;
         ck_assert(next_reply(&reply));
-        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert(json_is_true(json_object_get(told, "moved")));
+        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert(json_is_true(json_object_get(reported, "moved")));
         varlink_reply_free(&reply);
 }
 END_TEST
 
-START_TEST(who_wants_the_workers_is_told_them_each_second)
+START_TEST(who_wants_the_workers_is_reported_them_each_second)
 {
         fleet_settings[0].memory_threshold = 1000;
         struct varlink_reply reply =
@@ -533,11 +533,11 @@ START_TEST(who_wants_the_workers_is_told_them_each_second)
 
         /* The second comes by itself. */
         for (int i = 0; i < 2; i++) {
-                json_t *worker, *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-                ck_assert_int_eq(json_integer_value(json_object_get(told, "memory_threshold_bytes")), 1000);
-                worker = json_array_get(json_object_get(told, "workers"), 0);
+                json_t *worker, *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+                ck_assert_int_eq(json_integer_value(json_object_get(reported, "memory_threshold_bytes")), 1000);
+                worker = json_array_get(json_object_get(reported, "workers"), 0);
                 ck_assert_str_eq(json_string_value(json_object_get(worker, "id")), "web/1");
-                ck_assert(json_is_true(json_object_get(told, "moved")) == (i == 0));
+                ck_assert(json_is_true(json_object_get(reported, "moved")) == (i == 0));
                 ck_assert(reply.continues);
                 varlink_reply_free(&reply);
                 if (i == 0)
@@ -587,26 +587,26 @@ START_TEST(a_waiting_caller_follows_the_newest_generation)
         expect_fleet(&reply, 0, "running", true);
         web->generation++;
         ck_assert(next_reply(&reply));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_int_eq(json_integer_value(json_object_get(told, "generation")), 3);
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(reported, "generation")), 3);
         expect_fleet(&reply, 0, "running", true);
 }
 END_TEST
 
-START_TEST(a_restart_during_another_tells_whose_place_it_takes)
+START_TEST(a_restart_during_another_reports_whose_place_it_takes)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Restart", "{}"));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
 
-        ck_assert(json_is_null(json_object_get(told, "superseded")));
+        ck_assert(json_is_null(json_object_get(reported, "superseded")));
         varlink_reply_free(&reply);
         rollout_abort(mail, "a test", NULL);
         reply = client_call(event, &client, CONTROL("Restart", "{}"));
-        told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_int_eq(json_integer_value(json_object_get(told, "superseded")), 2);
-        ck_assert_int_eq(json_integer_value(json_object_get(told, "generation")), 3);
-        told = json_array_get(json_object_get(reply.parameters, "fleets"), 1);
-        ck_assert(json_is_null(json_object_get(told, "superseded")));
+        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(reported, "superseded")), 2);
+        ck_assert_int_eq(json_integer_value(json_object_get(reported, "generation")), 3);
+        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 1);
+        ck_assert(json_is_null(json_object_get(reported, "superseded")));
         varlink_reply_free(&reply);
 }
 END_TEST
@@ -659,8 +659,8 @@ START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
         web->rollout.state = ROLLOUT_HALTED;
         strcpy(web->rollout.error, "3 new workers failed");
         ck_assert(next_reply(&reply));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(told, "error")), "3 new workers failed");
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(reported, "error")), "3 new workers failed");
         expect_fleet(&reply, 0, "halted", true);
         mail->rollout.state = ROLLOUT_ABORTED;
         ck_assert(next_reply(&reply));
@@ -668,7 +668,7 @@ START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
 }
 END_TEST
 
-START_TEST(a_halt_whose_last_lines_are_being_read_is_told_with_them)
+START_TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
 
@@ -680,8 +680,8 @@ START_TEST(a_halt_whose_last_lines_are_being_read_is_told_with_them)
         expect_fleet(&reply, 0, "halted", true);
         observe_log_tail(web, 5, "boom");
         ck_assert(next_reply(&reply));
-        json_t *told = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(told, "error")),
+        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
+        ck_assert_str_eq(json_string_value(json_object_get(reported, "error")),
                          "it failed; its last lines: boom");
         expect_fleet(&reply, 0, "halted", false);
 }
@@ -734,24 +734,24 @@ int main(void)
         tcase_add_loop_test(tests, bad_calls_are_refused_whole, 0, ELEMENTSOF(refusals));
         tcase_add_test(tests, an_unknown_name_is_answered_with_those_there_are);
         tcase_add_test(tests, commands_record_their_orders);
-        tcase_add_test(tests, abort_tells_what_it_ended_and_what_it_acknowledged);
-        tcase_add_test(tests, reload_tells_what_changed_or_why_not);
+        tcase_add_test(tests, abort_reports_what_it_ended_and_what_it_acknowledged);
+        tcase_add_test(tests, reload_reports_what_changed_or_why_not);
         tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
         tcase_add_test(tests, metrics_are_one_text);
-        tcase_add_test(tests, events_are_kept_told_by_fleet_and_worker_and_followed);
-        tcase_add_test(tests, events_after_a_time_are_those_told_behind_it_whatever_the_clock_does);
+        tcase_add_test(tests, events_are_kept_reported_by_fleet_and_worker_and_followed);
+        tcase_add_test(tests, events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does);
         tcase_add_test(tests, an_order_names_who_called_and_what_comes_later_nobody);
         tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
-        tcase_add_test(tests, who_follows_is_told_whether_more_was_replaced);
-        tcase_add_test(tests, who_wants_the_workers_is_told_them_each_second);
+        tcase_add_test(tests, who_follows_is_reported_whether_more_was_replaced);
+        tcase_add_test(tests, who_wants_the_workers_is_reported_them_each_second);
         tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
         tcase_add_test(tests, jobs_are_asked_of_the_fleets_that_are_named);
         tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
-        tcase_add_test(tests, a_restart_during_another_tells_whose_place_it_takes);
+        tcase_add_test(tests, a_restart_during_another_reports_whose_place_it_takes);
         tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);
         tcase_add_test(tests, following_what_has_ended_ends_at_once);
         tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);
-        tcase_add_test(tests, a_halt_whose_last_lines_are_being_read_is_told_with_them);
+        tcase_add_test(tests, a_halt_whose_last_lines_are_being_read_is_reported_with_them);
         tcase_add_test(tests, a_restart_of_a_stopped_fleet_ends_at_once);
         tcase_add_test(tests, shutting_down_refuses_new_work_and_ends_waits);
         tcase_add_test(tests, a_waiting_caller_may_leave);

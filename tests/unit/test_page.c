@@ -294,7 +294,7 @@ START_TEST(folds_what_needs_nobody)
 }
 END_TEST
 
-START_TEST(tells_of_many_hosts_where_a_fleet_has_a_group)
+START_TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
 {
         json_t *status = status_with("{}");
         char *text = render(PAGE_LIVE, status, NULL);
@@ -456,7 +456,7 @@ int main(void)
         tcase_add_test(tests, says_in_a_sentence_whether_all_is_well);
         tcase_add_test(tests, shows_the_last_state_of_one_that_is_away);
         tcase_add_test(tests, folds_what_needs_nobody);
-        tcase_add_test(tests, tells_of_many_hosts_where_a_fleet_has_a_group);
+        tcase_add_test(tests, reports_of_many_hosts_where_a_fleet_has_a_group);
         tcase_add_test(tests, names_of_hosts_are_words_of_a_command);
         tcase_add_test(tests, of_a_thousand_hosts_those_that_wait_are_named_alone);
         tcase_add_test(tests, commands_are_for_a_shell);

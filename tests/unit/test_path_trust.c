@@ -87,7 +87,7 @@ static const struct {
         {0757, 0700, "a"},
 };
 
-START_TEST(who_may_write_there_is_told_by_the_modes)
+START_TEST(who_may_write_there_is_reported_by_the_modes)
 {
         make("a", 0755);
         make("a/b", modes[_i].last);
@@ -192,7 +192,7 @@ START_TEST(a_chain_of_links_has_an_end)
 }
 END_TEST
 
-START_TEST(what_is_not_there_is_told)
+START_TEST(what_is_not_there_is_reported)
 {
         char why[512];
 
@@ -207,14 +207,14 @@ int main(void)
         TCase *tcase = tcase_create("place");
 
         tcase_add_checked_fixture(tcase, make_folder, end_folder);
-        tcase_add_loop_test(tcase, who_may_write_there_is_told_by_the_modes, 0, ELEMENTSOF(modes));
+        tcase_add_loop_test(tcase, who_may_write_there_is_reported_by_the_modes, 0, ELEMENTSOF(modes));
         tcase_add_test(tcase, links_are_judged_by_where_they_lead);
         tcase_add_test(tcase, a_link_of_another_user_is_not_safe_wherever_it_leads);
         tcase_add_test(tcase, a_directory_of_another_user_is_not_safe);
         tcase_add_test(tcase, a_file_is_where_no_link_can_be_changed);
         tcase_add_test(tcase, links_in_a_circle_have_an_end);
         tcase_add_test(tcase, a_chain_of_links_has_an_end);
-        tcase_add_test(tcase, what_is_not_there_is_told);
+        tcase_add_test(tcase, what_is_not_there_is_reported);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

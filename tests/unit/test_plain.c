@@ -173,7 +173,7 @@ static int done(enum action_signal *ret_signal)
         return -1;
 }
 
-static void tell(void)
+static void report(void)
 {
         enum action_signal signal;
 
@@ -196,7 +196,7 @@ static void ended(void)
 START_TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
 {
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ACTIVE), "default/1 (pid 100) runs"));
-        tell();
+        report();
         ck_assert_str_eq(test_event_text(&t, EVENT_QUIET), "default/1 (pid 100) is told to exit: operator");
         test_exit(&t, worker, 0);
         struct worker *next = test_spawn(&t);
@@ -214,11 +214,11 @@ START_TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
 }
 END_TEST
 
-START_TEST(one_that_was_told_is_left_alone_for_ever)
+START_TEST(one_that_was_reported_is_left_alone_for_ever)
 {
         enum action_signal signal;
 
-        tell();
+        report();
         for (unsigned i = 0; i < 24; i++) {
                 runs(3600);
                 ck_assert_int_eq(done(&signal), -1);
@@ -234,7 +234,7 @@ START_TEST(within_its_own_stop_timeout_it_must_exit)
 
         t.fleet_settings.stop_bounded = true;
         t.fleet_settings.stop_timeout = 20 * USEC_PER_SEC;
-        tell();
+        report();
         runs(5);
         ck_assert_int_eq(done(&signal), -1);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit, killed in 15s (stop_timeout)");
@@ -258,7 +258,7 @@ START_TEST(the_longer_of_both_times_counts)
         t.fleet_settings.stop_bounded = true;
         t.fleet_settings.drain_timeout = both[_i].drain * USEC_PER_SEC;
         t.fleet_settings.stop_timeout = both[_i].stop * USEC_PER_SEC;
-        tell();
+        report();
         ck_assert_int_eq(done(&signal), -1);
         snprintf(text, sizeof(text), "waits for it to exit, killed in %us (drain_timeout and stop_timeout)",
                  both[_i].ends);
@@ -273,7 +273,7 @@ START_TEST(the_longer_of_both_times_counts)
 }
 END_TEST
 
-START_TEST(at_a_shutdown_it_is_told_once_and_has_its_time)
+START_TEST(at_a_shutdown_it_is_reported_once_and_has_its_time)
 {
         enum action_signal signal;
 
@@ -297,7 +297,7 @@ END_TEST
 
 /* With all that it had started, while its command was not seen to run: that it does then is no sign of
  * another one, which had not been told. */
-START_TEST(one_that_was_told_before_it_ran_is_not_told_again)
+START_TEST(one_that_was_reported_before_it_ran_is_not_reported_again)
 {
         enum action_signal signal;
 
@@ -360,12 +360,12 @@ static void adopt(void)
         free(bytes);
 }
 
-START_TEST(the_next_sqmgr_does_not_tell_it_again)
+START_TEST(the_next_sqmgr_does_not_report_it_again)
 {
         enum action_signal signal;
 
         t.fleet_settings.stop_bounded = true;
-        tell();
+        report();
         runs(5);
         adopt();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -382,9 +382,9 @@ START_TEST(the_next_sqmgr_does_not_tell_it_again)
 END_TEST
 
 static const struct traits may_catch = {
-        .name = "may-catch", .uncaught_is_stop = true, .tells_busy = true, .stale_usec = USEC_PER_MIN};
+        .name = "may-catch", .uncaught_is_stop = true, .reports_busy = true, .stale_usec = USEC_PER_MIN};
 
-START_TEST(one_that_would_die_of_being_quieted_is_told_to_exit)
+START_TEST(one_that_would_die_of_being_quieted_is_reported_to_exit)
 {
         enum action_signal signal;
 
@@ -422,7 +422,7 @@ static char *metrics(void)
         return metrics_render(&info, &ticks, t.now);
 }
 
-START_TEST(what_it_does_not_tell_is_shown_as_unknown)
+START_TEST(what_it_does_not_report_is_shown_as_unknown)
 {
         const struct status_settings age = {.loaded_at = 1};
         const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
@@ -445,10 +445,10 @@ START_TEST(what_it_does_not_tell_is_shown_as_unknown)
 }
 END_TEST
 
-START_TEST(places_that_it_holds_are_told_of_without_jobs)
+START_TEST(places_that_it_holds_are_reported_of_without_jobs)
 {
         t.fleet_settings.max_processes = 1;
-        tell();
+        report();
         runs(5);
         test_plan(&t);
         ck_assert_str_eq(
@@ -487,17 +487,17 @@ int main(void)
 
         tcase_add_checked_fixture(model, setup, teardown);
         tcase_add_test(model, its_story_speaks_of_no_heartbeats_and_no_jobs);
-        tcase_add_test(model, one_that_was_told_is_left_alone_for_ever);
+        tcase_add_test(model, one_that_was_reported_is_left_alone_for_ever);
         tcase_add_test(model, within_its_own_stop_timeout_it_must_exit);
         tcase_add_loop_test(model, the_longer_of_both_times_counts, 0, ELEMENTSOF(both));
-        tcase_add_test(model, at_a_shutdown_it_is_told_once_and_has_its_time);
-        tcase_add_test(model, one_that_was_told_before_it_ran_is_not_told_again);
+        tcase_add_test(model, at_a_shutdown_it_is_reported_once_and_has_its_time);
+        tcase_add_test(model, one_that_was_reported_before_it_ran_is_not_reported_again);
         tcase_add_test(model, a_release_that_dies_young_halts_its_restart);
         tcase_add_test(model, one_that_dies_young_is_started_again_later_and_later);
-        tcase_add_test(model, the_next_sqmgr_does_not_tell_it_again);
-        tcase_add_test(model, one_that_would_die_of_being_quieted_is_told_to_exit);
-        tcase_add_test(model, what_it_does_not_tell_is_shown_as_unknown);
-        tcase_add_test(model, places_that_it_holds_are_told_of_without_jobs);
+        tcase_add_test(model, the_next_sqmgr_does_not_report_it_again);
+        tcase_add_test(model, one_that_would_die_of_being_quieted_is_reported_to_exit);
+        tcase_add_test(model, what_it_does_not_report_is_shown_as_unknown);
+        tcase_add_test(model, places_that_it_holds_are_reported_of_without_jobs);
         tcase_add_test(model, the_doctor_asks_for_no_heartbeat);
         suite_add_tcase(suite, model);
         return unit_main(suite);

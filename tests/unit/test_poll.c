@@ -174,7 +174,7 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
 }
 END_TEST
 
-START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_heartbeat_does_not)
+START_TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
 {
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
@@ -187,7 +187,7 @@ START_TEST(the_title_of_a_worker_tells_what_it_runs_while_its_heartbeat_does_not
 }
 END_TEST
 
-START_TEST(what_no_worker_is_called_tells_nothing)
+START_TEST(what_no_worker_is_called_reports_nothing)
 {
         const struct worker *worker =
                 start_beating("printf sidekiq.default >/proc/$$/comm; up; sleep 1000 & wait");
@@ -224,7 +224,7 @@ START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
                 poll_run(&runtime, false, late);
         ck_assert_uint_eq(worker->process.boot_polled_at, late);
         ck_assert(worker->process.booted == boots[_i].booted);
-        ck_assert(runtime_told("its beat is not to be found") == boots[_i].booted);
+        ck_assert(runtime_reported("its beat is not to be found") == boots[_i].booted);
 }
 END_TEST
 
@@ -277,8 +277,8 @@ int main(void)
         tcase_add_test(cases, memory_is_read_at_regular_looks_alone);
         tcase_add_loop_test(cases, the_proportional_share_is_asked_where_it_can_decide, 0, 2);
         tcase_add_test(cases, job_threads_of_an_active_worker_are_a_witness_from_then_on);
-        tcase_add_test(cases, the_title_of_a_worker_tells_what_it_runs_while_its_heartbeat_does_not);
-        tcase_add_test(cases, what_no_worker_is_called_tells_nothing);
+        tcase_add_test(cases, the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not);
+        tcase_add_test(cases, what_no_worker_is_called_reports_nothing);
         tcase_add_loop_test(cases, after_boot_timeout_a_look_finds_out_whether_it_has_booted, 0,
                             ELEMENTSOF(boots));
         tcase_add_test(cases, what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted);

@@ -45,9 +45,9 @@ static void settle(void)
         test_run(&t, 10);
 }
 
-START_TEST(it_is_told_with_who_holds_the_most)
+START_TEST(it_is_reported_with_who_holds_the_most)
 {
-        t.settings.pressure_action = PRESSURE_TELL;
+        t.settings.pressure_action = PRESSURE_REPORT;
         settle();
         press(10);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 0);
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
 {
-        t.settings.pressure_action = PRESSURE_TELL;
+        t.settings.pressure_action = PRESSURE_REPORT;
         settle();
         press(12);
         unsigned starts = t.starts;
@@ -165,7 +165,7 @@ static void work(const struct worker *worker)
 
 START_TEST(those_that_drain_are_counted_with_the_others)
 {
-        t.settings.pressure_action = PRESSURE_TELL;
+        t.settings.pressure_action = PRESSURE_REPORT;
         settle();
         for (unsigned i = 1; i <= 3; i++)
                 work(test_worker(&t, i));
@@ -240,7 +240,7 @@ int main(void)
         TCase *tests = tcase_create("relief");
 
         tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, it_is_told_with_who_holds_the_most);
+        tcase_add_test(tests, it_is_reported_with_who_holds_the_most);
         tcase_add_test(tests, one_a_minute_leaves_and_comes_back_with_memory);
         tcase_add_test(tests, who_has_died_is_replaced_but_nothing_beyond_the_count);
         tcase_add_test(tests, without_evidence_nobody_leaves);

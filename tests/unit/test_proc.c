@@ -344,7 +344,7 @@ static void catch_some_signals(void)
         signal(SIGRTMAX, ignore_signal);
 }
 
-START_TEST(tells_caught_signals_from_ignored_and_default_ones)
+START_TEST(reports_caught_signals_from_ignored_and_default_ones)
 {
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -366,7 +366,7 @@ static void lead_and_be_named(void)
         prctl(PR_SET_NAME, "a) b (c");
 }
 
-START_TEST(tells_where_a_process_stands)
+START_TEST(reports_where_a_process_stands)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
@@ -490,7 +490,7 @@ START_TEST(finds_each_process_of_a_group)
 }
 END_TEST
 
-START_TEST(tells_who_runs_the_same_program)
+START_TEST(reports_who_runs_the_same_program)
 {
         _cleanup_proc_ struct proc *self = NULL, *same = NULL, *other = NULL;
         char *environment[] = {NULL};
@@ -525,7 +525,7 @@ static void become_another_unseen(void)
                 _exit(1);
 }
 
-START_TEST(tells_the_user_of_one_whose_files_are_roots)
+START_TEST(reports_the_user_of_one_whose_files_are_roots)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         uid_t uid;
@@ -542,7 +542,7 @@ START_TEST(tells_the_user_of_one_whose_files_are_roots)
 }
 END_TEST
 
-START_TEST(signals_and_tells_the_user)
+START_TEST(signals_and_reports_the_user)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         int status;
@@ -745,11 +745,11 @@ int main(void)
         tcase_add_test(cases, name_with_parentheses_and_blanks_does_not_confuse);
         tcase_add_test(cases, title_has_blanks_for_nuls_and_no_padding);
         tcase_add_test(cases, measures_memory);
-        tcase_add_test(cases, tells_caught_signals_from_ignored_and_default_ones);
-        tcase_add_test(cases, tells_who_runs_the_same_program);
-        tcase_add_test(cases, tells_the_user_of_one_whose_files_are_roots);
-        tcase_add_test(cases, signals_and_tells_the_user);
-        tcase_add_test(cases, tells_where_a_process_stands);
+        tcase_add_test(cases, reports_caught_signals_from_ignored_and_default_ones);
+        tcase_add_test(cases, reports_who_runs_the_same_program);
+        tcase_add_test(cases, reports_the_user_of_one_whose_files_are_roots);
+        tcase_add_test(cases, signals_and_reports_the_user);
+        tcase_add_test(cases, reports_where_a_process_stands);
         tcase_add_test(cases, reads_the_environment_of_a_command);
         tcase_add_loop_test(cases, reads_back_only_what_the_process_itself_could, 0, ELEMENTSOF(outputs));
         tcase_add_test(cases, finds_each_process);

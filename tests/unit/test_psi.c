@@ -70,7 +70,7 @@ START_TEST(our_own_groups_file_comes_first)
 }
 END_TEST
 
-START_TEST(the_kernels_own_tells_where_it_may)
+START_TEST(the_kernels_own_reports_where_it_may)
 {
         struct pressure_reading reading;
         struct psi *psi = NULL;
@@ -94,7 +94,7 @@ int main(void)
         TCase *tests = tcase_create("psi");
 
         tcase_add_loop_test(tests, our_own_groups_file_comes_first, 0, (int)ELEMENTSOF(machines));
-        tcase_add_test(tests, the_kernels_own_tells_where_it_may);
+        tcase_add_test(tests, the_kernels_own_reports_where_it_may);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

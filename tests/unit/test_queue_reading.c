@@ -109,7 +109,7 @@ START_TEST(without_a_limit_nobody_looks)
 }
 END_TEST
 
-START_TEST(a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back)
+START_TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
 {
         start("queue_warn_size=2\n", "");
         put("mail", 3);
@@ -119,7 +119,7 @@ START_TEST(a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back)
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(runtime_world->n_events, 1);
         }
-        ck_assert(runtime_told("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
+        ck_assert(runtime_reported("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
         ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
         server_do("DEL queue:mail");
         queue_reading_poll(&runtime.links);
@@ -207,7 +207,7 @@ int main(void)
         tcase_add_test(cases, what_was_read_stands_in_the_link);
         tcase_add_test(cases, one_reading_serves_whoever_asks_while_it_lasts);
         tcase_add_test(cases, without_a_limit_nobody_looks);
-        tcase_add_test(cases, a_queue_over_its_limit_is_told_once_and_once_more_when_it_is_back);
+        tcase_add_test(cases, a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back);
         tcase_add_test(cases, a_redis_that_is_away_says_so_and_holds_up_no_other);
         tcase_add_test(cases, what_was_over_stays_so_while_nothing_can_be_read);
         tcase_add_test(cases, a_server_that_refuses_is_quoted);

@@ -90,7 +90,7 @@ static const struct {
         {"", 0},
 };
 
-START_TEST(stamps_of_seconds_and_of_milliseconds_are_told_apart)
+START_TEST(stamps_of_seconds_and_of_milliseconds_are_reported_apart)
 {
         char class[JOB_CLASS_MAX];
         usec_t at = 0;
@@ -121,7 +121,7 @@ static struct queues *make_queues(void)
         return queues;
 }
 
-START_TEST(a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back)
+START_TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back)
 {
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
         struct queue_watch watch = {0};
@@ -158,7 +158,7 @@ START_TEST(a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back)
 }
 END_TEST
 
-START_TEST(many_queues_are_told_in_one_text_that_is_cut)
+START_TEST(many_queues_are_reported_in_one_text_that_is_cut)
 {
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
         struct queue_watch watch = {0};
@@ -377,7 +377,7 @@ START_TEST(a_queue_that_is_no_list_hides_no_other)
 }
 END_TEST
 
-START_TEST(what_redis_refuses_is_told)
+START_TEST(what_redis_refuses_is_reported)
 {
         server_do("SET queues x");
         read_queues("");
@@ -430,11 +430,11 @@ int main(void)
                 return 77;
         tcase_add_loop_test(core, limits_are_checked, 0, ELEMENTSOF(limit_texts));
         tcase_add_test(core, a_limit_of_its_own_goes_before_that_of_all);
-        tcase_add_loop_test(core, stamps_of_seconds_and_of_milliseconds_are_told_apart, 0,
+        tcase_add_loop_test(core, stamps_of_seconds_and_of_milliseconds_are_reported_apart, 0,
                             ELEMENTSOF(stamps));
-        tcase_add_test(core, a_queue_is_told_of_once_when_it_goes_over_and_once_when_it_is_back);
+        tcase_add_test(core, a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back);
         tcase_add_test(core, queues_are_watched_where_there_is_any_limit);
-        tcase_add_test(core, many_queues_are_told_in_one_text_that_is_cut);
+        tcase_add_test(core, many_queues_are_reported_in_one_text_that_is_cut);
         suite_add_tcase(suite, core);
         tcase_set_timeout(live, 60);
         tcase_add_unchecked_fixture(live, server_directory_make, server_directory_remove);
@@ -444,7 +444,7 @@ int main(void)
         tcase_add_test(live, what_waits_for_rq_is_read);
         tcase_add_test(live, an_empty_redis_has_no_queues);
         tcase_add_test(live, a_queue_that_is_no_list_hides_no_other);
-        tcase_add_test(live, what_redis_refuses_is_told);
+        tcase_add_test(live, what_redis_refuses_is_reported);
         tcase_add_test(live, a_redis_that_hangs_or_goes_away_ends_the_reading);
         tcase_add_test(live, one_that_is_freed_is_not_answered);
         suite_add_tcase(suite, live);

@@ -12,16 +12,16 @@
 static void expect_lacks(const char *status, const char *expected)
 {
         json_t *json = json_loads(status, JSON_DECODE_ANY, NULL), *lacks = ready_lacks(json), *text;
-        char told[1024] = "";
+        char reported[1024] = "";
         size_t i;
 
         ck_assert(json && lacks);
         json_array_foreach(lacks, i, text)
         {
-                strncat(told, json_string_value(text), sizeof(told) - strlen(told) - 1);
-                strncat(told, "\n", sizeof(told) - strlen(told) - 1);
+                strncat(reported, json_string_value(text), sizeof(reported) - strlen(reported) - 1);
+                strncat(reported, "\n", sizeof(reported) - strlen(reported) - 1);
         }
-        ck_assert_str_eq(told, expected);
+        ck_assert_str_eq(reported, expected);
         json_decref(lacks);
         json_decref(json);
 }

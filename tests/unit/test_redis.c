@@ -512,7 +512,7 @@ START_TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
 }
 END_TEST
 
-START_TEST(frees_itself_when_a_state_is_told)
+START_TEST(frees_itself_when_a_state_is_reported)
 {
         free_at_state = true;
         if (_i == 0)
@@ -625,7 +625,7 @@ START_TEST(refuses_urls_that_it_cannot_serve)
 }
 END_TEST
 
-START_TEST(tells_addresses_from_names)
+START_TEST(reports_addresses_from_names)
 {
         ck_assert(resolve_is_numeric("127.0.0.1"));
         ck_assert(resolve_is_numeric("::1"));
@@ -667,7 +667,7 @@ int main(void)
         tcase_add_test(tcase, survives_a_reply_to_nothing);
         tcase_add_test(tcase, waits_for_the_end_of_a_reply_that_arrives_slowly);
         tcase_add_test(tcase, does_not_wait_for_ever_for_the_end_of_a_reply);
-        tcase_add_loop_test(tcase, frees_itself_when_a_state_is_told, 0, 2);
+        tcase_add_loop_test(tcase, frees_itself_when_a_state_is_reported, 0, 2);
         tcase_add_loop_test(tcase, frees_itself_in_a_reply, 0, 2);
         tcase_add_test(tcase, calls_back_when_it_is_freed);
         tcase_add_loop_test(tcase, tries_each_address_of_a_name, 0, 2);
@@ -675,7 +675,7 @@ int main(void)
         tcase_add_test(tcase, says_that_a_name_is_not_found);
         tcase_add_test(tcase, can_be_freed_while_a_name_is_looked_up);
         tcase_add_test(tcase, refuses_urls_that_it_cannot_serve);
-        tcase_add_test(tcase, tells_addresses_from_names);
+        tcase_add_test(tcase, reports_addresses_from_names);
         tcase_add_test(tcase, names_its_states);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);

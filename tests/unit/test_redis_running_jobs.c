@@ -84,7 +84,7 @@ START_TEST(a_namespace_is_before_the_keys)
 }
 END_TEST
 
-START_TEST(an_error_of_the_server_is_told_and_hides_no_other_list)
+START_TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
 {
         struct running_jobs *running_jobs;
 
@@ -98,7 +98,7 @@ START_TEST(an_error_of_the_server_is_told_and_hides_no_other_list)
 }
 END_TEST
 
-START_TEST(a_server_that_hangs_is_told_and_then_refused)
+START_TEST(a_server_that_hangs_is_reported_and_then_refused)
 {
         struct running_jobs *running_jobs;
 
@@ -113,7 +113,7 @@ START_TEST(a_server_that_hangs_is_told_and_then_refused)
 }
 END_TEST
 
-START_TEST(what_is_given_up_is_not_told)
+START_TEST(what_is_given_up_is_not_reported)
 {
         struct running_jobs *running_jobs;
 
@@ -182,7 +182,7 @@ START_TEST(the_loop_goes_on_while_large_jobs_are_decoded)
 }
 END_TEST
 
-START_TEST(what_is_given_up_half_decoded_is_not_told)
+START_TEST(what_is_given_up_half_decoded_is_not_reported)
 {
         struct running_jobs *running_jobs = read_large_lists();
 
@@ -216,11 +216,11 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, lists_of_both_names_are_read);
         tcase_add_test(cases, a_namespace_is_before_the_keys);
-        tcase_add_test(cases, an_error_of_the_server_is_told_and_hides_no_other_list);
-        tcase_add_test(cases, a_server_that_hangs_is_told_and_then_refused);
-        tcase_add_test(cases, what_is_given_up_is_not_told);
+        tcase_add_test(cases, an_error_of_the_server_is_reported_and_hides_no_other_list);
+        tcase_add_test(cases, a_server_that_hangs_is_reported_and_then_refused);
+        tcase_add_test(cases, what_is_given_up_is_not_reported);
         tcase_add_test(cases, the_loop_goes_on_while_large_jobs_are_decoded);
-        tcase_add_test(cases, what_is_given_up_half_decoded_is_not_told);
+        tcase_add_test(cases, what_is_given_up_half_decoded_is_not_reported);
         tcase_add_test(cases, redis_may_be_freed_meanwhile);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

@@ -171,10 +171,10 @@ static void expect_refusal(const char *reason, const char *details)
         char expected[1024];
 
         client_send(&client, REEXEC);
-        char *told = refusal(&client);
+        char *reported = refusal(&client);
         snprintf(expected, sizeof(expected), "re-exec refused, nothing has changed: %s\n%s", reason, details);
-        ck_assert_str_eq(told, expected);
-        free(told);
+        ck_assert_str_eq(reported, expected);
+        free(reported);
         ck_assert_int_eq(reexec.child.pid, 0);
         client_expect(event, &client, "{\"method\":\"org.sqmgr.Control.Ping\"}", NULL);
         client_end(&client);
@@ -230,11 +230,11 @@ START_TEST(one_that_says_much_is_heard_to_its_end)
 
         install("i=0; while [ $i -lt 20000 ]; do echo 'and so on'; i=$((i + 1)); done; exit 1");
         client_send(&client, REEXEC);
-        char *told = refusal(&client);
-        ck_assert_ptr_nonnull(strstr(told, "exit status 1"));
-        ck_assert_uint_gt(strlen(told), 1024);
-        ck_assert_uint_lt(strlen(told), 4096);
-        free(told);
+        char *reported = refusal(&client);
+        ck_assert_ptr_nonnull(strstr(reported, "exit status 1"));
+        ck_assert_uint_gt(strlen(reported), 1024);
+        ck_assert_uint_lt(strlen(reported), 4096);
+        free(reported);
         client_end(&client);
 }
 END_TEST
@@ -295,9 +295,9 @@ START_TEST(what_became_a_bad_time_meanwhile_stops_it)
         runtime_world->shutting_down = true;
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
-        char *told = refusal(&client);
-        ck_assert_str_eq(told, "re-exec refused, nothing has changed: sqmgr is shutting down\n");
-        free(told);
+        char *reported = refusal(&client);
+        ck_assert_str_eq(reported, "re-exec refused, nothing has changed: sqmgr is shutting down\n");
+        free(reported);
         close(fd);
         client_end(&client);
 }
@@ -310,7 +310,7 @@ static void hold_up(char *fifo, size_t size)
         ck_assert_int_eq(mkfifo(fifo, 0600), 0);
 }
 
-START_TEST(all_who_ask_meanwhile_are_told_and_who_has_gone_is_not)
+START_TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
 {
         struct client clients[3] = {client_open(path), client_open(path), client_open(path)};
         char fifo[64];
@@ -328,10 +328,10 @@ START_TEST(all_who_ask_meanwhile_are_told_and_who_has_gone_is_not)
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
         for (size_t i = 0; i < 3; i += 2) {
-                char *told = refusal(&clients[i]);
+                char *reported = refusal(&clients[i]);
 
-                ck_assert_ptr_nonnull(strstr(told, "exit status 4"));
-                free(told);
+                ck_assert_ptr_nonnull(strstr(reported, "exit status 4"));
+                free(reported);
                 client_end(&clients[i]);
         }
         ck_assert_uint_eq(runs(), 1);
@@ -339,7 +339,7 @@ START_TEST(all_who_ask_meanwhile_are_told_and_who_has_gone_is_not)
 }
 END_TEST
 
-START_TEST(too_many_who_ask_are_told_so)
+START_TEST(too_many_who_ask_are_reported_so)
 {
         struct client clients[17];
         char fifo[64];
@@ -350,9 +350,9 @@ START_TEST(too_many_who_ask_are_told_so)
                 client_send(&clients[i], REEXEC);
                 settle();
         }
-        char *told = refusal(&clients[16]);
-        ck_assert_str_eq(told, "too many wait for this already\n");
-        free(told);
+        char *reported = refusal(&clients[16]);
+        ck_assert_str_eq(reported, "too many wait for this already\n");
+        free(reported);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
@@ -393,8 +393,8 @@ START_TEST(one_that_takes_the_state_takes_over)
         struct client client = client_open(path), idle = client_open(path);
         client_expect(event, &idle, "{\"method\":\"org.sqmgr.Control.Ping\"}", NULL);
         client_send(&client, REEXEC);
-        char *told = refusal(&client);
-        ck_abort_msg("%s", told);
+        char *reported = refusal(&client);
+        ck_abort_msg("%s", reported);
 }
 END_TEST
 
@@ -411,8 +411,8 @@ int main(void)
         tcase_add_test(cases, one_that_says_much_is_heard_to_its_end);
         tcase_add_loop_test(cases, at_a_bad_time_nobody_is_asked, 0, ELEMENTSOF(bad_times));
         tcase_add_test(cases, what_became_a_bad_time_meanwhile_stops_it);
-        tcase_add_test(cases, all_who_ask_meanwhile_are_told_and_who_has_gone_is_not);
-        tcase_add_test(cases, too_many_who_ask_are_told_so);
+        tcase_add_test(cases, all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not);
+        tcase_add_test(cases, too_many_who_ask_are_reported_so);
         tcase_add_test(cases, the_end_takes_the_program_that_is_asked_along);
         suite_add_tcase(suite, cases);
         /* Its process is replaced, and cannot clean up. */

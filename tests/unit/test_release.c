@@ -68,7 +68,7 @@ START_TEST(it_is_where_the_directory_leads)
 }
 END_TEST
 
-START_TEST(what_it_does_not_end_in_is_told)
+START_TEST(what_it_does_not_end_in_is_reported)
 {
         static const char *const others[] = {"wo", "one", "current", "/", "e/two"};
         char expected[512];
@@ -102,7 +102,7 @@ int main(void)
 
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, it_is_where_the_directory_leads);
-        tcase_add_test(cases, what_it_does_not_end_in_is_told);
+        tcase_add_test(cases, what_it_does_not_end_in_is_reported);
         tcase_add_test(cases, without_a_directory_it_is_nowhere);
         suite_add_tcase(suite, cases);
         return unit_main(suite);

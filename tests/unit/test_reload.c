@@ -97,7 +97,7 @@ static int reload(const char *text)
         return reload_file();
 }
 
-START_TEST(what_changed_is_told_and_in_force)
+START_TEST(what_changed_is_reported_and_in_force)
 {
         ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
         ck_assert_str_eq(lines[0], "[fleet:web] active_process_count: 1 -> 3");
@@ -182,7 +182,7 @@ START_TEST(a_file_that_is_not_there_is_refused)
 }
 END_TEST
 
-static void reload_told_by_signal(const char *text, char *log, size_t size)
+static void reload_reported_by_signal(const char *text, char *log, size_t size)
 {
         int fd = open(log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), stderr_fd = dup(STDERR_FILENO);
 
@@ -197,11 +197,11 @@ static void reload_told_by_signal(const char *text, char *log, size_t size)
         close(stderr_fd);
 }
 
-START_TEST(the_log_tells_what_a_signal_has_changed)
+START_TEST(the_log_reports_what_a_signal_has_changed)
 {
         char log[2048];
 
-        reload_told_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
+        reload_reported_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
                               sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 2);
@@ -211,11 +211,11 @@ START_TEST(the_log_tells_what_a_signal_has_changed)
 }
 END_TEST
 
-START_TEST(the_log_tells_why_a_signal_has_changed_nothing)
+START_TEST(the_log_reports_why_a_signal_has_changed_nothing)
 {
         char log[2048];
 
-        reload_told_by_signal(bad[0], log, sizeof(log));
+        reload_reported_by_signal(bad[0], log, sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "is refused, the old settings stay in force"));
         ck_assert_ptr_nonnull(strstr(log, "active_process_count"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
@@ -228,15 +228,15 @@ int main(void)
         TCase *cases = tcase_create("reload");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, what_changed_is_told_and_in_force);
+        tcase_add_test(cases, what_changed_is_reported_and_in_force);
         tcase_add_test(cases, a_file_that_says_the_same_changes_nothing);
         tcase_add_test(cases, what_does_not_reach_all_says_so);
         tcase_add_test(cases, fleets_come_and_go);
         tcase_add_test(cases, a_fleet_joins_a_group_changes_it_and_leaves);
         tcase_add_loop_test(cases, a_file_with_anything_wrong_is_refused_whole, 0, ELEMENTSOF(bad));
         tcase_add_test(cases, a_file_that_is_not_there_is_refused);
-        tcase_add_test(cases, the_log_tells_what_a_signal_has_changed);
-        tcase_add_test(cases, the_log_tells_why_a_signal_has_changed_nothing);
+        tcase_add_test(cases, the_log_reports_what_a_signal_has_changed);
+        tcase_add_test(cases, the_log_reports_why_a_signal_has_changed_nothing);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -114,7 +114,7 @@ static void expect_sentences(const char *rollout_text, const char *title, const 
         ck_assert_str_eq(reply_hosts_progress(rollout, text), progress);
 }
 
-START_TEST(a_rollout_is_told_in_sentences)
+START_TEST(a_rollout_is_reported_in_sentences)
 {
         expect_sentences("{\"group\": \"g\", \"state\": \"none\"}", "group 'g', no rollout was begun", "",
                          "0 of 0 hosts done");
@@ -173,7 +173,7 @@ int main(void)
         tcase_add_test(tests, a_host_says_what_it_waits_for_or_why_it_failed);
         tcase_add_test(tests, progress_is_read_where_it_is_one);
         tcase_add_test(tests, hosts_come_in_the_order_in_which_they_matter);
-        tcase_add_test(tests, a_rollout_is_told_in_sentences);
+        tcase_add_test(tests, a_rollout_is_reported_in_sentences);
         tcase_add_test(tests, hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

@@ -13,18 +13,18 @@ static struct redis *redis, *other;
 static struct fleet_settings fleet;
 static struct job_list list;
 
-struct told {
+struct reported {
         unsigned n;
         enum rescue_outcome outcome;
         unsigned times;
         char error[256];
 };
-static struct told told, other_told;
+static struct reported reported, other_reported;
 static struct requeue *under_way; /* what was begun last */
 
 static void on_done(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
 {
-        struct told *to = userdata;
+        struct reported *to = userdata;
 
         to->n++;
         to->outcome = outcome;
@@ -39,7 +39,7 @@ static void setup(void)
         loop_start();
         server_start(0, NULL, NULL);
         fleet = (struct fleet_settings){.rescue_jobs = RESCUE_JOBS_REQUEUE, .rescue_limit = 2};
-        told = other_told = (struct told){0};
+        reported = other_reported = (struct reported){0};
         size_t bytes = SIZE_MAX;
         ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
         ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
@@ -60,7 +60,7 @@ static void begin(const char *key)
         server_do("HSET %s t1 %s", key, list.jobs[0].entry);
 }
 
-static int requeue(struct redis *at, const char *namespace, struct told *to)
+static int requeue(struct redis *at, const char *namespace, struct reported *to)
 {
         const struct requeue_request request = {
                 .redis = at,
@@ -77,10 +77,10 @@ static int requeue(struct redis *at, const char *namespace, struct told *to)
 
 static void try(const char *namespace)
 {
-        unsigned before = told.n;
+        unsigned before = reported.n;
 
-        ck_assert_int_eq(requeue(redis, namespace, &told), 0);
-        run_until(told.n > before);
+        ck_assert_int_eq(requeue(redis, namespace, &reported), 0);
+        run_until(reported.n > before);
 }
 
 static long long number(const char *command, const char *key)
@@ -106,8 +106,8 @@ START_TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
         server_do("LPUSH queue:low next");
         server_do("LPUSH queue:low last");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
-        ck_assert_uint_eq(told.times, 1);
+        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(reported.times, 1);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
         ck_assert_int_gt(number("TTL", "sqmgr:rescued:8d42"), 0);
         expect_text(PAYLOAD, "RPOP queue:low");
@@ -121,12 +121,12 @@ END_TEST
 START_TEST(two_managers_put_it_back_once)
 {
         begin(IDENTITY ":work");
-        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
-        ck_assert_int_eq(requeue(other, NULL, &other_told), 0);
-        run_until(told.n && other_told.n);
-        ck_assert_int_ne(told.outcome, other_told.outcome);
-        ck_assert(told.outcome == RESCUE_LEFT || other_told.outcome == RESCUE_LEFT);
-        ck_assert(told.outcome == RESCUE_REQUEUED || other_told.outcome == RESCUE_REQUEUED);
+        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
+        ck_assert_int_eq(requeue(other, NULL, &other_reported), 0);
+        run_until(reported.n && other_reported.n);
+        ck_assert_int_ne(reported.outcome, other_reported.outcome);
+        ck_assert(reported.outcome == RESCUE_LEFT || other_reported.outcome == RESCUE_LEFT);
+        ck_assert(reported.outcome == RESCUE_REQUEUED || other_reported.outcome == RESCUE_REQUEUED);
         ck_assert_int_eq(number("LLEN", "queue:low"), 1);
 }
 END_TEST
@@ -135,7 +135,7 @@ START_TEST(another_job_of_that_thread_is_left_alone)
 {
         server_do("HSET " IDENTITY ":work t1 other");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_LEFT);
+        ck_assert_int_eq(reported.outcome, RESCUE_LEFT);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
@@ -146,11 +146,11 @@ START_TEST(once_too_often_it_is_parked_with_the_reason)
         for (unsigned i = 1; i <= 2; i++) {
                 begin(IDENTITY ":work");
                 try(NULL);
-                ck_assert_uint_eq(told.times, i);
+                ck_assert_uint_eq(reported.times, i);
         }
         begin(IDENTITY ":work");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_PARKED);
+        ck_assert_int_eq(reported.outcome, RESCUE_PARKED);
         ck_assert_int_eq(number("LLEN", "queue:low"), 2);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
         ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
@@ -168,16 +168,16 @@ START_TEST(with_a_limit_of_none_it_is_parked_at_once)
         fleet.rescue_limit = 0;
         begin(IDENTITY ":work");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_PARKED);
+        ck_assert_int_eq(reported.outcome, RESCUE_PARKED);
 }
 END_TEST
 
-START_TEST(to_be_told_of_only_it_stays_where_it_is)
+START_TEST(to_be_reported_of_only_it_stays_where_it_is)
 {
         fleet.rescue_jobs = RESCUE_JOBS_REPORT;
         begin(IDENTITY ":work");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_LOST);
+        ck_assert_int_eq(reported.outcome, RESCUE_LOST);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
@@ -191,7 +191,7 @@ START_TEST(private_queues_are_seen)
         begin(IDENTITY ":work");
         server_do("SET %s x", private_keys[_i]);
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_PRIVATE);
+        ck_assert_int_eq(reported.outcome, RESCUE_PRIVATE);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
@@ -202,7 +202,7 @@ START_TEST(the_old_key_and_a_namespace_are_minded)
         list.jobs[0].old_key = true;
         begin("app:" IDENTITY ":workers");
         try("app");
-        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
+        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
         ck_assert_int_eq(number("LLEN", "app:queue:low"), 1);
         ck_assert_int_eq(number("EXISTS", "app:sqmgr:rescued:8d42"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
@@ -214,65 +214,65 @@ START_TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
         begin(IDENTITY ":work");
         server_do("SET queue:low x");
         try(NULL);
-        ck_assert_ptr_nonnull(strstr(told.error, "WRONGTYPE"));
+        ck_assert_ptr_nonnull(strstr(reported.error, "WRONGTYPE"));
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
         /* Nor does a full Redis. */
         server_do("DEL queue:low");
         server_do("CONFIG SET maxmemory 1");
         try(NULL);
-        ck_assert_str_ne(told.error, "");
+        ck_assert_str_ne(reported.error, "");
         server_do("CONFIG SET maxmemory 0");
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         /* Tried again and again, it is put back once. */
         server_do("SET queues x");
         try(NULL);
-        ck_assert_ptr_nonnull(strstr(told.error, "WRONGTYPE"));
+        ck_assert_ptr_nonnull(strstr(reported.error, "WRONGTYPE"));
         ck_assert_int_eq(number("LLEN", "queue:low"), 0);
         server_do("DEL queues");
         try(NULL);
-        ck_assert_int_eq(told.outcome, RESCUE_REQUEUED);
-        ck_assert_uint_eq(told.times, 1);
+        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(reported.times, 1);
 }
 END_TEST
 
-START_TEST(what_an_acl_forbids_is_told_and_costs_no_connection)
+START_TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
 {
         begin(IDENTITY ":work");
         server_do("ACL SETUSER default -eval");
         try(NULL);
         server_do("ACL SETUSER default +eval");
-        ck_assert_ptr_nonnull(strstr(told.error, "NOPERM"));
+        ck_assert_ptr_nonnull(strstr(reported.error, "NOPERM"));
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
         ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
 END_TEST
 
-START_TEST(a_lost_connection_is_told)
+START_TEST(a_lost_connection_is_reported)
 {
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
         begin(IDENTITY ":work");
         server_do("CLIENT PAUSE 100000 ALL");
         try(NULL);
-        ck_assert_str_eq(told.error, "the connection was lost");
-        ck_assert_int_eq(requeue(redis, NULL, &told), -ENOTCONN);
+        ck_assert_str_eq(reported.error, "the connection was lost");
+        ck_assert_int_eq(requeue(redis, NULL, &reported), -ENOTCONN);
 }
 END_TEST
 
-START_TEST(what_is_given_up_is_not_told)
+START_TEST(what_is_given_up_is_not_reported)
 {
         begin(IDENTITY ":work");
-        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
+        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
         sidekiq_requeue.free(under_way);
         /* Replies come in the order of the questions. */
-        ck_assert_int_eq(requeue(redis, NULL, &other_told), 0);
-        run_until(other_told.n);
-        ck_assert_int_eq(other_told.outcome, RESCUE_LEFT);
-        ck_assert_int_eq(requeue(redis, NULL, &told), 0);
+        ck_assert_int_eq(requeue(redis, NULL, &other_reported), 0);
+        run_until(other_reported.n);
+        ck_assert_int_eq(other_reported.outcome, RESCUE_LEFT);
+        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
         sidekiq_requeue.free(under_way);
         redis = redis_free(redis);
-        ck_assert_uint_eq(told.n, 0);
+        ck_assert_uint_eq(reported.n, 0);
 }
 END_TEST
 
@@ -290,13 +290,13 @@ int main(void)
         tcase_add_test(cases, another_job_of_that_thread_is_left_alone);
         tcase_add_test(cases, once_too_often_it_is_parked_with_the_reason);
         tcase_add_test(cases, with_a_limit_of_none_it_is_parked_at_once);
-        tcase_add_test(cases, to_be_told_of_only_it_stays_where_it_is);
+        tcase_add_test(cases, to_be_reported_of_only_it_stays_where_it_is);
         tcase_add_loop_test(cases, private_queues_are_seen, 0, ELEMENTSOF(private_keys));
         tcase_add_test(cases, the_old_key_and_a_namespace_are_minded);
         tcase_add_test(cases, a_queue_that_takes_nothing_leaves_the_job_in_the_work_list);
-        tcase_add_test(cases, what_an_acl_forbids_is_told_and_costs_no_connection);
-        tcase_add_test(cases, a_lost_connection_is_told);
-        tcase_add_test(cases, what_is_given_up_is_not_told);
+        tcase_add_test(cases, what_an_acl_forbids_is_reported_and_costs_no_connection);
+        tcase_add_test(cases, a_lost_connection_is_reported);
+        tcase_add_test(cases, what_is_given_up_is_not_reported);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

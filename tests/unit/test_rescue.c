@@ -66,7 +66,7 @@ START_TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
 }
 END_TEST
 
-START_TEST(how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off)
+START_TEST(how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off)
 {
         ck_assert(is_due(WORKER_ACTIVE, false, UNKNOWN));
         ck_assert(is_due(WORKER_QUIET, false, UNKNOWN));
@@ -75,7 +75,7 @@ START_TEST(how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off)
 }
 END_TEST
 
-START_TEST(each_job_is_told_of_with_what_became_of_it)
+START_TEST(each_job_is_reported_of_with_what_became_of_it)
 {
         const struct worker *worker = test_spawn(&t);
         const struct exit_status exit = SIGNAL(9);
@@ -109,7 +109,7 @@ START_TEST(each_job_is_told_of_with_what_became_of_it)
 }
 END_TEST
 
-START_TEST(private_queues_are_told_of_once)
+START_TEST(private_queues_are_reported_of_once)
 {
         const struct worker *worker = test_spawn(&t);
 
@@ -127,9 +127,9 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, a_signal_cuts_jobs_off_and_a_clean_exit_does_not);
         tcase_add_test(cases, a_work_list_is_gone_a_minute_after_the_last_heartbeat);
-        tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_told_to_exit_was_cut_off);
-        tcase_add_test(cases, each_job_is_told_of_with_what_became_of_it);
-        tcase_add_test(cases, private_queues_are_told_of_once);
+        tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off);
+        tcase_add_test(cases, each_job_is_reported_of_with_what_became_of_it);
+        tcase_add_test(cases, private_queues_are_reported_of_once);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -221,7 +221,7 @@ START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
 }
 END_TEST
 
-START_TEST(a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names)
+START_TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
 {
         test_settle(&t);
         restart();
@@ -522,7 +522,7 @@ int main(void)
         tcase_add_test(cases, without_surge_one_old_worker_goes_first);
         tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
         tcase_add_test(cases, a_halt_says_whether_old_workers_go_on);
-        tcase_add_test(cases, a_halt_is_told_with_the_last_lines_of_the_failure_that_it_names);
+        tcase_add_test(cases, a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names);
         tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
         tcase_add_test(cases, a_release_that_dies_soon_after_its_first_heartbeat_halts);
         tcase_add_loop_test(cases, a_release_that_dies_on_trial_replaces_nobody, 0, 7);

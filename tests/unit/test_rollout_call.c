@@ -57,7 +57,7 @@ static void glance(void)
         call(rollout_call_glance(&caller, on_answer, NULL));
 }
 
-START_TEST(a_glance_tells_of_the_epoch_and_writes_nothing)
+START_TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
 {
         const struct rollout_caller caller = caller_of("a", 7, "id");
 
@@ -92,7 +92,7 @@ START_TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
 }
 END_TEST
 
-START_TEST(who_may_not_write_there_is_told_what_is_needed)
+START_TEST(who_may_not_write_there_is_reported_what_is_needed)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
@@ -198,9 +198,9 @@ int main(void)
         tcase_set_timeout(cases, 60);
         tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_glance_tells_of_the_epoch_and_writes_nothing);
+        tcase_add_test(cases, a_glance_reports_of_the_epoch_and_writes_nothing);
         tcase_add_test(cases, a_glance_at_what_was_forged_is_nothing_or_an_error);
-        tcase_add_test(cases, who_may_not_write_there_is_told_what_is_needed);
+        tcase_add_test(cases, who_may_not_write_there_is_reported_what_is_needed);
         tcase_add_test(cases, a_lost_connection_is_an_error);
         tcase_add_test(cases, a_namespace_stands_in_front);
         tcase_add_test(cases, the_script_itself_is_sent_only_where_redis_has_it_not);

@@ -89,7 +89,7 @@ START_TEST(says_that_it_is_done_again_once_it_has_drained)
 }
 END_TEST
 
-START_TEST(what_its_own_restart_was_before_the_turn_tells_nothing)
+START_TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
@@ -388,7 +388,7 @@ START_TEST(a_canary_that_gets_into_trouble_fails)
 }
 END_TEST
 
-START_TEST(an_epoch_is_missed_though_another_host_has_told_so_first)
+START_TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
 {
         reply.state = EPOCH_ABORTED;
         (void)observe();
@@ -520,7 +520,7 @@ int main(void)
         tcase_add_test(cases, a_host_that_knows_of_no_epoch_keeps_nothing);
         tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
         tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
-        tcase_add_test(cases, what_its_own_restart_was_before_the_turn_tells_nothing);
+        tcase_add_test(cases, what_its_own_restart_was_before_the_turn_reports_nothing);
         tcase_add_test(cases, a_restart_that_halts_or_is_aborted_here_fails_its_turn);
         tcase_add_test(cases, asks_for_no_turn_within_a_lease_of_its_connection);
         tcase_add_test(cases, asserts_its_turn_at_once_after_a_new_connection);
@@ -539,7 +539,7 @@ int main(void)
         tcase_add_test(cases, a_number_that_nobody_counted_to_is_none);
         tcase_add_test(cases, a_clone_takes_no_part);
         tcase_add_test(cases, a_canary_that_gets_into_trouble_fails);
-        tcase_add_test(cases, an_epoch_is_missed_though_another_host_has_told_so_first);
+        tcase_add_test(cases, an_epoch_is_missed_though_another_host_has_reported_so_first);
         tcase_add_test(cases, asks_the_script_once_a_minute_while_nothing_runs);
         tcase_add_test(cases, each_word_has_a_name);
         suite_add_tcase(suite, cases);

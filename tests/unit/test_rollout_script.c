@@ -215,7 +215,7 @@ static void tick_with(const char *host, const char *word, const char *text)
         ck_assert_str_eq(last_error, "");
 }
 
-START_TEST(who_rolls_tells_how_far_it_is_at_each_renewal)
+START_TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
 {
         join("a");
         begin("1", 0, 0);
@@ -234,7 +234,7 @@ START_TEST(who_rolls_tells_how_far_it_is_at_each_renewal)
 }
 END_TEST
 
-START_TEST(who_is_done_tells_when_it_has_drained)
+START_TEST(who_is_done_reports_when_it_has_drained)
 {
         join("a");
         join("b");
@@ -767,8 +767,8 @@ int main(void)
         tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
         tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
         tcase_add_test(cases, a_turn_that_is_given_back_is_free);
-        tcase_add_test(cases, who_rolls_tells_how_far_it_is_at_each_renewal);
-        tcase_add_test(cases, who_is_done_tells_when_it_has_drained);
+        tcase_add_test(cases, who_rolls_reports_how_far_it_is_at_each_renewal);
+        tcase_add_test(cases, who_is_done_reports_when_it_has_drained);
         tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
         tcase_add_test(cases, who_is_forgotten_and_still_rolls_is_not_done);
         tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);

@@ -74,7 +74,7 @@ static bool reads(const struct worker *worker)
         return worker->handle->running_jobs;
 }
 
-static unsigned told(enum event_kind kind)
+static unsigned reported(enum event_kind kind)
 {
         unsigned n = 0;
 
@@ -130,7 +130,7 @@ START_TEST(one_reading_is_under_way_at_a_time)
 }
 END_TEST
 
-START_TEST(a_long_job_is_told_of_once)
+START_TEST(a_long_job_is_reported_of_once)
 {
         struct worker *worker = start("job_warn_after=60s other=1s\n", "up up; exec sleep 1000");
 
@@ -143,16 +143,16 @@ START_TEST(a_long_job_is_told_of_once)
 
                 running_jobs_poll(worker);
                 run_until(!reads(worker));
-                ck_assert_uint_eq(told(EVENT_JOB_LONG), 1);
+                ck_assert_uint_eq(reported(EVENT_JOB_LONG), 1);
                 if (i == 0)
                         run_until(runtime_turns > turns); /* it is told before the loop sleeps again */
         }
-        ck_assert(runtime_told("Hard j1 (queue low)"));
+        ck_assert(runtime_reported("Hard j1 (queue low)"));
         put_job("j3", 61);
         running_jobs_poll(worker);
         run_until(!reads(worker));
-        ck_assert_uint_eq(told(EVENT_JOB_LONG), 2);
-        ck_assert(runtime_told("Hard j3 (queue low)"));
+        ck_assert_uint_eq(reported(EVENT_JOB_LONG), 2);
+        ck_assert(runtime_reported("Hard j3 (queue low)"));
 }
 END_TEST
 
@@ -164,7 +164,7 @@ START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
         put_job("j1", 100);
         running_jobs_poll(worker);
         run_until(exists("dump"));
-        ck_assert(runtime_told("is in the worker's log"));
+        ck_assert(runtime_reported("is in the worker's log"));
 }
 END_TEST
 
@@ -176,14 +176,14 @@ START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
 
         put_job("j1", 100);
         running_jobs_poll(worker);
-        run_until(told(EVENT_JOB_LONG) > 0);
-        ck_assert(!runtime_told("is in the worker's log"));
+        run_until(reported(EVENT_JOB_LONG) > 0);
+        ck_assert(!runtime_reported("is in the worker's log"));
         ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
         run_until(exists("stopped"));
 }
 END_TEST
 
-START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_told)
+START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_reported)
 {
         struct worker *worker = start("memory_limit=1M\n", "up up; exec sleep 1000");
 
@@ -212,11 +212,11 @@ START_TEST(what_could_not_be_read_changes_nothing)
         running_jobs_poll(worker);
         run_until(!reads(worker));
         ck_assert_uint_eq(worker->jobs.count, 7);
-        ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
+        ck_assert_uint_eq(reported(EVENT_JOB_LONG), 0);
 }
 END_TEST
 
-START_TEST(what_one_ran_that_is_gone_is_not_told)
+START_TEST(what_one_ran_that_is_gone_is_not_reported)
 {
         struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
 
@@ -224,7 +224,7 @@ START_TEST(what_one_ran_that_is_gone_is_not_told)
         running_jobs_poll(worker);
         worker->state = WORKER_GONE;
         run_until(!reads(worker));
-        ck_assert_uint_eq(told(EVENT_JOB_LONG), 0);
+        ck_assert_uint_eq(reported(EVENT_JOB_LONG), 0);
         worker->state = WORKER_ACTIVE; /* the crew ends it */
 }
 END_TEST
@@ -242,12 +242,12 @@ int main(void)
         tcase_add_loop_test(cases, the_jobs_of_one_that_drains_are_read, 0, 2);
         tcase_add_test(cases, what_nobody_wants_to_know_is_not_read);
         tcase_add_test(cases, one_reading_is_under_way_at_a_time);
-        tcase_add_test(cases, a_long_job_is_told_of_once);
+        tcase_add_test(cases, a_long_job_is_reported_of_once);
         tcase_add_test(cases, a_worker_with_a_stuck_job_writes_what_it_is_at);
         tcase_add_test(cases, one_that_does_not_catch_the_signal_is_not_sent_it);
-        tcase_add_test(cases, what_one_ran_whose_memory_went_over_a_limit_is_told);
+        tcase_add_test(cases, what_one_ran_whose_memory_went_over_a_limit_is_reported);
         tcase_add_test(cases, what_could_not_be_read_changes_nothing);
-        tcase_add_test(cases, what_one_ran_that_is_gone_is_not_told);
+        tcase_add_test(cases, what_one_ran_that_is_gone_is_not_reported);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

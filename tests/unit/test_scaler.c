@@ -239,7 +239,7 @@ START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
 }
 END_TEST
 
-START_TEST(where_another_machine_has_its_name_nothing_is_told_in_that)
+START_TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
 {
         start(SCALES GROUP);
         run_until(is_up());
@@ -314,7 +314,7 @@ START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 }
 END_TEST
 
-START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
+START_TEST(that_some_of_too_many_queues_are_left_out_is_reported)
 {
         struct findings findings = {0};
         char names[512];
@@ -341,7 +341,7 @@ START_TEST(that_some_of_too_many_queues_are_left_out_is_told)
 }
 END_TEST
 
-START_TEST(sidekiqs_own_metrics_tell_what_a_job_takes)
+START_TEST(sidekiqs_own_metrics_report_what_a_job_takes)
 {
         usec_t now = clock_now(CLOCK_REALTIME);
         time_t at = (time_t)(now / USEC_PER_SEC);
@@ -414,12 +414,12 @@ int main(void)
         tcase_add_test(cases, without_a_group_no_key_of_one_is_asked_for);
         tcase_add_test(cases, nor_where_a_fleet_of_a_group_does_not_scale);
         tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
-        tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_told_in_that);
+        tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_reported_in_that);
         tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
         tcase_add_test(cases, queues_of_a_fleet_with_a_fixed_count_take_no_place);
         tcase_add_test(cases, nothing_is_kept_of_a_fleet_that_is_removed);
-        tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_told);
-        tcase_add_test(cases, sidekiqs_own_metrics_tell_what_a_job_takes);
+        tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_reported);
+        tcase_add_test(cases, sidekiqs_own_metrics_report_what_a_job_takes);
         tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
         tcase_add_test(cases, while_redis_is_away_nothing_is_known);
         suite_add_tcase(suite, cases);

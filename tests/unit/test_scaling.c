@@ -347,7 +347,7 @@ START_TEST(paused_queues_and_those_without_a_target_are_left_out)
 }
 END_TEST
 
-START_TEST(the_queue_closest_to_its_target_is_told_of)
+START_TEST(the_queue_closest_to_its_target_is_reported_of)
 {
         struct scaling_queue queues[] = {
                 {.size = 5, .age = 10 * USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
@@ -452,7 +452,7 @@ START_TEST(a_reload_puts_the_count_within_its_limits)
 }
 END_TEST
 
-START_TEST(nothing_is_wanted_before_a_worker_has_told_its_threads)
+START_TEST(nothing_is_wanted_before_a_worker_has_reported_its_threads)
 {
         reading.concurrency = 0;
         queue.size = 100000;
@@ -512,14 +512,14 @@ int main(void)
         tcase_add_test(tests, held_keeps_the_count_and_begins_anew);
         tcase_add_test(tests, what_happened_unseen_is_no_growth);
         tcase_add_test(tests, paused_queues_and_those_without_a_target_are_left_out);
-        tcase_add_test(tests, the_queue_closest_to_its_target_is_told_of);
+        tcase_add_test(tests, the_queue_closest_to_its_target_is_reported_of);
         tcase_add_test(tests, service_time_by_what_is_done);
         tcase_add_test(tests, jobs_that_never_end_take_at_least_what_was_worked);
         tcase_add_test(tests, a_counter_that_was_reset_is_no_work_done);
         tcase_add_test(tests, threads_of_others_are_counted_with);
         tcase_add_test(tests, each_of_those_that_scale_together_takes_its_part);
         tcase_add_test(tests, a_reload_puts_the_count_within_its_limits);
-        tcase_add_test(tests, nothing_is_wanted_before_a_worker_has_told_its_threads);
+        tcase_add_test(tests, nothing_is_wanted_before_a_worker_has_reported_its_threads);
         tcase_add_test(tests, figures_without_bounds_are_held_within);
         suite_add_tcase(suite, tests);
         return unit_main(suite);

@@ -75,7 +75,7 @@ static long long number(const char *question)
         return n;
 }
 
-START_TEST(each_reads_what_the_others_tell)
+START_TEST(each_reads_what_the_others_report)
 {
         struct scaling_exchange *there;
 
@@ -170,7 +170,7 @@ START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
 }
 END_TEST
 
-START_TEST(what_redis_refuses_is_told_and_known)
+START_TEST(what_redis_refuses_is_reported_and_known)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         look_until(find("there"));
@@ -187,7 +187,7 @@ START_TEST(what_redis_refuses_is_told_and_known)
 END_TEST
 
 /* Heartbeats can be read from it: so it stays connected. */
-START_TEST(a_replica_that_was_named_is_told_of_and_kept)
+START_TEST(a_replica_that_was_named_is_reported_of_and_kept)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         server_do("REPLICAOF 127.0.0.1 1");
@@ -273,13 +273,13 @@ int main(void)
         tcase_set_timeout(cases, 60);
         tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, each_reads_what_the_others_tell);
+        tcase_add_test(cases, each_reads_what_the_others_report);
         tcase_add_test(cases, one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may);
         tcase_add_test(cases, a_namespace_stands_in_front);
         tcase_add_test(cases, garbage_beside_a_share_hides_nothing);
         tcase_add_test(cases, of_a_flood_of_hosts_so_many_are_read_and_rarely);
-        tcase_add_test(cases, what_redis_refuses_is_told_and_known);
-        tcase_add_test(cases, a_replica_that_was_named_is_told_of_and_kept);
+        tcase_add_test(cases, what_redis_refuses_is_reported_and_known);
+        tcase_add_test(cases, a_replica_that_was_named_is_reported_of_and_kept);
         tcase_add_test(cases, the_rights_that_a_rollout_needs_are_enough);
         tcase_add_test(cases, after_redis_was_away_those_that_are_silent_are_kept_for_a_while);
         tcase_add_test(cases, freed_with_questions_under_way_it_hears_of_none);

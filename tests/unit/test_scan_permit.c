@@ -106,7 +106,7 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
         heartbeat_as(0, 1, "1795238801.5", 0, false);
         while (calls_of("sscan") == 0)
                 (void)look(1, POLL_HEARTBEAT);
-        for (unsigned second = 802; told[0].identities == 0; second++) {
+        for (unsigned second = 802; reported[0].identities == 0; second++) {
                 heartbeat_at(0, 1, second, 0);
                 (void)look(1, POLL_HEARTBEAT);
         }

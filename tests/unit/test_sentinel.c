@@ -13,8 +13,8 @@
 static struct redis_settings settings;
 static struct sentinel *sentinel;
 static int listeners[SENTINELS], client;
-static char text[256], told[128], why[512];
-static unsigned n_told, n_none;
+static char text[256], reported[128], why[512];
+static unsigned n_reported, n_none;
 
 static int listen_somewhere(unsigned *ret_port)
 {
@@ -32,8 +32,8 @@ static int listen_somewhere(unsigned *ret_port)
 static void on_master(const char *host, unsigned port, void *userdata)
 {
         ck_assert_ptr_eq(userdata, &settings);
-        snprintf(told, sizeof(told), "%s %u", host, port);
-        n_told++;
+        snprintf(reported, sizeof(reported), "%s %u", host, port);
+        n_reported++;
 }
 
 static void on_none(const char *error, void *userdata)
@@ -127,14 +127,14 @@ START_TEST(names_the_master_and_follows_it)
         start();
         accept_at(0);
         say(ANSWER LISTENING);
-        run_until(n_told == 1);
-        ck_assert_str_eq(told, "10.0.0.1 6379");
+        run_until(n_reported == 1);
+        ck_assert_str_eq(reported, "10.0.0.1 6379");
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
                 output_message("+switch-master", others[i]);
         output_message("+odown", "mymaster 10.0.0.1 6379 10.0.0.9 6379");
         output_message("+switch-master", "mymaster 10.0.0.1 6379 10.0.0.2 6380");
-        run_until(n_told == 2);
-        ck_assert_str_eq(told, "10.0.0.2 6380");
+        run_until(n_reported == 2);
+        ck_assert_str_eq(reported, "10.0.0.2 6380");
         ck_assert_uint_eq(n_none, 0);
 }
 END_TEST
@@ -178,8 +178,8 @@ START_TEST(asks_the_next_where_one_answers_strangely)
         say(strange[_i].answer);
         accept_at(1);
         say(ANSWER LISTENING);
-        run_until(n_told == 1);
-        ck_assert_str_eq(told, "10.0.0.1 6379");
+        run_until(n_reported == 1);
+        ck_assert_str_eq(reported, "10.0.0.1 6379");
         ck_assert_uint_eq(n_none, 0);
 }
 END_TEST
@@ -196,7 +196,7 @@ START_TEST(says_why_none_knows)
                 }
                 run_until(n_none == turn);
         }
-        ck_assert_uint_eq(n_told, 0);
+        ck_assert_uint_eq(n_reported, 0);
         ck_assert_ptr_nonnull(strstr(why, "no Sentinel names the master 'mymaster'"));
         if (strange[_i].why)
                 ck_assert_msg(strstr(why, strange[_i].why), "'%s' is not in: %s", strange[_i].why, why);
@@ -209,15 +209,15 @@ START_TEST(listens_to_the_next_where_one_is_lost)
         start();
         accept_at(0);
         say(ANSWER LISTENING);
-        run_until(n_told == 1);
+        run_until(n_reported == 1);
         accept_at(1);
         say("$-1\r\n" LISTENING);
         accept_at(0);
         say("$-1\r\n" LISTENING);
         accept_at(1);
         say("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6379\r\n" LISTENING);
-        run_until(n_told == 2);
-        ck_assert_str_eq(told, "10.0.0.2 6379");
+        run_until(n_reported == 2);
+        ck_assert_str_eq(reported, "10.0.0.2 6379");
         ck_assert_uint_eq(n_none, 0);
 }
 END_TEST
@@ -227,17 +227,17 @@ START_TEST(asks_another_where_the_named_one_was_no_master)
         start();
         accept_at(0);
         say(ANSWER LISTENING);
-        run_until(n_told == 1);
+        run_until(n_reported == 1);
         sentinel_locate(sentinel);
         accept_at(0);
         say(ANSWER LISTENING);
-        run_until(n_told == 2);
+        run_until(n_reported == 2);
         sentinel_doubt(sentinel);
         sentinel_locate(sentinel);
         accept_at(1);
         ck_assert_int_eq(accept4(listeners[0], NULL, NULL, SOCK_CLOEXEC), -1);
         say(ANSWER LISTENING);
-        run_until(n_told == 3);
+        run_until(n_reported == 3);
 }
 END_TEST
 

@@ -385,7 +385,7 @@ START_TEST(speaks_for_itself)
 }
 END_TEST
 
-START_TEST(who_may_only_read_is_told_which_group_may_do_more)
+START_TEST(who_may_only_read_is_reported_which_group_may_do_more)
 {
         struct server_options all = options();
         char error[512];
@@ -436,7 +436,7 @@ START_TEST(who_may_only_read_is_told_which_group_may_do_more)
 }
 END_TEST
 
-START_TEST(a_second_server_is_refused_and_told_the_pid_of_the_first)
+START_TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
 {
         struct server_options all = options();
         struct server *second;
@@ -568,8 +568,8 @@ int main(void)
         tcase_add_test(tests, a_subscriber_that_does_not_read_is_dropped);
         tcase_add_test(tests, calls_wait_while_their_answers_are_not_read);
         tcase_add_loop_test(tests, speaks_for_itself, 0, ELEMENTSOF(service_calls));
-        tcase_add_test(tests, who_may_only_read_is_told_which_group_may_do_more);
-        tcase_add_test(tests, a_second_server_is_refused_and_told_the_pid_of_the_first);
+        tcase_add_test(tests, who_may_only_read_is_reported_which_group_may_do_more);
+        tcase_add_test(tests, a_second_server_is_refused_and_reported_the_pid_of_the_first);
         tcase_add_test(tests, replaces_a_dead_socket_but_nothing_else);
         tcase_add_test(tests, a_path_that_does_not_fit_is_refused_with_a_sentence);
         tcase_add_test(tests, a_lock_is_held_by_one_and_is_free_when_that_is_gone);

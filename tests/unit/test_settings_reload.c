@@ -9,7 +9,7 @@ static int refuse_change(const struct settings_change *change _unused_, void *us
         return -ECANCELED;
 }
 
-START_TEST(tells_what_a_reload_changes)
+START_TEST(reports_what_a_reload_changes)
 {
         _cleanup_settings_ struct settings *old =
                 read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
@@ -95,7 +95,7 @@ START_TEST(merges_only_what_a_reload_applies)
 }
 END_TEST
 
-START_TEST(tells_what_a_fleet_that_comes_back_cannot_change)
+START_TEST(reports_what_a_fleet_that_comes_back_cannot_change)
 {
         _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=x\n[fleet:b]\ncommand=x\n");
         _cleanup_settings_ struct settings *without = read_good("[fleet:a]\ncommand=x\n");
@@ -205,9 +205,9 @@ int main(void)
         Suite *suite = suite_create("settings_reload");
         TCase *tests = tcase_create("settings_reload");
 
-        tcase_add_test(tests, tells_what_a_reload_changes);
+        tcase_add_test(tests, reports_what_a_reload_changes);
         tcase_add_test(tests, merges_only_what_a_reload_applies);
-        tcase_add_test(tests, tells_what_a_fleet_that_comes_back_cannot_change);
+        tcase_add_test(tests, reports_what_a_fleet_that_comes_back_cannot_change);
         tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
         tcase_add_test(tests, hashes_what_a_worker_is_started_from);
         tcase_add_test(tests, preloading_is_for_those_that_can);

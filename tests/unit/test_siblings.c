@@ -38,7 +38,7 @@ static bool stops(struct worker *worker)
 }
 
 /* Told to exit, and its process that beat did. */
-static struct worker *told_wrapper(void)
+static struct worker *reported_wrapper(void)
 {
         struct worker *worker = quiet_worker();
 
@@ -56,9 +56,9 @@ static bool kills(struct worker *worker)
         return test_planned(&t, ACTION_KILL, worker) > 0;
 }
 
-START_TEST(a_wrapper_that_stays_is_told_before_it_is_killed)
+START_TEST(a_wrapper_that_stays_is_reported_before_it_is_killed)
 {
-        struct worker *worker = told_wrapper();
+        struct worker *worker = reported_wrapper();
 
         observe_booted(worker, false, t.now);
         ck_assert(!stops(worker) && !kills(worker));
@@ -74,9 +74,9 @@ START_TEST(a_wrapper_that_stays_is_told_before_it_is_killed)
 }
 END_TEST
 
-START_TEST(what_has_booted_in_it_since_is_neither_told_nor_killed)
+START_TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
 {
-        struct worker *worker = told_wrapper();
+        struct worker *worker = reported_wrapper();
 
         for (unsigned i = 0; i < 5; i++) {
                 t.now += t.fleet_settings.stop_timeout;
@@ -92,10 +92,10 @@ START_TEST(what_has_booted_in_it_since_is_neither_told_nor_killed)
 END_TEST
 
 /* It begins to beat before anybody could tell it. */
-START_TEST(by_force_too_what_is_started_next_is_told_before_it_is_killed)
+START_TEST(by_force_too_what_is_started_next_is_reported_before_it_is_killed)
 {
         struct traits traits = *t.fleet_settings.traits;
-        struct worker *worker = _i % 2 == 0 ? told_wrapper() : quiet_worker();
+        struct worker *worker = _i % 2 == 0 ? reported_wrapper() : quiet_worker();
 
         traits.quiet_is_stop = _i > 1;
         t.fleet_settings.traits = &traits;
@@ -114,7 +114,7 @@ START_TEST(by_force_too_what_is_started_next_is_told_before_it_is_killed)
 END_TEST
 
 /* A second signal costs some their jobs. */
-START_TEST(by_force_none_is_told_again_with_its_group)
+START_TEST(by_force_none_is_reported_again_with_its_group)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -161,7 +161,7 @@ END_TEST
 
 START_TEST(what_takes_jobs_in_it_is_a_worker_again)
 {
-        struct worker *worker = told_wrapper();
+        struct worker *worker = reported_wrapper();
 
         observe_heartbeat_process(worker, 556, 2, t.now);
         test_heartbeat(&t, worker, 500, 1, false);
@@ -174,7 +174,7 @@ START_TEST(what_takes_jobs_in_it_is_a_worker_again)
 END_TEST
 
 /* It was told with all of it, and writes the beat of before. */
-START_TEST(one_that_was_told_as_it_began_to_heartbeat_is_not_taken_for_another)
+START_TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -191,7 +191,7 @@ START_TEST(one_that_was_told_as_it_began_to_heartbeat_is_not_taken_for_another)
 END_TEST
 
 /* A Redis that takes over may not have what its record said last, and a record that stands is a beat. */
-START_TEST(one_that_was_quiet_is_not_told_again_for_an_older_record)
+START_TEST(one_that_was_quiet_is_not_reported_again_for_an_older_record)
 {
         struct worker *worker = test_spawn(&t);
         double at = 500;
@@ -233,7 +233,7 @@ START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
 }
 END_TEST
 
-START_TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_told_once)
+START_TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported_once)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -258,17 +258,17 @@ int main(void)
         TCase *cases = tcase_create("several");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_wrapper_that_stays_is_told_before_it_is_killed);
-        tcase_add_test(cases, what_has_booted_in_it_since_is_neither_told_nor_killed);
-        tcase_add_loop_test(cases, by_force_too_what_is_started_next_is_told_before_it_is_killed, 0, 4);
-        tcase_add_test(cases, by_force_none_is_told_again_with_its_group);
+        tcase_add_test(cases, a_wrapper_that_stays_is_reported_before_it_is_killed);
+        tcase_add_test(cases, what_has_booted_in_it_since_is_neither_reported_nor_killed);
+        tcase_add_loop_test(cases, by_force_too_what_is_started_next_is_reported_before_it_is_killed, 0, 4);
+        tcase_add_test(cases, by_force_none_is_reported_again_with_its_group);
         tcase_add_loop_test(cases, what_is_started_next_is_not_quiet_at_our_word, 0, 3);
         tcase_add_test(cases, what_takes_jobs_in_it_is_a_worker_again);
-        tcase_add_test(cases, one_that_was_told_as_it_began_to_heartbeat_is_not_taken_for_another);
-        tcase_add_loop_test(cases, one_that_was_quiet_is_not_told_again_for_an_older_record, 0,
+        tcase_add_test(cases, one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another);
+        tcase_add_loop_test(cases, one_that_was_quiet_is_not_reported_again_for_an_older_record, 0,
                             WORKER_LOUD_HEARTBEATS);
         tcase_add_test(cases, one_that_is_left_behind_leaves_and_is_replaced);
-        tcase_add_test(cases, what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_told_once);
+        tcase_add_test(cases, what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported_once);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

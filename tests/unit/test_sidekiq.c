@@ -250,7 +250,7 @@ static const struct {
         {"{\"version\":\"a\\u0000b\"}", 0, false, 0, NULL},
 };
 
-START_TEST(decodes_what_a_worker_tells_of_itself)
+START_TEST(decodes_what_a_worker_reports_of_itself)
 {
         struct field json = field(infos[_i].json);
         struct sidekiq_info *info = NULL;
@@ -315,7 +315,7 @@ static const struct {
         {"", NULL, false},
 };
 
-START_TEST(tells_job_threads_by_their_names)
+START_TEST(reports_job_threads_by_their_names)
 {
         ck_assert_int_eq(sidekiq_thread_is_processor(threads[_i].comm, threads[_i].info),
                          threads[_i].processor);
@@ -360,7 +360,7 @@ static const struct {
         {"", false, {.busy = 0}},
 };
 
-START_TEST(reads_titles_and_tells_booting_from_booted)
+START_TEST(reads_titles_and_reports_booting_from_booted)
 {
         struct title title = {.busy = 42};
 
@@ -439,7 +439,7 @@ START_TEST(knows_its_own_shutdown_time_from_a_command_and_from_a_title)
 }
 END_TEST
 
-START_TEST(a_title_of_anything_tells_no_shutdown_time)
+START_TEST(a_title_of_anything_reports_no_shutdown_time)
 {
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec(""), 0);
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec("sidekiq 7.0.0 app [0 of 5 busy]"), 0);
@@ -460,14 +460,14 @@ int main(void)
         tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(heartbeats));
         tcase_add_loop_test(tcase, nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat, 0,
                             ELEMENTSOF(sizes));
-        tcase_add_loop_test(tcase, decodes_what_a_worker_tells_of_itself, 0, ELEMENTSOF(infos));
+        tcase_add_loop_test(tcase, decodes_what_a_worker_reports_of_itself, 0, ELEMENTSOF(infos));
         tcase_add_test(tcase, leaves_out_capsules_beyond_its_room);
-        tcase_add_loop_test(tcase, tells_job_threads_by_their_names, 0, ELEMENTSOF(threads));
-        tcase_add_loop_test(tcase, reads_titles_and_tells_booting_from_booted, 0, ELEMENTSOF(titles));
+        tcase_add_loop_test(tcase, reports_job_threads_by_their_names, 0, ELEMENTSOF(threads));
+        tcase_add_loop_test(tcase, reads_titles_and_reports_booting_from_booted, 0, ELEMENTSOF(titles));
         tcase_add_test(tcase, has_a_full_row_for_every_framework);
         tcase_add_loop_test(tcase, knows_its_own_shutdown_time_from_a_command_and_from_a_title, 0,
                             ELEMENTSOF(shutdowns));
-        tcase_add_test(tcase, a_title_of_anything_tells_no_shutdown_time);
+        tcase_add_test(tcase, a_title_of_anything_reports_no_shutdown_time);
         suite_add_tcase(suite, tcase);
         return unit_main(suite);
 }

@@ -240,7 +240,7 @@ START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
 }
 END_TEST
 
-START_TEST(tells_of_a_start_that_was_under_way)
+START_TEST(reports_of_a_start_that_was_under_way)
 {
         struct fleet other = {0};
         struct action actions[] = {
@@ -263,7 +263,7 @@ START_TEST(tells_of_a_start_that_was_under_way)
 END_TEST
 
 /* The room of a plan is used again: what stands behind its end is of an earlier one. */
-START_TEST(tells_of_no_start_behind_the_end_of_the_plan)
+START_TEST(reports_of_no_start_behind_the_end_of_the_plan)
 {
         struct action actions[] = {
                 {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
@@ -768,8 +768,8 @@ int main(void)
         tcase_add_test(tcase, the_dead_are_kept_until_they_have_been_followed_up);
         tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
         tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
-        tcase_add_test(tcase, tells_of_a_start_that_was_under_way);
-        tcase_add_test(tcase, tells_of_no_start_behind_the_end_of_the_plan);
+        tcase_add_test(tcase, reports_of_a_start_that_was_under_way);
+        tcase_add_test(tcase, reports_of_no_start_behind_the_end_of_the_plan);
         tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
         tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
         tcase_add_test(tcase, a_changed_byte_is_found);

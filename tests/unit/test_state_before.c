@@ -161,7 +161,7 @@ static void assert_texts_and_dead(void)
         ck_assert_ptr_null(dead->next);
 }
 
-START_TEST(what_was_told_and_who_is_dead_is_kept)
+START_TEST(what_was_reported_and_who_is_dead_is_kept)
 {
         read_it(BOOT, PACKED_AT);
         assert_texts_and_dead();
@@ -261,7 +261,7 @@ int main(void)
 
         tcase_add_checked_fixture(tcase, setup, teardown);
         tcase_add_loop_test(tcase, each_fleet_is_as_it_was, 0, ELEMENTSOF(fleets));
-        tcase_add_test(tcase, what_was_told_and_who_is_dead_is_kept);
+        tcase_add_test(tcase, what_was_reported_and_who_is_dead_is_kept);
         tcase_add_test(tcase, on_another_boot_the_orders_are_left);
         tcase_add_test(tcase, a_world_that_goes_on_from_it_saves_the_same_in_this_version);
         suite_add_tcase(suite, tcase);

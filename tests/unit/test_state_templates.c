@@ -212,7 +212,7 @@ START_TEST(so_is_one_that_is_about_to_be_asked_for)
 END_TEST
 
 /* One place has one worker: else the whole state would be garbled. */
-START_TEST(a_fork_that_has_come_forward_is_told_once)
+START_TEST(a_fork_that_has_come_forward_is_reported_once)
 {
         make_history();
         struct template *template = &t.fleet->templates[0];
@@ -222,11 +222,11 @@ START_TEST(a_fork_that_has_come_forward_is_told_once)
         pack();
         const struct state_fleet *saved = unpack(BOOT);
         ck_assert_uint_eq(saved->n_workers, 1);
-        const struct worker *told = &saved->workers[0].worker;
-        ck_assert_int_eq(told->process.pid, worker->process.pid);
-        ck_assert_uint_eq(told->generation, 6);
-        ck_assert_uint_eq(told->spawned_at, t.now - 3);
-        ck_assert(told->process.forked && told->process.awaits_go);
+        const struct worker *reported = &saved->workers[0].worker;
+        ck_assert_int_eq(reported->process.pid, worker->process.pid);
+        ck_assert_uint_eq(reported->generation, 6);
+        ck_assert_uint_eq(reported->spawned_at, t.now - 3);
+        ck_assert(reported->process.forked && reported->process.awaits_go);
 }
 END_TEST
 
@@ -361,7 +361,7 @@ int main(void)
         tcase_add_test(tcase, another_boot_ends_the_templates_and_keeps_what_was_refused);
         tcase_add_test(tcase, a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation);
         tcase_add_test(tcase, so_is_one_that_is_about_to_be_asked_for);
-        tcase_add_test(tcase, a_fork_that_has_come_forward_is_told_once);
+        tcase_add_test(tcase, a_fork_that_has_come_forward_is_reported_once);
         tcase_add_test(tcase, a_start_that_is_looked_for_does_not_take_the_place_of_a_fork);
         tcase_add_test(tcase, what_no_template_can_be_is_garbled);
         tcase_add_test(tcase, a_text_that_cannot_be_is_garbled);

@@ -84,7 +84,7 @@ START_TEST(is_readable_by_its_owner_whatever_the_umask)
 }
 END_TEST
 
-START_TEST(tells_of_a_missing_file)
+START_TEST(reports_of_a_missing_file)
 {
         refuses(STATEFILE_MISSING, "there is no");
 }
@@ -330,7 +330,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, reads_what_was_written);
         tcase_add_test(cases, is_readable_by_its_owner_whatever_the_umask);
-        tcase_add_test(cases, tells_of_a_missing_file);
+        tcase_add_test(cases, reports_of_a_missing_file);
         tcase_add_test(cases, refuses_a_symbolic_link_and_replaces_it_without_following);
         tcase_add_test(cases, does_not_write_through_a_link_in_the_temporary_file_s_place);
         tcase_add_test(cases, refuses_what_is_no_regular_file);

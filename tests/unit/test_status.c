@@ -180,7 +180,7 @@ START_TEST(every_field_of_the_contract_has_its_type)
 }
 END_TEST
 
-START_TEST(tells_what_the_model_holds)
+START_TEST(reports_what_the_model_holds)
 {
         struct worker *worker = add_worker(1, 100, T0);
         struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
@@ -188,17 +188,17 @@ START_TEST(tells_what_the_model_holds)
         observe_heartbeat_process(worker, 101, 2, T0);
         observe_heartbeat(worker, &heartbeat, T0 + USEC_PER_SEC);
         worker->memory.bytes = 4096;
-        json_t *status = render(T0 + 3500 * USEC_PER_MSEC), *told = at(status, "fleets/0/workers/0");
+        json_t *status = render(T0 + 3500 * USEC_PER_MSEC), *reported = at(status, "fleets/0/workers/0");
 
-        ck_assert_str_eq(json_string_value(at(told, "id")), "default/1");
-        ck_assert_int_eq(json_integer_value(at(told, "pid")), 101);
-        ck_assert_str_eq(json_string_value(at(told, "state")), "active");
-        ck_assert_int_eq(json_integer_value(at(told, "busy")), 2);
-        ck_assert_int_eq(json_integer_value(at(told, "concurrency")), 5);
-        ck_assert_double_eq(json_real_value(at(told, "uptime_seconds")), 3.5);
-        ck_assert_double_eq(json_real_value(at(told, "state_seconds")), 2.5);
-        ck_assert_double_eq(json_real_value(at(told, "beat_age_seconds")), 2.5);
-        ck_assert_str_eq(json_string_value(at(told, "evidence")), "redis");
+        ck_assert_str_eq(json_string_value(at(reported, "id")), "default/1");
+        ck_assert_int_eq(json_integer_value(at(reported, "pid")), 101);
+        ck_assert_str_eq(json_string_value(at(reported, "state")), "active");
+        ck_assert_int_eq(json_integer_value(at(reported, "busy")), 2);
+        ck_assert_int_eq(json_integer_value(at(reported, "concurrency")), 5);
+        ck_assert_double_eq(json_real_value(at(reported, "uptime_seconds")), 3.5);
+        ck_assert_double_eq(json_real_value(at(reported, "state_seconds")), 2.5);
+        ck_assert_double_eq(json_real_value(at(reported, "beat_age_seconds")), 2.5);
+        ck_assert_str_eq(json_string_value(at(reported, "evidence")), "redis");
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/active")), 1);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/target")), 2);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/memory_bytes")), 4096);
@@ -234,7 +234,7 @@ START_TEST(evidence_is_what_can_be_trusted_now)
 }
 END_TEST
 
-START_TEST(tells_who_asked_for_another_count)
+START_TEST(reports_who_asked_for_another_count)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
 
@@ -250,7 +250,7 @@ START_TEST(tells_who_asked_for_another_count)
 }
 END_TEST
 
-START_TEST(tells_crashes_and_rollouts)
+START_TEST(reports_crashes_and_rollouts)
 {
         add_worker(1, 100, T0)->generation = 1;
         add_worker(2, 101, T0)->generation = 2;
@@ -276,7 +276,7 @@ START_TEST(tells_crashes_and_rollouts)
 }
 END_TEST
 
-START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
+START_TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
 {
         struct exit_status exited = {.known = true};
 
@@ -292,7 +292,7 @@ START_TEST(tells_why_a_worker_leaves_and_forgets_those_gone)
 }
 END_TEST
 
-START_TEST(tells_the_last_culprits)
+START_TEST(reports_the_last_culprits)
 {
         struct worker *worker = add_worker(3, 100, T0);
         struct job jobs[] = {
@@ -310,20 +310,20 @@ START_TEST(tells_the_last_culprits)
         culprits_observe(fleet, worker, CULPRITS_MEMORY, &list, T0 + 40 * USEC_PER_SEC);
         status = render(T0 + 42 * USEC_PER_SEC + 500 * USEC_PER_MSEC);
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits")), 2);
-        json_t *told = at(status, "fleets/0/culprits/0");
-        ck_assert_str_eq(json_string_value(at(told, "worker")), "default/3");
-        ck_assert_int_eq(json_integer_value(at(told, "pid")), 100);
-        ck_assert_str_eq(json_string_value(at(told, "cause")), "memory");
-        ck_assert_int_eq(json_integer_value(at(told, "memory_bytes")), 520 << 20);
-        ck_assert_int_eq(json_integer_value(at(told, "growth_bytes")), 212 << 20);
-        ck_assert_double_eq(json_real_value(at(told, "growth_seconds")), 40.0);
-        ck_assert_double_eq(json_real_value(at(told, "age_seconds")), 2.5);
-        ck_assert_uint_eq(json_array_size(at(told, "classes")), 2);
-        ck_assert_str_eq(json_string_value(at(told, "classes/0/class")), "Mail");
-        ck_assert_int_eq(json_integer_value(at(told, "classes/0/jobs")), 2);
-        ck_assert_str_eq(json_string_value(at(told, "classes/1/class")), "Re?port");
-        ck_assert_int_eq(json_integer_value(at(told, "more_classes")), 0);
-        ck_assert_str_eq(json_string_value(at(told, "text")),
+        json_t *reported = at(status, "fleets/0/culprits/0");
+        ck_assert_str_eq(json_string_value(at(reported, "worker")), "default/3");
+        ck_assert_int_eq(json_integer_value(at(reported, "pid")), 100);
+        ck_assert_str_eq(json_string_value(at(reported, "cause")), "memory");
+        ck_assert_int_eq(json_integer_value(at(reported, "memory_bytes")), 520 << 20);
+        ck_assert_int_eq(json_integer_value(at(reported, "growth_bytes")), 212 << 20);
+        ck_assert_double_eq(json_real_value(at(reported, "growth_seconds")), 40.0);
+        ck_assert_double_eq(json_real_value(at(reported, "age_seconds")), 2.5);
+        ck_assert_uint_eq(json_array_size(at(reported, "classes")), 2);
+        ck_assert_str_eq(json_string_value(at(reported, "classes/0/class")), "Mail");
+        ck_assert_int_eq(json_integer_value(at(reported, "classes/0/jobs")), 2);
+        ck_assert_str_eq(json_string_value(at(reported, "classes/1/class")), "Re?port");
+        ck_assert_int_eq(json_integer_value(at(reported, "more_classes")), 0);
+        ck_assert_str_eq(json_string_value(at(reported, "text")),
                          "default/3 (pid 100) grew by 212M to 520M within 40s, running Mail (2), Re?port");
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/culprits/1/cause")), "oom");
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits/1/classes")), 0);
@@ -339,12 +339,12 @@ int main(void)
         tcase_add_checked_fixture(tests, setup, teardown);
         tcase_add_test(tests, a_shutdown_counts_down);
         tcase_add_test(tests, every_field_of_the_contract_has_its_type);
-        tcase_add_test(tests, tells_what_the_model_holds);
+        tcase_add_test(tests, reports_what_the_model_holds);
         tcase_add_test(tests, evidence_is_what_can_be_trusted_now);
-        tcase_add_test(tests, tells_who_asked_for_another_count);
-        tcase_add_test(tests, tells_crashes_and_rollouts);
-        tcase_add_test(tests, tells_the_last_culprits);
-        tcase_add_test(tests, tells_why_a_worker_leaves_and_forgets_those_gone);
+        tcase_add_test(tests, reports_who_asked_for_another_count);
+        tcase_add_test(tests, reports_crashes_and_rollouts);
+        tcase_add_test(tests, reports_the_last_culprits);
+        tcase_add_test(tests, reports_why_a_worker_leaves_and_forgets_those_gone);
         suite_add_tcase(suite, tests);
         return unit_main(suite);
 }

@@ -223,14 +223,14 @@ START_TEST(no_garbage_counts)
 }
 END_TEST
 
-START_TEST(a_link_in_its_place_is_told_of)
+START_TEST(a_link_in_its_place_is_reported_of)
 {
         wait_until_made();
         ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->process.pid)), 0);
         look_in_vain(HEARTBEAT_FAULT_KIND);
         ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
         observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
-        ck_assert(runtime_told(
+        ck_assert(runtime_reported(
                 "did not beat within boot_timeout: its status file is no regular file, it is ended"));
 }
 END_TEST
@@ -453,7 +453,7 @@ static const char *rehearse(void)
 static void expect_end(const char *error)
 {
         reap();
-        ck_assert_msg(runtime_told(error), "not told: %s", error);
+        ck_assert_msg(runtime_reported(error), "not told: %s", error);
 }
 
 START_TEST(where_others_may_write_none_starts)
@@ -490,7 +490,7 @@ int main(void)
         tcase_add_test(one, what_is_there_at_first_counts_once_it_changes);
         tcase_add_test(one, no_other_process_speaks_for_it);
         tcase_add_test(one, no_garbage_counts);
-        tcase_add_test(one, a_link_in_its_place_is_told_of);
+        tcase_add_test(one, a_link_in_its_place_is_reported_of);
         tcase_add_test(one, without_its_directory_it_is_not_heard);
         tcase_add_test(one, what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such);
         tcase_add_test(one, its_file_goes_with_it_and_the_directory_with_the_last);

@@ -76,7 +76,7 @@ START_TEST(workers_are_forked_one_at_a_time)
 }
 END_TEST
 
-START_TEST(a_fork_goes_on_once_the_state_tells_of_it)
+START_TEST(a_fork_goes_on_once_the_state_reports_of_it)
 {
         test_load(&t);
         t.save_fails = true;
@@ -475,7 +475,7 @@ int main(void)
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, the_application_is_loaded_before_any_worker_is_there);
         tcase_add_test(cases, workers_are_forked_one_at_a_time);
-        tcase_add_test(cases, a_fork_goes_on_once_the_state_tells_of_it);
+        tcase_add_test(cases, a_fork_goes_on_once_the_state_reports_of_it);
         tcase_add_test(cases, a_fork_that_was_asked_for_takes_its_place);
         tcase_add_test(cases, nothing_is_loaded_while_found_processes_may_be_workers);
         tcase_add_test(cases, one_that_cannot_be_forked_is_refused_for_its_generation);

@@ -120,7 +120,7 @@ START_TEST(one_that_dies_as_it_forks_has_failed)
 }
 END_TEST
 
-START_TEST(a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start)
+START_TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
 {
         test_load(&t);
         t.save_fails = true;
@@ -394,7 +394,7 @@ int main(void)
         tcase_add_test(cases, the_end_of_a_ready_one_leaves_its_workers_alone);
         tcase_add_test(cases, after_a_short_life_the_next_one_waits);
         tcase_add_test(cases, one_that_dies_as_it_forks_has_failed);
-        tcase_add_test(cases, a_fork_that_dies_before_it_is_told_to_go_on_failed_to_start);
+        tcase_add_test(cases, a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start);
         tcase_add_loop_test(cases, where_none_is_to_be_forked_it_ends_at_once, 0, (int)ELEMENTSOF(orders));
         tcase_add_test(cases, one_that_loads_ends_as_well_and_another_is_loaded_later);
         tcase_add_test(cases, one_that_serves_and_does_not_end_is_killed_soon);

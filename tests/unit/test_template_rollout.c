@@ -134,7 +134,7 @@ START_TEST(three_loads_that_fail_halt_with_the_last_lines)
 }
 END_TEST
 
-START_TEST(last_lines_that_are_read_later_are_told_with_the_halt)
+START_TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
 {
         static const struct exit_status exits[] = {
                 {.known = true, .status = 1, .lines_token = 1},
@@ -484,7 +484,7 @@ int main(void)
         tcase_add_test(cases, without_surge_the_old_ones_wait_for_it_as_well);
         tcase_add_test(cases, the_old_template_is_kept_until_it_is_done);
         tcase_add_test(cases, three_loads_that_fail_halt_with_the_last_lines);
-        tcase_add_test(cases, last_lines_that_are_read_later_are_told_with_the_halt);
+        tcase_add_test(cases, last_lines_that_are_read_later_are_reported_with_the_halt);
         tcase_add_test(cases, a_template_that_never_loads_halts_it_though_redis_was_away_before);
         tcase_add_test(cases, loads_that_fail_without_redis_say_nothing_of_the_release);
         tcase_add_test(cases, one_that_takes_too_long_to_load_is_named);

@@ -80,7 +80,7 @@ static bool loop_has_ended(void)
 }
 
 /* SIGINT asks nobody what is meant. */
-START_TEST(told_to_end_it_drains_its_workers)
+START_TEST(reported_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
         unsigned turns = runtime_turns;
@@ -94,7 +94,7 @@ START_TEST(told_to_end_it_drains_its_workers)
 }
 END_TEST
 
-START_TEST(told_twice_it_stops_them_now)
+START_TEST(reported_twice_it_stops_them_now)
 {
         start("on_stop=drain\n");
         termination_request(&termination, SIGINT);
@@ -115,24 +115,24 @@ START_TEST(it_leaves_them_where_the_settings_say_so)
 }
 END_TEST
 
-static struct notify told;
+static struct notify reported;
 
 START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
 {
         start("");
-        told = (struct notify){0};
+        reported = (struct notify){0};
         ck_assert_int_eq(unsetenv("WATCHDOG_USEC"), 0);
-        notify_ready(&told);
+        notify_ready(&reported);
         ck_assert_str_eq(hear(), "READY=1\n");
-        notify_systemd(&told, runtime_world, 1);
+        notify_systemd(&reported, runtime_world, 1);
         ck_assert_str_eq(hear(), "STATUS=0 of 2 workers active, 0 starting, 0 draining\n");
         /* The same is not said again. */
-        notify_systemd(&told, runtime_world, USEC_PER_HOUR);
+        notify_systemd(&reported, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "");
         runtime_world->fleets[0]->scale = 3;
-        notify_systemd(&told, runtime_world, USEC_PER_HOUR);
+        notify_systemd(&reported, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
-        ck_assert_uint_eq(notify_wake_at(&told, 1), USEC_INFINITY);
+        ck_assert_uint_eq(notify_wake_at(&reported, 1), USEC_INFINITY);
 }
 END_TEST
 
@@ -141,18 +141,18 @@ START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
         char pid[16];
 
         start("");
-        told = (struct notify){0};
+        reported = (struct notify){0};
         snprintf(pid, sizeof(pid), "%d", (int)getpid());
         ck_assert_int_eq(setenv("WATCHDOG_PID", pid, 1), 0);
         ck_assert_int_eq(setenv("WATCHDOG_USEC", "20000000", 1), 0);
-        notify_ready(&told);
+        notify_ready(&reported);
         usec_t now = USEC_PER_HOUR;
-        notify_systemd(&told, runtime_world, now);
+        notify_systemd(&reported, runtime_world, now);
         ck_assert_ptr_nonnull(strstr(hear(), "WATCHDOG=1\n"));
-        ck_assert_uint_eq(notify_wake_at(&told, now), now + 5 * USEC_PER_SEC);
-        notify_systemd(&told, runtime_world, now + 4 * USEC_PER_SEC);
+        ck_assert_uint_eq(notify_wake_at(&reported, now), now + 5 * USEC_PER_SEC);
+        notify_systemd(&reported, runtime_world, now + 4 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "");
-        notify_systemd(&told, runtime_world, now + 5 * USEC_PER_SEC);
+        notify_systemd(&reported, runtime_world, now + 5 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "WATCHDOG=1\n");
 }
 END_TEST
@@ -162,22 +162,22 @@ START_TEST(a_drain_has_the_time_that_it_takes)
         usec_t now = USEC_PER_HOUR;
 
         start("shutdown_timeout=90s\ncheck_interval=5s\n");
-        told = (struct notify){0};
+        reported = (struct notify){0};
         runtime_world->shutting_down = true;
         runtime_world->shutdown_at = now;
-        notify_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
+        notify_systemd(&reported, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=Stopping: 0 workers left, 0 running "
                                  "jobs, 1min until all are told to exit\n");
-        notify_systemd(&told, runtime_world, now + 30 * USEC_PER_SEC);
+        notify_systemd(&reported, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\n");
         runtime_world->shutdown_now = true;
-        notify_systemd(&told, runtime_world, now + 31 * USEC_PER_SEC);
+        notify_systemd(&reported, runtime_world, now + 31 * USEC_PER_SEC);
         ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
 }
 END_TEST
 
 /* The log has it, whoever follows the events, and alert_command. */
-START_TEST(an_event_is_told_to_all_once)
+START_TEST(an_event_is_reported_to_all_once)
 {
         char path[64], text[256], log[1024];
         struct events *events;
@@ -222,8 +222,8 @@ int main(void)
         TCase *cases = tcase_create("ending");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, told_to_end_it_drains_its_workers);
-        tcase_add_test(cases, told_twice_it_stops_them_now);
+        tcase_add_test(cases, reported_to_end_it_drains_its_workers);
+        tcase_add_test(cases, reported_twice_it_stops_them_now);
         tcase_add_test(cases, it_leaves_them_where_the_settings_say_so);
         suite_add_tcase(suite, cases);
         cases = tcase_create("tell");
@@ -231,7 +231,7 @@ int main(void)
         tcase_add_test(cases, systemd_hears_that_it_is_ready_and_then_how_the_workers_are);
         tcase_add_test(cases, the_watchdog_is_fed_four_times_as_often_as_it_must_be);
         tcase_add_test(cases, a_drain_has_the_time_that_it_takes);
-        tcase_add_test(cases, an_event_is_told_to_all_once);
+        tcase_add_test(cases, an_event_is_reported_to_all_once);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
 }

@@ -14,20 +14,20 @@
 #include <string.h>
 
 static const struct traits quiet_is_stop = {
-        .name = "quiet-is-stop", .quiet_is_stop = true, .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
+        .name = "quiet-is-stop", .quiet_is_stop = true, .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
                                             .quiet_is_stop = true,
                                             .quiet_when_idle = true,
-                                            .tells_busy = true,
+                                            .reports_busy = true,
                                             .stale_usec = 30 * USEC_PER_SEC};
 static const struct traits heartbeats_alone = {
-        .name = "beats-alone", .tells_busy = true, .stale_usec = 30 * USEC_PER_SEC};
+        .name = "beats-alone", .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
 static const struct traits title_completes = {.name = "title-completes",
                                               .has_work_list = true,
                                               .jobs_outlive_it = true,
                                               .title_completes = true,
-                                              .tells_busy = true,
+                                              .reports_busy = true,
                                               .stale_usec = 30 * USEC_PER_SEC};
 
 static struct test_world t;
@@ -149,7 +149,7 @@ START_TEST(rest_is_for_those_that_lose_jobs_without)
 }
 END_TEST
 
-START_TEST(one_that_was_told_is_left_alone_until_it_exits)
+START_TEST(one_that_was_reported_is_left_alone_until_it_exits)
 {
         send_heartbeat(1, false);
         quiet();
@@ -170,7 +170,7 @@ START_TEST(one_that_was_told_is_left_alone_until_it_exits)
 }
 END_TEST
 
-START_TEST(somebody_else_may_have_told_it)
+START_TEST(somebody_else_may_have_reported_it)
 {
         send_heartbeat(1, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -226,7 +226,7 @@ START_TEST(at_the_shutdown_deadline_it_ends_without_a_second_signal)
 }
 END_TEST
 
-START_TEST(a_wrapper_that_outlives_it_is_told_for_itself)
+START_TEST(a_wrapper_that_outlives_it_is_reported_for_itself)
 {
         observe_heartbeat_process(worker, worker->process.pid + 50, 1, t.now);
         send_heartbeat(1, false);
@@ -295,7 +295,7 @@ START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_th
 END_TEST
 
 /* As where somebody pauses the queues for a while. */
-START_TEST(one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before)
+START_TEST(one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before)
 {
         const struct heartbeat now = {.sent_usec = 1};
 
@@ -410,17 +410,17 @@ int main(void)
         tcase_add_test(tcase, one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever);
         tcase_add_test(tcase, one_that_was_to_leave_once_is_waited_for_anew);
         tcase_add_test(tcase, rest_is_for_those_that_lose_jobs_without);
-        tcase_add_test(tcase, one_that_was_told_is_left_alone_until_it_exits);
-        tcase_add_test(tcase, somebody_else_may_have_told_it);
+        tcase_add_test(tcase, one_that_was_reported_is_left_alone_until_it_exits);
+        tcase_add_test(tcase, somebody_else_may_have_reported_it);
         tcase_add_test(tcase, drain_timeout_ends_it_without_a_second_signal);
         tcase_add_test(tcase, by_force_it_ends_without_a_second_signal);
         tcase_add_test(tcase, at_the_shutdown_deadline_it_ends_without_a_second_signal);
-        tcase_add_test(tcase, a_wrapper_that_outlives_it_is_told_for_itself);
+        tcase_add_test(tcase, a_wrapper_that_outlives_it_is_reported_for_itself);
         tcase_add_test(tcase, nothing_is_looked_for_that_proves_nothing);
         tcase_add_test(tcase, its_jobs_are_not_looked_up);
         tcase_add_test(tcase, two_heartbeats_prove_one_idle_that_has_no_work_list);
         tcase_add_test(tcase, one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then);
-        tcase_add_test(tcase, one_that_says_it_is_paused_and_was_not_told_takes_jobs_as_before);
+        tcase_add_test(tcase, one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before);
         tcase_add_test(tcase, jobs_that_its_framework_brings_back_itself_are_left_to_it);
         tcase_add_test(tcase, a_job_that_outlives_its_worker_is_finished);
         tcase_add_test(tcase, a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker);

@@ -88,7 +88,7 @@ static double run_world(enum curve curve, uint64_t seed, struct trend_fit *ret)
 }
 
 /* In how many of the worlds it is told. */
-static unsigned told(enum curve curve)
+static unsigned reported(enum curve curve)
 {
         unsigned n = 0;
 
@@ -100,7 +100,7 @@ static unsigned told(enum curve curve)
         return n;
 }
 
-START_TEST(a_leak_is_told_once_the_warm_up_is_over)
+START_TEST(a_leak_is_reported_once_the_warm_up_is_over)
 {
         for (uint64_t seed = 0; seed < WORLDS; seed++) {
                 struct trend_fit fit;
@@ -111,17 +111,17 @@ START_TEST(a_leak_is_told_once_the_warm_up_is_over)
                 ck_assert_double_ge(fit.slope * 3600 / MEGABYTE, 12);
                 ck_assert_double_le(fit.slope * 3600 / MEGABYTE, 100);
         }
-        ck_assert_uint_eq(told(SLOW_LEAK), WORLDS);
+        ck_assert_uint_eq(reported(SLOW_LEAK), WORLDS);
 }
 END_TEST
 
 START_TEST(what_ends_by_itself_is_no_leak)
 {
-        ck_assert_uint_eq(told(FLAT), 0);
-        ck_assert_uint_eq(told(PLATEAU), 0);
-        ck_assert_uint_eq(told(FRAGMENTATION), 0);
-        ck_assert_uint_eq(told(JUMP), 0);
-        ck_assert_uint_le(told(SAWTOOTH), 2);
+        ck_assert_uint_eq(reported(FLAT), 0);
+        ck_assert_uint_eq(reported(PLATEAU), 0);
+        ck_assert_uint_eq(reported(FRAGMENTATION), 0);
+        ck_assert_uint_eq(reported(JUMP), 0);
+        ck_assert_uint_le(reported(SAWTOOTH), 2);
 }
 END_TEST
 
@@ -201,7 +201,7 @@ int main(void)
         Suite *suite = suite_create("trend");
         TCase *tests = tcase_create("trend");
 
-        tcase_add_test(tests, a_leak_is_told_once_the_warm_up_is_over);
+        tcase_add_test(tests, a_leak_is_reported_once_the_warm_up_is_over);
         tcase_add_test(tests, what_ends_by_itself_is_no_leak);
         tcase_add_test(tests, when_it_reaches_a_limit);
         tcase_add_test(tests, nothing_is_known_before_two_hours_and_after_a_gap);

@@ -25,29 +25,29 @@ static void on_call(struct call *call, const struct control_method *method, json
                     void *userdata _unused_)
 {
         static char large[2 * 1024 * 1024];
-        json_t *told = json_pack("{s:s, s:b}", "text", "it died" WITHHOLD_LAST_LINES "a secret", "view",
+        json_t *reported = json_pack("{s:s, s:b}", "text", "it died" WITHHOLD_LAST_LINES "a secret", "view",
                                  (int)call_is_view(call));
 
         n_orders += method->access > CONTROL_READ;
         if (strcmp(method->name, "GetEvents") == 0) {
-                json_decref(told);
+                json_decref(reported);
                 server_keep(call, NULL, NULL);
                 n_kept++;
         } else if (strcmp(method->name, "GetStatus") == 0) {
-                json_decref(told);
+                json_decref(reported);
                 memset(large, 'x', sizeof(large) - 1);
                 server_reply(call, json_pack("{s:s}", "large", large), false);
         } else if (strcmp(method->name, "Follow") == 0) {
-                server_reply_error(call, CONTROL_REFUSED, told);
+                server_reply_error(call, CONTROL_REFUSED, reported);
         } else if (strcmp(method->name, "GetVersion") == 0) {
                 char *text;
                 size_t size;
 
-                ck_assert_int_eq(varlink_encode_reply(told, false, &text, &size), 0);
+                ck_assert_int_eq(varlink_encode_reply(reported, false, &text, &size), 0);
                 server_reply_text(call, text, size);
                 free(text);
         } else {
-                server_reply(call, told, false);
+                server_reply(call, reported, false);
         }
 }
 
@@ -135,7 +135,7 @@ static void expect_text(struct client *client, const char *call, const char *exp
 }
 
 /* Replies, those that were encoded before, and errors. */
-START_TEST(nothing_is_told_there_of_what_workers_wrote)
+START_TEST(nothing_is_reported_there_of_what_workers_wrote)
 {
         static const char *const calls[] = {PING, CALL("GetVersion"), CALL("Follow")};
         struct client viewer = client_open(view_path), owner = client_open(path);
@@ -389,7 +389,7 @@ int main(void)
         tcase_set_timeout(cases, 60);
         tcase_add_checked_fixture(cases, setup, teardown);
         tcase_add_test(cases, nobody_gives_an_order_there);
-        tcase_add_test(cases, nothing_is_told_there_of_what_workers_wrote);
+        tcase_add_test(cases, nothing_is_reported_there_of_what_workers_wrote);
         tcase_add_test(cases, who_looks_takes_no_place_of_others);
         tcase_add_test(cases, who_does_not_read_what_he_asked_for_is_bounded);
         tcase_add_test(cases, long_calls_are_refused_and_half_ones_bounded);

@@ -308,7 +308,7 @@ static void put_workers(struct metrics *metrics)
         PUT_WORKERS(metrics, "sqmgr_worker_memory_bytes", "Memory that the worker holds.",
                     worker->memory.bytes > 0 ? (double)worker->memory.bytes : -1);
         PUT_WORKERS(metrics, "sqmgr_worker_busy_threads", "Jobs that the worker runs.",
-                    fleet->settings->traits->tells_busy ? (double)worker->heartbeat.busy : -1);
+                    fleet->settings->traits->reports_busy ? (double)worker->heartbeat.busy : -1);
         PUT_WORKERS(metrics, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
         PUT_WORKERS(metrics, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",
@@ -321,7 +321,7 @@ static void put_workers(struct metrics *metrics)
             _REASON_MAX, fleet->totals.ends[i], "reason", reason_name((enum reason)i));
         PUT(metrics, "sqmgr_jobs_cut_off_total", "counter",
             "Jobs that ran in workers as these were told to exit, by the setting or the order that did so.",
-            fleet->settings->traits->tells_busy ? _CUT_WORD_MAX : 0, fleet->totals.jobs_cut_off[i], "by",
+            fleet->settings->traits->reports_busy ? _CUT_WORD_MAX : 0, fleet->totals.jobs_cut_off[i], "by",
             cut_word_name((enum cut_word)i));
 }
 

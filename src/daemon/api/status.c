@@ -46,7 +46,7 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
 /* Null where its framework does not tell. */
 static json_t *jobs_number(const struct worker *worker, unsigned number)
 {
-        return worker->fleet->settings->traits->tells_busy ? json_integer(number) : json_null();
+        return worker->fleet->settings->traits->reports_busy ? json_integer(number) : json_null();
 }
 
 static json_t *heartbeat_age(const struct worker *worker, usec_t now)

@@ -18,14 +18,14 @@ struct seen {
         unsigned index;
         pid_t pid;
         uint64_t pid_start;
-        pid_t told_pid;
+        pid_t reported_pid;
         uint64_t generation;
         enum worker_state state;
         bool outdated;
 };
 
 /* What is told of a fleet: where any of it differs, it is told again. */
-struct told {
+struct reported {
         uint64_t generation;
         enum rollout_state state;
         bool stopped; /* the fleet is, which says more than state */
@@ -37,7 +37,7 @@ struct told {
 struct watched {
         char *name; /* a reload may take the fleet away */
         struct watch_order order;
-        struct told told;
+        struct reported reported;
         char waits_for[512]; /* the sentence that was told */
         bool moved;          /* since the reply before */
         struct seen *seen;
@@ -129,20 +129,20 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
 }
 
 /* fleet may be NULL: it is no longer configured. */
-static struct told describe(const struct watched *watched, const struct fleet *fleet, bool drained,
+static struct reported describe(const struct watched *watched, const struct fleet *fleet, bool drained,
                             usec_t now)
 {
-        struct told told = watched->told;
+        struct reported reported = watched->reported;
 
         if (!fleet) {
-                told.state = ROLLOUT_ABORTED;
-                told.ended = true;
-                told.stopped = false;
-                told.outdated = told.draining = 0;
-                return told;
+                reported.state = ROLLOUT_ABORTED;
+                reported.ended = true;
+                reported.stopped = false;
+                reported.outdated = reported.draining = 0;
+                return reported;
         }
         struct fleet_counts counts = fleet_count(fleet, now);
-        told = (struct told){
+        reported = (struct reported){
                 .generation = fleet->generation,
                 .stopped = watched->order.refused,
                 .ended = true,
@@ -151,14 +151,14 @@ static struct told describe(const struct watched *watched, const struct fleet *f
                 .outdated = counts.outdated,
                 .draining = counts.draining,
         };
-        if (!told.stopped)
-                told.state = rollout_outcome(fleet, drained && told.draining > 0, &told.ended);
-        if (!told.ended)
-                told.waits_for = fleet->waits_for;
-        return told;
+        if (!reported.stopped)
+                reported.state = rollout_outcome(fleet, drained && reported.draining > 0, &reported.ended);
+        if (!reported.ended)
+                reported.waits_for = fleet->waits_for;
+        return reported;
 }
 
-static bool told_equal(const struct told *a, const struct told *b)
+static bool reported_equal(const struct reported *a, const struct reported *b)
 {
         return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
                a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
@@ -170,22 +170,22 @@ static bool told_equal(const struct told *a, const struct told *b)
 static bool watched_update(struct watched *watched, const struct fleet *fleet, bool drained, bool first,
                            usec_t now)
 {
-        struct told before = watched->told;
+        struct reported before = watched->reported;
 
-        watched->told = describe(watched, fleet, drained, now);
-        watched->moved = first || watched->told.replaced != before.replaced ||
-                         watched->told.draining != before.draining;
-        return first || !told_equal(&watched->told, &before);
+        watched->reported = describe(watched, fleet, drained, now);
+        watched->moved = first || watched->reported.replaced != before.replaced ||
+                         watched->reported.draining != before.draining;
+        return first || !reported_equal(&watched->reported, &before);
 }
 
 /* It is told again: says what it waits for in the words of now. */
-static void watched_tell_wait(struct watched *watched, const struct fleet *fleet, usec_t now)
+static void watched_report_wait(struct watched *watched, const struct fleet *fleet, usec_t now)
 {
         char before[sizeof(watched->waits_for)];
 
         memcpy(before, watched->waits_for, sizeof(before));
         watched->waits_for[0] = '\0';
-        if (fleet && !watched->told.ended)
+        if (fleet && !watched->reported.ended)
                 fleet_waits_for(fleet, now, watched->waits_for, sizeof(watched->waits_for));
         watched->moved |= watched->waits_for[0] != '\0' && strcmp(watched->waits_for, before) != 0;
 }
@@ -205,7 +205,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, bool workers,
                             usec_t now)
 {
-        const struct told *told = &watched->told;
+        const struct reported *reported = &watched->reported;
         uint64_t superseded = watched->order.superseded;
         uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
         char ordered[FLEET_ORDERED_MAX] = "";
@@ -215,10 +215,10 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
 
         return json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
-                varlink_text(watched->name), "generation", (json_int_t)told->generation, "state",
-                told->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(told->state), "total",
-                (json_int_t)told->total, "replaced", (json_int_t)told->replaced, "outdated",
-                (json_int_t)told->outdated, "draining", (json_int_t)told->draining, "error",
+                varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
+                reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state), "total",
+                (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
+                (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "error",
                 varlink_text(watched_error(watched, fleet)), "waits_for", varlink_text(watched->waits_for),
                 "moved", (int)watched->moved, "superseded",
                 superseded > 0 ? json_integer((json_int_t)superseded) : json_null(), "workers",
@@ -234,7 +234,7 @@ static int add_change(json_t *changes, const char *name, const struct seen *seen
 {
         json_t *change = json_pack("{s:o, s:I, s:I, s:b, s:s, s:s?}", "id",
                                    varlink_text(WORKER_ID_OF(name, seen->index)), "pid",
-                                   (json_int_t)seen->told_pid, "generation", (json_int_t)seen->generation,
+                                   (json_int_t)seen->reported_pid, "generation", (json_int_t)seen->generation,
                                    "outdated", (int)seen->outdated, "state", worker_state_name(state),
                                    "reason", reason == REASON_NONE ? NULL : reason_name(reason));
         return json_array_append_new(changes, change);
@@ -246,7 +246,7 @@ static struct seen see(const struct worker *worker)
                 .index = worker->index,
                 .pid = worker->process.pid,
                 .pid_start = worker->process.start,
-                .told_pid = worker_pid(worker),
+                .reported_pid = worker_pid(worker),
                 .generation = worker->generation,
                 .state = worker->state,
                 .outdated = worker_outdated(worker),
@@ -258,7 +258,7 @@ static struct seen see(const struct worker *worker)
 static bool is_same(const struct seen *before, const struct seen *now)
 {
         return before->generation == now->generation && now->state >= before->state &&
-               (before->pid_start == now->pid_start || before->told_pid == now->pid);
+               (before->pid_start == now->pid_start || before->reported_pid == now->pid);
 }
 
 /* Adds to changes what became of the fleet's workers, and remembers them as they are. Both lists are in the
@@ -317,7 +317,7 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
                 const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
 
                 due = watched_update(watched, fleet, watch->drained, first, now) || due;
-                ended = ended && watched->told.ended;
+                ended = ended && watched->reported.ended;
                 if (compare_workers(watched, fleet, changes) < 0 ||
                     events_add_troubles(watch->list->events, watch->events_at, watched->name, events) < 0)
                         return -ENOMEM;
@@ -330,7 +330,7 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
                 struct watched *watched = &watch->fleets[i];
                 const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
 
-                watched_tell_wait(watched, fleet, now);
+                watched_report_wait(watched, fleet, now);
                 if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
                         return -ENOMEM;
         }
@@ -341,7 +341,7 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
 }
 
 /* Tells what there is to tell. The watch is gone where that was the last. */
-static void watch_tell(struct watch *watch, enum update update, usec_t now)
+static void watch_report(struct watch *watch, enum update update, usec_t now)
 {
         json_t *reply = NULL;
         int r = watch_update(watch, update, now, &reply);
@@ -360,7 +360,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         struct watch *watch = userdata;
 
         (void)sd_event_source_set_time_relative(source, WORKERS_USEC);
-        watch_tell(watch, UPDATE_WORKERS, clock_now(CLOCK_MONOTONIC));
+        watch_report(watch, UPDATE_WORKERS, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 
@@ -399,6 +399,6 @@ void watch_tick(struct watch_list *list, usec_t now)
 
         for (struct watch *watch = list->first; watch; watch = next) {
                 next = watch->next;
-                watch_tell(watch, UPDATE_MOVED, now);
+                watch_report(watch, UPDATE_MOVED, now);
         }
 }

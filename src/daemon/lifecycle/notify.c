@@ -51,7 +51,7 @@ static void extend_stop(const struct settings *settings)
         char text[64];
 
         snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)more);
-        systemd_tell(text);
+        systemd_notify(text);
 }
 
 void notify_systemd(struct notify *notify, const struct world *world, usec_t now)
@@ -59,7 +59,7 @@ void notify_systemd(struct notify *notify, const struct world *world, usec_t now
         char text[sizeof(notify->status_text)], stopping[128];
 
         if (notify->watchdog_usec > 0 && now >= usec_add(notify->fed_at, notify->watchdog_usec / 4)) {
-                systemd_tell("WATCHDOG=1");
+                systemd_notify("WATCHDOG=1");
                 notify->fed_at = now;
         }
         if (world->shutting_down) {
@@ -72,7 +72,7 @@ void notify_systemd(struct notify *notify, const struct world *world, usec_t now
         if (strcmp(text, notify->status_text) == 0)
                 return;
         snprintf(notify->status_text, sizeof(notify->status_text), "%s", text);
-        systemd_tell(text);
+        systemd_notify(text);
 }
 
 usec_t notify_wake_at(const struct notify *notify, usec_t now)
@@ -86,5 +86,5 @@ void notify_ready(struct notify *notify)
 
         if (sd_watchdog_enabled(false, &watchdog_usec) > 0)
                 notify->watchdog_usec = watchdog_usec;
-        systemd_tell("READY=1");
+        systemd_notify("READY=1");
 }

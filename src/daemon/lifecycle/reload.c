@@ -36,7 +36,7 @@ static int on_change(const struct settings_change *change, void *userdata)
 }
 
 /* Where the file's count is not the one in force, which who edits it may wonder at. */
-static void tell_scales(const struct world *world, FILE *lines)
+static void report_scales(const struct world *world, FILE *lines)
 {
         char scaled[FLEET_SCALED_MAX];
 
@@ -92,7 +92,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
                                  n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
-        tell_scales(runtime->world, lines);
+        report_scales(runtime->world, lines);
         links_join(&runtime->links);
         subsystems_join(&runtime->subsystems);
         wakeup_changed(runtime->wakeup);

@@ -14,7 +14,7 @@ static void drain(struct termination *termination)
         struct world *world = termination->runtime->world;
 
         log_info("the workers are %s", world->shutting_down ? "stopped now" : "drained");
-        systemd_tell("STOPPING=1");
+        systemd_notify("STOPPING=1");
         command_shutdown(world, clock_now(CLOCK_MONOTONIC));
         wakeup_arm(termination->runtime->wakeup);
 }
@@ -32,7 +32,7 @@ static void end(struct termination *termination, enum systemd_intent intent)
         }
         log_info("the workers are left running%s",
                  intent == SYSTEMD_RESTARTS ? ": systemd starts sqmgr again" : "");
-        systemd_tell("STOPPING=1");
+        systemd_notify("STOPPING=1");
         (void)sd_event_exit(termination->runtime->event, 0);
 }
 

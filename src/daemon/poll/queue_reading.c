@@ -60,16 +60,16 @@ const char *queue_reading_error(const struct link *link)
 
 /* Limits that nothing is compared with must not look like limits that are kept. That Redis is away is told
  * elsewhere. */
-static void tell_unread(struct link *link)
+static void report_unread(struct link *link)
 {
         bool refused = !link->queues && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
                        link->queues_error[0] != '\0';
 
-        if (refused && !link->queues_error_told)
+        if (refused && !link->queues_error_reported)
                 log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
                             redis_url_text(link->redis), link->queues_error);
         if (refused || link->queues)
-                link->queues_error_told = refused;
+                link->queues_error_reported = refused;
 }
 
 /* While it cannot be read what was over stays so. */
@@ -80,7 +80,7 @@ static void judge(struct link *link)
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
 
         if (queue_watch_wanted(settings))
-                tell_unread(link);
+                report_unread(link);
         if (!link->queues || queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
                 return;
         if (over[0] != '\0')

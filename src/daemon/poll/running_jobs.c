@@ -12,10 +12,10 @@
 #include "settings/limits.h"
 #include <string.h>
 
-static bool was_told(char *const *told, const char *jid)
+static bool was_reported(char *const *reported, const char *jid)
 {
-        for (; told && *told; told++)
-                if (strcmp(*told, jid) == 0)
+        for (; reported && *reported; reported++)
+                if (strcmp(*reported, jid) == 0)
                         return true;
         return false;
 }
@@ -29,7 +29,7 @@ static bool dump(const struct process *process)
         return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && proc_signal(proc, signo) == 0;
 }
 
-static void tell_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
+static void report_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)
 {
         const struct fleet_settings *settings = process->worker->fleet->settings;
         bool asked = false, dumped = false;
@@ -38,16 +38,16 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
 
         if (!settings->job_warn_after)
                 return;
-        char **told = calloc(list->n_jobs + 1, sizeof(*told));
-        if (!told)
+        char **reported = calloc(list->n_jobs + 1, sizeof(*reported));
+        if (!reported)
                 return;
         for (size_t i = 0; i < list->n_jobs; i++) {
                 const struct job *job = &list->jobs[i];
 
                 if (!job_is_long(job, settings->job_warn_after, realtime, &runs) ||
-                    !(told[n] = strdup(job->jid)))
+                    !(reported[n] = strdup(job->jid)))
                         continue;
-                if (was_told(process->long_jobs, told[n++]))
+                if (was_reported(process->long_jobs, reported[n++]))
                         continue;
                 if (!asked && settings->stuck_job_action == STUCK_JOB_DUMP)
                         dumped = dump(process);
@@ -56,7 +56,7 @@ static void tell_long_jobs(struct process *process, const struct job_list *list,
                 wakeup_arm(process->runtime->wakeup);
         }
         argv_free(process->long_jobs);
-        process->long_jobs = told;
+        process->long_jobs = reported;
 }
 
 static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
@@ -73,7 +73,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
                 culprits_observe(worker->fleet, worker, CULPRITS_MEMORY, &lists[0], now);
                 wakeup_arm(process->runtime->wakeup);
         }
-        tell_long_jobs(process, &lists[0], realtime);
+        report_long_jobs(process, &lists[0], realtime);
 }
 
 /* Where it fails nothing is told; for the other reasons it is read again later. */

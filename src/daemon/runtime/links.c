@@ -130,10 +130,10 @@ static struct heartbeat completed(const struct worker *worker, const struct hear
 
 static void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata _unused_)
 {
-        const struct heartbeat told =
+        const struct heartbeat reported =
                 worker->fleet->settings->traits->title_completes ? completed(worker, heartbeat) : *heartbeat;
 
-        observe_heartbeat(worker, &told, clock_now(CLOCK_MONOTONIC));
+        observe_heartbeat(worker, &reported, clock_now(CLOCK_MONOTONIC));
 }
 
 static void on_sibling(struct worker *worker, pid_t pid, void *userdata _unused_)

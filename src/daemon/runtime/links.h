@@ -30,7 +30,7 @@ struct link {
         struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h, as for those below */
         struct queues *queues;             /* as last read; NULL: they could not be, see queues_error */
         char queues_error[256];
-        bool queues_error_told; /* while Redis answers, and limits wait for it */
+        bool queues_error_reported; /* while Redis answers, and limits wait for it */
         struct queue_watch queue_watch;
 
         struct link_user *user; /* owned; NULL: none */

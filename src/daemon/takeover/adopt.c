@@ -239,7 +239,7 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
 }
 
 /* more: the first search has not seen all. */
-static void tell(const struct adoption *adoption, bool more, int outcome, const char *why)
+static void report(const struct adoption *adoption, bool more, int outcome, const char *why)
 {
         const char *still = more                      ? "; others are still looked for"
                             : adoption->launching > 0 ? "; some that begin are waited for"
@@ -291,7 +291,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
                 return r;
         }
-        tell(search->adoption, more, outcome, why);
+        report(search->adoption, more, outcome, why);
         if (!clear) {
                 r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC,
                                       usec_add(now, SEARCH_USEC), 0, on_search, search);

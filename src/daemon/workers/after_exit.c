@@ -85,7 +85,7 @@ static struct launch_end end_of(const struct worker *worker, const struct exit_s
         return end;
 }
 
-static void tell_not_started(const struct worker *worker, int error)
+static void report_not_started(const struct worker *worker, int error)
 {
         log_warning("%s: after_exit could not be started: %s", WORKER_ID(worker), strerrordesc_np(error));
 }
@@ -110,7 +110,7 @@ void after_exit_begin(struct runtime *runtime, const struct worker *worker, cons
                 return;
         struct after_exit *after = calloc(1, sizeof(*after));
         if (!after) {
-                tell_not_started(worker, ENOMEM);
+                report_not_started(worker, ENOMEM);
                 return;
         }
         int r = sd_event_add_time(runtime->event, &after->timer, CLOCK_MONOTONIC,
@@ -119,7 +119,7 @@ void after_exit_begin(struct runtime *runtime, const struct worker *worker, cons
         if (r >= 0)
                 r = launch_start(&request, &launched);
         if (r < 0) {
-                tell_not_started(worker, -r);
+                report_not_started(worker, -r);
                 sd_event_source_disable_unref(after->timer);
                 free(after);
                 return;

@@ -62,7 +62,7 @@ static void begin_rescue_of_siblings(const struct process *process)
         char *identity;
 
         /* It was not told to exit, and what is known of the worker is not true of it. */
-        if (!other.orders.group_told)
+        if (!other.orders.group_signaled)
                 other.state = WORKER_ACTIVE;
         other.heartbeat.busy = 0;
         other.memory.bytes = 0;
@@ -115,7 +115,7 @@ static void ended(struct process *process, struct exit_status exit)
         };
         char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
-        exit_log_add(process->runtime, &whose, &process->report, worker_is_told_to_exit(worker), lines, &exit);
+        exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker), lines, &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;

@@ -230,7 +230,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         return 0;
 }
 
-static void tell_shortage(const struct worker *worker)
+static void report_shortage(const struct worker *worker)
 {
         log_error("memory is short: what %s (pid %d) was running when it died is not looked up",
                   WORKER_ID(worker), (int)worker->process.pid);
@@ -246,7 +246,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));
         if (!rescue) {
-                tell_shortage(&dead);
+                report_shortage(&dead);
                 return;
         }
         rescue->runtime = runtime;
@@ -262,7 +262,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
             sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
                                        rescue) < 0) {
-                tell_shortage(&dead);
+                report_shortage(&dead);
                 rescue_free(rescue);
         }
 }

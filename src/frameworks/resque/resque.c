@@ -15,7 +15,7 @@ const struct traits resque_traits = {
         .untried = true,
         .has_work_list = true,
         .memory_of_tree = true,
-        .tells_busy = true,
+        .reports_busy = true,
         /* It beats once in 60 s, from a thread of its own, and is held to be dead by others after 300. */
         .lives_as_heartbeat = true,
         .title_completes = true,

@@ -15,7 +15,7 @@ const struct traits rq_traits = {
         .quiet_is_stop = true,
         .quiet_when_idle = true,
         .memory_of_tree = true,
-        .tells_busy = true,
+        .reports_busy = true,
         /* An idle worker beats once in 405 s, and its record is kept for 480 s. */
         .lives_as_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,

@@ -68,8 +68,8 @@ const struct traits sidekiq_traits = {
         .can_rescue = true,
         .can_dump = true,
         .can_preload = true,
-        .tells_queues = true,
-        .tells_busy = true,
+        .reports_queues = true,
+        .reports_busy = true,
         .has_job_threads = true,
         .has_title = true,
         /* Its -t: so long it waits for its jobs before it puts them back. */

@@ -50,12 +50,12 @@ static int ask_work_list(const char *namespace, const char *identity, struct hea
 
 static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info)
 {
-        const struct field told = reply_element(reply, _SIDEKIQ_FIELD_MAX);
+        const struct field reported = reply_element(reply, _SIDEKIQ_FIELD_MAX);
         struct field fields[_SIDEKIQ_FIELD_MAX];
         struct sidekiq_info *decoded;
 
         reply_fields(reply, fields, ELEMENTSOF(fields));
-        if (told.text && !*info && sidekiq_info_decode(&told, &decoded) == 0)
+        if (reported.text && !*info && sidekiq_info_decode(&reported, &decoded) == 0)
                 *info = (struct heartbeat_info *)decoded;
         if (!sidekiq_heartbeat_decode(fields, ret))
                 return false;

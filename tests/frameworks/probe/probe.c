@@ -13,7 +13,7 @@ const struct traits probe_traits = {
         .id = 1000,
         .quiet_is_stop = true,
         .memory_of_tree = true,
-        .tells_busy = true,
+        .reports_busy = true,
         .stale_usec = 10 * USEC_PER_SEC,
 };
 
