@@ -41,7 +41,7 @@ int follow_away(struct follow *follow)
         return now < ctl->again_until ? CTL_DONE : CTL_LOST;
 }
 
-static void paint(struct follow *follow)
+static void redraw(struct follow *follow)
 {
         if (!follow->live || !follow->reply)
                 return;
@@ -101,7 +101,7 @@ static int step(struct follow *follow)
         if (r == CTL_WOKEN || follow->ended) {
                 varlink_reply_free(&reply);
                 if (!follow->ended)
-                        paint(follow);
+                        redraw(follow);
                 return CTL_DONE;
         }
         bool again = r != CTL_DONE || !reply.continues;
@@ -113,14 +113,14 @@ static int step(struct follow *follow)
         if (r != CTL_DONE) {
                 r = follow->fail(follow, r);
                 if (r == CTL_DONE && follow->whole)
-                        paint(follow);
+                        redraw(follow);
                 return r;
         }
         follow->ended = again && !follow->each_second;
         r = follow->take(follow, reply.parameters);
         varlink_reply_free(&reply);
         if (r == CTL_DONE)
-                paint(follow);
+                redraw(follow);
         return r;
 }
 
@@ -135,7 +135,7 @@ int follow_run(struct follow *follow)
                 r = client_catch_signals(ctl, signals, follow->live ? ELEMENTSOF(signals) : 1);
         if (follow->whole && isatty(STDIN_FILENO))
                 ctl->key_fd = STDIN_FILENO;
-        paint(follow);
+        redraw(follow);
         while (r == CTL_DONE && !follow->ended)
                 r = step(follow);
         screen_leave();

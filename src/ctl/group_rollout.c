@@ -193,7 +193,7 @@ static int report_timeout(const struct await *await)
 
 /* sqmgr answers but does not know the state of the rollout, because of why. Returns CTL_DONE to keep waiting.
  */
-static int bear(struct await *await, const char *why)
+static int retry_or_fail(struct await *await, const char *why)
 {
         usec_t now = client_now();
 
@@ -207,12 +207,12 @@ static int bear(struct await *await, const char *why)
 }
 
 /* The rollout is not among what Redis has. Returns CTL_DONE where it may yet be told of. */
-static int miss(struct await *await, const json_t *rollout)
+static int rollout_missing(struct await *await, const json_t *rollout)
 {
         const char *trouble = reply_string(rollout, "trouble");
 
         if (trouble[0] != '\0')
-                return bear(await, trouble);
+                return retry_or_fail(await, trouble);
         if (++await->older >= OLDER_MAX)
                 return output_error(
                         CTL_FAILED,
@@ -288,7 +288,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         json_t *rollout = only_rollout(reply);
 
         if (!is_reported(await, rollout))
-                return miss(await, rollout);
+                return rollout_missing(await, rollout);
         await->untold_from = 0;
         await->older = 0;
         show(await, rollout);
@@ -313,7 +313,7 @@ static int fail(struct follow *follow, int code)
                             : give_up(await, CTL_CONNECT, "sqmgr does not come back to tell of", follow->why);
         }
         if (code == CTL_FAILED && follow->reply)
-                return bear(await, follow->why);
+                return retry_or_fail(await, follow->why);
         return output_error(code == CTL_USAGE && follow->reply ? CTL_FAILED : code, "%s", follow->why);
 }
 

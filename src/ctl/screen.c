@@ -127,7 +127,7 @@ int screen_count_lines(const char *text)
         return n;
 }
 
-static void paint(const char *text)
+static void redraw(const char *text)
 {
         int columns, rows, lines = screen_count_lines(text);
 
@@ -169,7 +169,7 @@ void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata
                         return;
                 again = !view.brief && screen_count_lines(text) >= view.rows;
                 if (!again)
-                        paint(text);
+                        redraw(text);
                 view.brief = true;
         }
 }

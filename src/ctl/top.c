@@ -42,7 +42,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
         (void)top_draw(out, &show->top, &show->replies, view);
 }
 
-static void paint(struct show *show)
+static void redraw(struct show *show)
 {
         show->replies.now = time(NULL);
         show->replies.age = usec_sub(client_now(), show->status_at);
@@ -278,7 +278,7 @@ static void take_keys(struct show *show)
 static void run(struct show *show)
 {
         screen_enter(true);
-        paint(show);
+        redraw(show);
         while (!show->ends) {
                 usec_t next = show->looked_at == 0 ? 0 : usec_add(show->looked_at, LOOK_USEC);
                 usec_t now = client_now();
@@ -290,7 +290,7 @@ static void run(struct show *show)
                 show->replies.lines = strcmp(show->lines_of, show->top.chosen) == 0 ? show->lines : NULL;
                 take_keys(show);
                 show->ends = show->ends || show->ctl->signal != 0;
-                paint(show);
+                redraw(show);
         }
         screen_leave();
 }

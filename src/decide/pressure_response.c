@@ -39,7 +39,7 @@ static bool may_leave(const struct worker *worker, usec_t now)
 
 /* The worker that holds the most of what no other shares; NULL: none is known to hold anything. now: those
  * that may leave alone; 0: of all. */
-static struct worker *fattest(struct world *world, usec_t now)
+static struct worker *largest_worker(struct world *world, usec_t now)
 {
         struct worker *most = NULL;
 
@@ -56,7 +56,7 @@ static struct worker *fattest(struct world *world, usec_t now)
 
 static void report_begun(struct world *world)
 {
-        const struct worker *most = fattest(world, 0);
+        const struct worker *most = largest_worker(world, 0);
         char text[PRESSURE_RESPONSE_TEXT_MAX], bytes[FORMAT_MAX], who[WORKER_ID_MAX + 96] = "";
 
         if (most)
@@ -110,7 +110,7 @@ void observe_pressure(struct world *world, const struct pressure_reading *readin
         if (settings->pressure_action != PRESSURE_QUIET || world->shutting_down ||
             !pressure_acts(&world->pressure, reading, now))
                 return;
-        struct worker *worker = fattest(world, now);
+        struct worker *worker = largest_worker(world, now);
         if (worker) {
                 worker->orders.pressed = true;
                 world->pressure.acted_at = now;

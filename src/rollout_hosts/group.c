@@ -380,14 +380,14 @@ void group_ask(struct host_group *group, usec_t now)
         group->again = group->asked;
         if (!group_redis(group, now) || group->asked)
                 return;
-        enum rollout_word_said word = rollout_group_say(rule, now);
-        if (word == ROLLOUT_SAYS_ROLL)
+        enum rollout_request word = rollout_group_next_request(rule, now);
+        if (word == ROLLOUT_REQUEST_ROLL)
                 progress(group, now, text, sizeof(text));
-        else if (word == ROLLOUT_SAYS_DONE && rule->draining)
+        else if (word == ROLLOUT_REQUEST_DONE && rule->draining)
                 snprintf(text, sizeof(text), "draining");
-        else if (word == ROLLOUT_SAYS_FAIL)
+        else if (word == ROLLOUT_REQUEST_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
-        const char *const words[] = {"tick", rollout_word_name(word), text, NULL};
+        const char *const words[] = {"tick", rollout_request_name(word), text, NULL};
         group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
 

@@ -13,10 +13,10 @@
 #define FIRST_MAX (UINT64_C(1) << 52)
 
 static const char *const words[] = {
-        [ROLLOUT_SAYS_SEE] = "see",   [ROLLOUT_SAYS_WANT] = "want", [ROLLOUT_SAYS_ROLL] = "roll",
-        [ROLLOUT_SAYS_WAIT] = "wait", [ROLLOUT_SAYS_DONE] = "done", [ROLLOUT_SAYS_FAIL] = "fail",
+        [ROLLOUT_REQUEST_SEE] = "see",   [ROLLOUT_REQUEST_WANT] = "want", [ROLLOUT_REQUEST_ROLL] = "roll",
+        [ROLLOUT_REQUEST_WAIT] = "wait", [ROLLOUT_REQUEST_DONE] = "done", [ROLLOUT_REQUEST_FAIL] = "fail",
 };
-DEFINE_ENUM_NAMES(rollout_word_name, enum rollout_word_said, _ROLLOUT_SAYS_MAX, words)
+DEFINE_ENUM_NAMES(rollout_request_name, enum rollout_request, _ROLLOUT_REQUEST_MAX, words)
 
 struct rollout_group rollout_group_new(void)
 {
@@ -142,7 +142,7 @@ void rollout_group_observe_connection(struct rollout_group *group, usec_t now)
 {
         hold(group, now);
         group->asked_at = 0;
-        group->said = ROLLOUT_SAYS_SEE;
+        group->said = ROLLOUT_REQUEST_SEE;
 }
 
 static bool is_known(const struct rollout_group *group, uint64_t number, const char *id)
@@ -183,33 +183,33 @@ static bool is_held(enum host_lease lease)
         return lease == HOST_LEASE_ROLLING || lease == HOST_LEASE_LOST;
 }
 
-static enum rollout_word_said word(const struct rollout_group *group, usec_t now)
+static enum rollout_request next_request(const struct rollout_group *group, usec_t now)
 {
         switch (group->lease) {
         case HOST_LEASE_ROLLING:
-                return ROLLOUT_SAYS_ROLL;
+                return ROLLOUT_REQUEST_ROLL;
         case HOST_LEASE_DONE:
-                return group->mine == HOST_LEASE_DONE && !owes_drained(group) ? ROLLOUT_SAYS_SEE
-                                                                             : ROLLOUT_SAYS_DONE;
+                return group->mine == HOST_LEASE_DONE && !owes_drained(group) ? ROLLOUT_REQUEST_SEE
+                                                                             : ROLLOUT_REQUEST_DONE;
         case HOST_LEASE_FAILED:
-                return group->mine == HOST_LEASE_FAILED ? ROLLOUT_SAYS_SEE : ROLLOUT_SAYS_FAIL;
+                return group->mine == HOST_LEASE_FAILED ? ROLLOUT_REQUEST_SEE : ROLLOUT_REQUEST_FAIL;
         default:
                 if (group->trouble != ROLLOUT_TROUBLE_NONE)
-                        return ROLLOUT_SAYS_SEE;
+                        return ROLLOUT_REQUEST_SEE;
                 /* Of the epoch before, or taken by a call whose answer was lost: whoever does not roll needs
                  * no place, and asks again. */
                 if (is_held(group->mine))
-                        return ROLLOUT_SAYS_WAIT;
+                        return ROLLOUT_REQUEST_WAIT;
                 return group->state == EPOCH_RUNNING && now >= group->hold_until && may_begin(group, now)
-                               ? ROLLOUT_SAYS_WANT
-                               : ROLLOUT_SAYS_SEE;
+                               ? ROLLOUT_REQUEST_WANT
+                               : ROLLOUT_REQUEST_SEE;
         }
 }
 
-enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now)
+enum rollout_request rollout_group_next_request(struct rollout_group *group, usec_t now)
 {
-        group->said = word(group, now);
-        group->said_draining = group->said == ROLLOUT_SAYS_DONE && group->draining;
+        group->said = next_request(group, now);
+        group->said_draining = group->said == ROLLOUT_REQUEST_DONE && group->draining;
         group->drain_reported |= group->said_draining;
         return group->said;
 }
@@ -245,7 +245,7 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
         group->other_id[0] = group->error[0] = '\0';
         group->trusted = trusted;
         group->done_at = 0;
-        group->said = ROLLOUT_SAYS_SEE;
+        group->said = ROLLOUT_REQUEST_SEE;
         group->begun = group->drain_reported = false;
         if (group->lease != HOST_LEASE_ROLLING)
                 group->lease = HOST_LEASE_WAITING;
@@ -273,7 +273,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
         default:
                 if (reply->mine == HOST_LEASE_DONE || reply->mine == HOST_LEASE_FAILED)
                         group->lease = reply->mine;
-                if (reply->mine != HOST_LEASE_ROLLING || group->said != ROLLOUT_SAYS_WANT)
+                if (reply->mine != HOST_LEASE_ROLLING || group->said != ROLLOUT_REQUEST_WANT)
                         return ROLLOUT_ACT_NONE;
                 group->lease = HOST_LEASE_ROLLING;
                 return ROLLOUT_ACT_RESTART;
@@ -334,11 +334,11 @@ enum rollout_act rollout_group_observe(struct rollout_group *group, const struct
                 group->trouble = ROLLOUT_TROUBLE_UNSEALED;
                 return ROLLOUT_ACT_NONE;
         }
-        bool done = group->said == ROLLOUT_SAYS_DONE && is_known(group, reply->number, reply->id);
+        bool done = group->said == ROLLOUT_REQUEST_DONE && is_known(group, reply->number, reply->id);
         enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
         if (done && !group->said_draining)
                 group->drain_reported = false;
-        group->said = ROLLOUT_SAYS_SEE;
+        group->said = ROLLOUT_REQUEST_SEE;
         return act;
 }
 

@@ -15,14 +15,14 @@ struct codec_writer;
 #define ROLLOUT_PAUSE_USEC (5 * USEC_PER_MIN)
 
 /* What it says to the script. */
-enum rollout_word_said {
-        ROLLOUT_SAYS_SEE,
-        ROLLOUT_SAYS_WANT,
-        ROLLOUT_SAYS_ROLL,
-        ROLLOUT_SAYS_WAIT,
-        ROLLOUT_SAYS_DONE,
-        ROLLOUT_SAYS_FAIL,
-        _ROLLOUT_SAYS_MAX,
+enum rollout_request {
+        ROLLOUT_REQUEST_SEE,
+        ROLLOUT_REQUEST_WANT,
+        ROLLOUT_REQUEST_ROLL,
+        ROLLOUT_REQUEST_WAIT,
+        ROLLOUT_REQUEST_DONE,
+        ROLLOUT_REQUEST_FAIL,
+        _ROLLOUT_REQUEST_MAX,
 };
 
 /* What is to be done here, now. */
@@ -66,7 +66,7 @@ struct rollout_group {
         usec_t hold_until;                 /* no turn is asked for before */
         usec_t other_until;                /* and not counted before */
         usec_t asked_at;                   /* the script; 0: never */
-        enum rollout_word_said said;       /* that is not yet answered */
+        enum rollout_request said;       /* that is not yet answered */
         enum epoch_state state;            /* as last answered, of the epoch above */
         enum host_lease mine;               /* the same */
         uint32_t canary_seconds;           /* the same */
@@ -86,8 +86,8 @@ void rollout_group_observe_connection(struct rollout_group *group, usec_t now);
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
                           enum epoch_state state, usec_t now);
 /* The word that the script is asked with now; its answer, or a new connection, comes before the next. */
-enum rollout_word_said rollout_group_say(struct rollout_group *group, usec_t now);
-const char *rollout_word_name(enum rollout_word_said word);
+enum rollout_request rollout_group_next_request(struct rollout_group *group, usec_t now);
+const char *rollout_request_name(enum rollout_request word);
 
 /* The script has answered. */
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,

@@ -56,7 +56,7 @@ static void disconnect(struct instance_client *instance_client)
 }
 
 /* Says why, and tries again later: the longer, the more often it was in vain. */
-static _printf_(2, 3) void lose(struct instance_client *instance_client, const char *format, ...)
+static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance_client, const char *format, ...)
 {
         char error[512];
         va_list arguments;
@@ -138,13 +138,13 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         struct instance_client *instance_client = userdata;
 
         if (instance_client->fd >= 0) {
-                lose(instance_client, "sqmgr does not answer: nothing came within %u seconds",
+                disconnect_and_retry(instance_client, "sqmgr does not answer: nothing came within %u seconds",
                      (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
                 return 0;
         }
         int r = try_connect(instance_client, sd_event_source_get_event(source));
         if (r < 0) {
-                lose(instance_client, "cannot connect: %s", connect_error(-r));
+                disconnect_and_retry(instance_client, "cannot connect: %s", connect_error(-r));
                 return 0;
         }
         instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
@@ -183,11 +183,11 @@ static void take_replies(struct instance_client *instance_client)
         while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text, &size)) > 0) {
                 if (take_reply(instance_client, text, size))
                         continue;
-                lose(instance_client, "what answers there does not speak as sqmgr does");
+                disconnect_and_retry(instance_client, "what answers there does not speak as sqmgr does");
                 return;
         }
         if (r < 0) {
-                lose(instance_client, "an answer is longer than %zu bytes", instance_client->limits->reply_bytes);
+                disconnect_and_retry(instance_client, "an answer is longer than %zu bytes", instance_client->limits->reply_bytes);
                 return;
         }
         if (varlink_input_size(&instance_client->input) == 0 && instance_client->input.allocated > INPUT_KEEP_BYTES)
@@ -201,14 +201,14 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unu
         char *room;
 
         if (varlink_input_reserve(&instance_client->input, READ_BYTES, &room) < 0) {
-                lose(instance_client, "there is too little memory");
+                disconnect_and_retry(instance_client, "there is too little memory");
                 return 0;
         }
         ssize_t n = recv(fd, room, READ_BYTES, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return 0;
         if (n <= 0) {
-                lose(instance_client, "the connection was lost: %s",
+                disconnect_and_retry(instance_client, "the connection was lost: %s",
                      n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
                 return 0;
         }

@@ -145,7 +145,7 @@ struct census {
         size_t outdated, ready; /* of the settled */
         long long busy, concurrency;
         bool reports_busy;
-        long long fattest;
+        long long largest_worker;
 };
 
 static struct census take_census(const json_t *fleet)
@@ -164,7 +164,7 @@ static struct census take_census(const json_t *fleet)
                 census.busy += page_integer(worker, "busy");
                 census.concurrency += page_integer(worker, "concurrency");
                 census.reports_busy |= json_is_integer(json_object_get(worker, "busy"));
-                census.fattest = MAX(census.fattest, page_integer(worker, "memory_bytes"));
+                census.largest_worker = MAX(census.largest_worker, page_integer(worker, "memory_bytes"));
         }
         return census;
 }
@@ -198,13 +198,13 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
 static void put_memory_fact(FILE *out, const json_t *fleet, const struct census *census)
 {
         long long threshold = page_integer(fleet, "memory_threshold_bytes");
-        double share = threshold > 0 ? MIN((double)census->fattest / (double)threshold, SHARE_MAX) : 0;
+        double share = threshold > 0 ? MIN((double)census->largest_worker / (double)threshold, SHARE_MAX) : 0;
         char memory[FORMAT_MAX], limit[FORMAT_MAX];
 
         html_print(out, "<li><b><data value=\"%lld\">%s</data></b> memory%s",
                    page_integer(fleet, "memory_bytes"), reply_memory(fleet, memory),
-                   threshold > 0 && census->fattest > 0 ? ", " : "");
-        if (threshold > 0 && census->fattest > 0) {
+                   threshold > 0 && census->largest_worker > 0 ? ", " : "");
+        if (threshold > 0 && census->largest_worker > 0) {
                 html_print(out, "<span class=\"share %s\">largest %lld%% of %s</span>", share_kind(share),
                            (long long)(share * 100), format_size((uint64_t)threshold, limit, sizeof(limit)));
                 page_bar(out, share, 1, share_kind(share));

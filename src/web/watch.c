@@ -194,7 +194,7 @@ const struct instances *watch_instances(const struct watch *watch)
 }
 
 /* Who begins to look shall not wait for the slow rhythm. */
-static void hurry(const struct watch *watch)
+static void poll_soon(const struct watch *watch)
 {
         if (!is_watched(watch))
                 (void)sd_event_source_set_time_relative(watch->ask, 0);
@@ -202,14 +202,14 @@ static void hurry(const struct watch *watch)
 
 void watch_poll(struct watch *watch)
 {
-        hurry(watch);
+        poll_soon(watch);
         watch->looked_at = loop_now(watch->event, CLOCK_MONOTONIC);
 }
 
 void watch_set_viewers(struct watch *watch, unsigned n)
 {
         if (n > 0)
-                hurry(watch);
+                poll_soon(watch);
         watch->viewers = n;
 }
 

@@ -72,9 +72,9 @@ static void check_group(const struct rollout_reply *reply)
         usec_t now = USEC_PER_HOUR;
 
         for (unsigned i = 0; i < 3; i++, now += USEC_PER_MIN) {
-                enum rollout_word_said word = rollout_group_say(&group, now);
+                enum rollout_request word = rollout_group_next_request(&group, now);
 
-                fuzz_check(word < _ROLLOUT_SAYS_MAX && *rollout_word_name(word) != '\0');
+                fuzz_check(word < _ROLLOUT_REQUEST_MAX && *rollout_request_name(word) != '\0');
                 if (rollout_group_observe(&group, reply, ROLLOUT_SEAL_UNASKED, now) == ROLLOUT_ACT_RESTART) {
                         fuzz_check(reply->state == EPOCH_RUNNING && reply->mine == HOST_LEASE_ROLLING);
                         rollout_group_observe_begun(&group, now);

@@ -365,10 +365,10 @@ static void look(struct group_sim *sim, struct host *host)
                 group_violate(sim, "Redis does not know that %s restarts, which could say so for a minute",
                               host->name);
         number_text(group->number, digits);
-        enum rollout_word_said word = rollout_group_say(group, now);
+        enum rollout_request word = rollout_group_next_request(group, now);
         host_call(sim, host, FLIGHT_TICK,
-                  (const char *const[]){digits, group->id, rollout_word_name(word),
-                                        word == ROLLOUT_SAYS_FAIL ? group->error : "", NULL});
+                  (const char *const[]){digits, group->id, rollout_request_name(word),
+                                        word == ROLLOUT_REQUEST_FAIL ? group->error : "", NULL});
 }
 
 /* The name is free again only for who has the instance; what a host did is forgotten with its machine. */

@@ -28,9 +28,9 @@ static enum rollout_act observe(void)
         return rollout_group_observe(&group, &reply, ROLLOUT_SEAL_UNASKED, now);
 }
 
-static enum rollout_word_said word(void)
+static enum rollout_request word(void)
 {
-        return rollout_group_say(&group, now);
+        return rollout_group_next_request(&group, now);
 }
 
 static void other_epoch(uint64_t number, const char *id)
@@ -44,11 +44,11 @@ static void other_epoch(uint64_t number, const char *id)
 static void take_lease(void)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         rollout_group_observe_begun(&group, now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
 static void finish(enum rollout_state state, const char *error)
@@ -61,14 +61,14 @@ START_TEST(restarts_once_in_its_turn_and_says_so)
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         finish(ROLLOUT_RUNNING, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 END_TEST
 
@@ -77,26 +77,26 @@ START_TEST(says_that_it_is_done_again_once_it_has_drained)
         take_lease();
         group.draining = true;
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         /* It drains while that is under way. */
         group.draining = false;
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 END_TEST
 
 START_TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         /* The restart could not be written down, say: it is asked for again. */
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
@@ -110,11 +110,11 @@ START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
                 setup();
                 take_lease();
                 finish(states[i], "why");
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
                 ck_assert_str_eq(group.error, "why");
                 reply.mine = HOST_LEASE_FAILED;
                 (void)observe();
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         }
 }
 END_TEST
@@ -124,9 +124,9 @@ START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += LEASE - 1;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now++;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -134,7 +134,7 @@ START_TEST(asserts_its_turn_at_once_after_a_new_connection)
 {
         take_lease();
         rollout_group_observe_connection(&group, now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(asks_for_none_while_it_is_halted_done_or_aborted)
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 reply.state = states[i];
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         }
 }
 END_TEST
@@ -159,15 +159,15 @@ START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
                 setup();
                 reply.mine = held[i];
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 reply.mine = HOST_LEASE_WAITING;
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
                 rollout_group_observe_connection(&group, now);
                 reply.mine = HOST_LEASE_ROLLING;
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_WAIT);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
         }
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(an_abort_ends_its_restart)
         reply.state = EPOCH_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_ABORT);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
@@ -192,7 +192,7 @@ START_TEST(an_older_epoch_never_acts)
         reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
                 ck_assert_uint_eq(group.number, 7);
                 ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         }
@@ -205,18 +205,18 @@ START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_LEASE_WAITING};
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
         ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
         other_epoch(2, "two");
         ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
         group.trusted = true;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += LEASE;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += ROLLOUT_PAUSE_USEC;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -232,7 +232,7 @@ START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
         now++;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_str_eq(group.id, "uno");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -246,9 +246,9 @@ START_TEST(a_new_connection_does_not_put_that_off)
         now++;
         (void)observe();
         ck_assert_str_eq(group.id, "uno");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += LEASE;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -259,12 +259,12 @@ START_TEST(who_rolls_restarts_for_the_newer_epoch)
         other_epoch(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         ck_assert_uint_eq(group.number, 2);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         rollout_group_observe_begun(&group, now);
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_DONE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
 }
 END_TEST
 
@@ -275,9 +275,9 @@ START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restar
         reply.state = EPOCH_HALTED;
         reply.mine = HOST_LEASE_LOST;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         reply.state = EPOCH_RUNNING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += ROLLOUT_PAUSE_USEC;
@@ -292,21 +292,21 @@ START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
         now += ROLLOUT_PAUSE_USEC - SECOND;
         other_epoch(2, "two");
         (void)observe();
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         /* Forged, too: that it has a turn. */
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         other_epoch(3, "three");
         ck_assert_int_eq(rollout_group_observe_ordered(&group, &reply, now), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         other_epoch(4, "four");
         (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         other_epoch(5, "five");
         (void)observe();
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += SECOND;
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -316,9 +316,9 @@ START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
         finish(ROLLOUT_DONE, "");
         other_epoch(2, "two");
         (void)observe();
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         (void)rollout_group_observe_ordered(&group, &reply, now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 END_TEST
 
@@ -326,14 +326,14 @@ START_TEST(without_its_seal_an_epoch_is_none)
 {
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSEALED);
         (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_WANT);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         take_lease();
         reply.state = EPOCH_ABORTED;
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_ROLL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 END_TEST
 
@@ -377,14 +377,14 @@ START_TEST(a_canary_that_gets_into_trouble_fails)
         (void)observe();
         now += 60 * SECOND - 1;
         rollout_group_observe_trouble(&group, "a worker crashed", now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_FAIL);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "a worker crashed");
         /* It was not the canary. */
         (void)observe();
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now++;
         rollout_group_observe_trouble(&group, "a worker crashed", now);
-        ck_assert_int_eq(word(), ROLLOUT_SAYS_SEE);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 END_TEST
 
@@ -503,8 +503,8 @@ END_TEST
 
 START_TEST(each_word_has_a_name)
 {
-        for (unsigned i = 0; i < _ROLLOUT_SAYS_MAX; i++)
-                ck_assert_ptr_nonnull(rollout_word_name((enum rollout_word_said)i));
+        for (unsigned i = 0; i < _ROLLOUT_REQUEST_MAX; i++)
+                ck_assert_ptr_nonnull(rollout_request_name((enum rollout_request)i));
 }
 END_TEST
 

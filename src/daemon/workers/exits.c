@@ -127,7 +127,7 @@ static void ended(struct process *process, struct exit_status exit)
 
 /* It went to the background before it beat. Left out of the model, each new start would leave one more
  * behind. */
-static void inherit(struct worker *worker, struct proc *orphan)
+static void adopt_orphan(struct worker *worker, struct proc *orphan)
 {
         _cleanup_proc_ struct proc *held = orphan;
         struct process *process = worker->handle;
@@ -166,7 +166,7 @@ static void exited(struct process *process)
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
         if (r < 0 || !may_leave_an_orphan(process) ||
-            orphan_search_start(process->runtime, process->worker, process->uid, failed, inherit, &process->orphan_search) < 0) {
+            orphan_search_start(process->runtime, process->worker, process->uid, failed, adopt_orphan, &process->orphan_search) < 0) {
                 ended(process, process->main_status);
                 return;
         }

@@ -47,7 +47,7 @@ struct template_process {
         uint64_t asked_ticks; /* when it was asked for, as field 22 of /proc/PID/stat would have it */
 };
 
-static struct template_process *of(const struct template *template)
+static struct template_process *template_process_of(const struct template *template)
 {
         return template->process;
 }
@@ -92,7 +92,7 @@ static struct proc *serving(const struct template_process *process)
 }
 
 /* Nothing of it lives. */
-static void over(struct template_process *process, struct exit_status exit)
+static void template_process_ended(struct template_process *process, struct exit_status exit)
 {
         struct runtime *runtime = process->runtime;
         struct template *template = process->template;
@@ -131,7 +131,7 @@ static bool promote(struct template_process *process)
 static void main_exited(struct template_process *process, const struct exit_status *exit)
 {
         if (!promote(process))
-                over(process, *exit);
+                template_process_ended(process, *exit);
 }
 
 static void on_child_exited(struct child *child, const siginfo_t *info)
@@ -226,7 +226,7 @@ static int attach_serving(struct template_process *process, const struct templat
         return r;
 }
 
-static void heard(struct template_process *process, const struct template_message *message)
+static void handle_message(struct template_process *process, const struct template_message *message)
 {
         struct template *template = process->template;
         struct template_ready ready;
@@ -262,7 +262,7 @@ static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _u
         if (r == -EAGAIN)
                 return 0;
         if (r > 0) {
-                heard(process, &message);
+                handle_message(process, &message);
                 return 0;
         }
         /* Before it is ready its command may have closed what it was given: whether it works shows itself. */
@@ -290,7 +290,7 @@ static void fork_failed(struct template_process *process, int error, const char 
 }
 
 /* Takes hold of what said hello, once its parent has gone and it is ours. */
-static void meet(struct template_process *process, usec_t now)
+static void attach_forked_worker(struct template_process *process, usec_t now)
 {
         struct runtime *runtime = process->runtime;
         struct template *template = process->template;
@@ -349,7 +349,7 @@ static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t ev
         } else if (r > 0 && process->hello_pid == 0 && message.pid > 0 &&
                    template_message_is(&message, "hello")) {
                 process->hello_pid = message.pid;
-                meet(process, clock_now(CLOCK_MONOTONIC));
+                attach_forked_worker(process, clock_now(CLOCK_MONOTONIC));
         } else if (r > 0 && template_message_error(&message, &error, &why)) {
                 fork_failed(process, error, why);
         } else {
@@ -449,7 +449,7 @@ void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now)
 void templates_fork(const struct action *action, usec_t now)
 {
         struct template *template = action->template;
-        struct template_process *process = of(template);
+        struct template_process *process = template_process_of(template);
         const struct fleet_settings *settings = template->fleet->settings;
         const struct template_fork request = {
                 .fleet = settings->name,
@@ -519,7 +519,7 @@ static bool poll_loading(struct template_process *process, usec_t now)
 
 void templates_end(struct template *template, usec_t now)
 {
-        struct template_process *process = of(template);
+        struct template_process *process = template_process_of(template);
 
         if (template->serving_pid == 0) {
                 if (!poll_loading(process, now))
@@ -540,7 +540,7 @@ void templates_kill(struct template *template, usec_t now)
 {
         if (template->serving_pid == 0)
                 (void)kill(-template->pid, SIGKILL);
-        (void)proc_signal(of(template)->main, SIGKILL);
+        (void)proc_signal(template_process_of(template)->main, SIGKILL);
         template_observe_killed(template, now);
 }
 
@@ -583,7 +583,7 @@ static void look(struct template_process *process, bool fast, usec_t now)
         if (!fast)
                 poll_memory(process);
         if (process->hello_pid != 0)
-                meet(process, now);
+                attach_forked_worker(process, now);
         else if (!fast && template->state == TEMPLATE_LOADING && template->serving_pid == 0)
                 (void)poll_loading(process, now);
 }
@@ -593,14 +593,14 @@ void templates_poll(struct runtime *runtime, bool fast, usec_t now)
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
                         if (template_lives(template) && template->process)
-                                look(of(template), fast, now);
+                                look(template_process_of(template), fast, now);
 }
 
 void templates_begin(const struct runtime *runtime)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template) {
-                        struct template_process *process = of(template);
+                        struct template_process *process = template_process_of(template);
 
                         if (process && process->awaits_word)
                                 (void)template_socket_go(process->socket);
@@ -673,9 +673,9 @@ size_t templates_hand(const struct runtime *runtime, struct handed *ret, size_t 
 
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
-                        if (n < max && template->process && of(template)->socket >= 0)
+                        if (n < max && template->process && template_process_of(template)->socket >= 0)
                                 ret[n++] = (struct handed){.kind = HANDED_TEMPLATE,
-                                                           .fd = of(template)->socket,
+                                                           .fd = template_process_of(template)->socket,
                                                            .pid = template->pid};
         return n;
 }
