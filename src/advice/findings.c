@@ -363,7 +363,8 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
                  (!worker->heartbeat.seen || worker->heartbeat.stale_reported))
                 findings_add(findings, FINDING_PROBLEM, about,
                              "see sqmgr-heartbeat(7) for how it must be written, and by whom",
-                             "its heartbeat does not count: %s", heartbeat_fault_text(worker->heartbeat.fault));
+                             "its heartbeat does not count: %s",
+                             heartbeat_fault_text(worker->heartbeat.fault));
         else if (worker->orders.succeeded || worker->evidence.sibling_reported)
                 findings_add(findings, FINDING_WARNING, about,
                              "let its command start one, in the foreground, and leave it to sqmgr to start "

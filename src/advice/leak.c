@@ -35,7 +35,7 @@ static void remember(struct fleet *fleet)
         for (size_t i = LEAK_PAST - 1; !known && i > 0; i--)
                 leak->past[i] = leak->past[i - 1];
         leak->past[0] = (struct leak_past){.generation = leak->generation,
-                                               .bytes_per_day = (uint64_t)(leak->fit.slope * PER_DAY)};
+                                           .bytes_per_day = (uint64_t)(leak->fit.slope * PER_DAY)};
         if (!known)
                 fleet_event(fleet, EVENT_MEMORY_GROWTH, ": %s", leak_text(fleet, text));
 }
@@ -114,8 +114,7 @@ double leak_times(const struct fleet *fleet, uint64_t *ret_generation)
         for (size_t i = 0; leak->grows && i < LEAK_PAST; i++) {
                 const struct leak_past *past = &leak->past[i];
 
-                if (past->generation == 0 || past->generation >= leak->generation ||
-                    past->bytes_per_day == 0)
+                if (past->generation == 0 || past->generation >= leak->generation || past->bytes_per_day == 0)
                         continue;
                 *ret_generation = past->generation;
                 return leak->fit.slope * PER_DAY / (double)past->bytes_per_day;

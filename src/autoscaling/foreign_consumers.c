@@ -3,9 +3,9 @@
 #include "autoscaling/foreign_consumers.h"
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
+#include "io/redis_batch.h"
 #include "model/queues.h"
 #include <string.h>
 
@@ -22,9 +22,9 @@
 #define HOST_MAX 255
 
 struct consumer {
-        char *host;             /* owned */
+        char *host;                  /* owned */
         struct heartbeat_info *info; /* owned; NULL: it told nothing of itself */
-        bool active;            /* it was read, and takes jobs */
+        bool active;                 /* it was read, and takes jobs */
         unsigned idle;
 };
 
@@ -77,7 +77,8 @@ enum { TAG_PAGE, TAG_CONSUMER /* and beyond: which of the list */ };
 
 static int send(struct foreign_consumers *consumers, size_t tag, struct heartbeats_command *command)
 {
-        int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv, NULL);
+        int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv,
+                                NULL);
 
         command_clear(command);
         return r;
@@ -108,7 +109,8 @@ static int found(const struct match_found *found, void *userdata)
                 .host = strndup(found->identity, found->host_len > HOST_MAX ? 0 : found->host_len)};
         if (!list[census->n].host)
                 return -ENOMEM;
-        int r = consumers->framework->heartbeats->ask_heartbeat(consumers->namespace, found->identity, true, &command);
+        int r = consumers->framework->heartbeats->ask_heartbeat(consumers->namespace, found->identity, true,
+                                                                &command);
 
         return r < 0 ? r : send(consumers, TAG_CONSUMER + census->n++, &command);
 }
@@ -191,7 +193,8 @@ int foreign_consumers_new(const struct framework *framework, struct redis *redis
         consumers->userdata = userdata;
         consumers->namespace = strdup(namespace ?: "");
         consumers->set_key = framework->heartbeats->key(namespace, framework->heartbeats->set, NULL);
-        if (!consumers->namespace || !consumers->set_key || redis_batch_new(&ops, consumers, &consumers->redis_batch) < 0) {
+        if (!consumers->namespace || !consumers->set_key ||
+            redis_batch_new(&ops, consumers, &consumers->redis_batch) < 0) {
                 foreign_consumers_free(consumers);
                 return -ENOMEM;
         }

@@ -13,7 +13,7 @@ struct scaled_link {
         struct link *link;     /* not owned */
         struct queue_reader *demand;
         struct foreign_consumers *foreign;
-        struct scaling_share *scaling_share;        /* owned; NULL: no fleet shares a need with other hosts */
+        struct scaling_share *scaling_share; /* owned; NULL: no fleet shares a need with other hosts */
         struct queues_reading demanded; /* what was read last, until that is folded in; without its error */
         bool answered;
         bool error_reported;

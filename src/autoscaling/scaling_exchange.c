@@ -2,9 +2,9 @@
 /* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
 #include "autoscaling/scaling_exchange.h"
 #include "base/printable.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
+#include "io/redis_batch.h"
 #include "model/group_key.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
@@ -44,8 +44,9 @@ struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_
 
 static bool is_host(const struct scaling_exchange *scaling_exchange, const redisReply *name)
 {
-        return name->type == REDIS_REPLY_STRING && name->len > 0 && name->len < sizeof(scaling_exchange->host) &&
-               !memchr(name->str, '\0', name->len) && strcmp(name->str, scaling_exchange->host) != 0;
+        return name->type == REDIS_REPLY_STRING && name->len > 0 &&
+               name->len < sizeof(scaling_exchange->host) && !memchr(name->str, '\0', name->len) &&
+               strcmp(name->str, scaling_exchange->host) != 0;
 }
 
 static int take_names(struct scaling_exchange *scaling_exchange, const redisReply *reply)
@@ -59,7 +60,8 @@ static int take_names(struct scaling_exchange *scaling_exchange, const redisRepl
         for (size_t i = 0; i < most; i++) {
                 if (!is_host(scaling_exchange, reply->element[i]))
                         continue;
-                char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, reply->element[i]->str);
+                char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS,
+                                        reply->element[i]->str);
 
                 if (!key)
                         return -ENOMEM;
@@ -76,7 +78,8 @@ static void ask_shares(struct scaling_exchange *scaling_exchange)
                 return;
         argv[0] = "MGET";
         memcpy(argv + 1, scaling_exchange->keys, scaling_exchange->n_keys * sizeof(*argv));
-        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARES, (int)scaling_exchange->n_keys + 1, argv, NULL);
+        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARES,
+                              (int)scaling_exchange->n_keys + 1, argv, NULL);
         free(argv);
 }
 
@@ -84,7 +87,8 @@ static void replace(struct scaling_exchange *scaling_exchange, struct peers *pee
 {
         peers_sort(peers);
         if (now < scaling_exchange->keep_until)
-                (void)peers_keep(peers, &scaling_exchange->peers, usec_sub(now, KEEP_USEC), ROLLOUT_HOSTS_MAX);
+                (void)peers_keep(peers, &scaling_exchange->peers, usec_sub(now, KEEP_USEC),
+                                 ROLLOUT_HOSTS_MAX);
         peers_clear(&scaling_exchange->peers);
         scaling_exchange->peers = *peers;
         scaling_exchange->known = true;
@@ -107,7 +111,8 @@ static void take_members(struct scaling_exchange *scaling_exchange, const redisR
 static void take_shares(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
 {
         /* Which the keys begin with, before the names of the hosts. */
-        _cleanup_free_ char *prefix = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, "");
+        _cleanup_free_ char *prefix =
+                rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, "");
         struct peers peers = {0};
 
         if (!prefix || reply->type != REDIS_REPLY_ARRAY || reply->elements != scaling_exchange->n_keys)
@@ -116,7 +121,8 @@ static void take_shares(struct scaling_exchange *scaling_exchange, const redisRe
                 const redisReply *share = reply->element[i];
 
                 if (share->type == REDIS_REPLY_STRING &&
-                    peers_add(&peers, scaling_exchange->keys[i] + strlen(prefix), share->str, share->len, now) < 0) {
+                    peers_add(&peers, scaling_exchange->keys[i] + strlen(prefix), share->str, share->len,
+                              now) < 0) {
                         peers_clear(&peers);
                         return;
                 }
@@ -133,7 +139,8 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                snprintf(scaling_exchange->error, sizeof(scaling_exchange->error), WITHHOLD_ANSWER "%.200s'", reply->str);
+                snprintf(scaling_exchange->error, sizeof(scaling_exchange->error), WITHHOLD_ANSWER "%.200s'",
+                         reply->str);
                 printable_replace(scaling_exchange->error, strlen(scaling_exchange->error), false);
                 scaling_exchange->refused = true;
                 if (tag != TAG_SHARE)
@@ -154,7 +161,8 @@ static void on_done(void *userdata)
                 scaling_exchange->error[0] = '\0';
 }
 
-int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group, struct scaling_exchange **ret)
+int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group,
+                         struct scaling_exchange **ret)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         struct scaling_exchange *scaling_exchange = calloc(1, sizeof(*scaling_exchange));
@@ -164,7 +172,8 @@ int scaling_exchange_new(struct redis *redis, const char *namespace, const char 
         scaling_exchange->redis = redis;
         scaling_exchange->namespace = strdup(namespace ?: "");
         scaling_exchange->group = strdup(group);
-        if (!scaling_exchange->namespace || !scaling_exchange->group || redis_batch_new(&ops, scaling_exchange, &scaling_exchange->redis_batch) < 0) {
+        if (!scaling_exchange->namespace || !scaling_exchange->group ||
+            redis_batch_new(&ops, scaling_exchange, &scaling_exchange->redis_batch) < 0) {
                 scaling_exchange_free(scaling_exchange);
                 return -ENOMEM;
         }
@@ -172,9 +181,11 @@ int scaling_exchange_new(struct redis *redis, const char *namespace, const char 
         return 0;
 }
 
-static void write_share(struct scaling_exchange *scaling_exchange, const struct peer_share *share, unsigned seconds)
+static void write_share(struct scaling_exchange *scaling_exchange, const struct peer_share *share,
+                        unsigned seconds)
 {
-        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, scaling_exchange->host);
+        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS,
+                                               scaling_exchange->host);
         char text[PEER_TEXT_MAX], expiry[16];
         size_t length = peer_encode(share, text);
 
@@ -183,26 +194,30 @@ static void write_share(struct scaling_exchange *scaling_exchange, const struct 
         snprintf(expiry, sizeof(expiry), "%u", seconds);
         const char *argv[] = {"SET", key, text, "EX", expiry};
         const size_t argvlen[] = {3, strlen(key), length, 2, strlen(expiry)};
-        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARE, ELEMENTSOF(argv), argv, argvlen);
+        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARE,
+                              ELEMENTSOF(argv), argv, argvlen);
 }
 
 static void ask_members(struct scaling_exchange *scaling_exchange)
 {
-        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, SEEN, "");
+        _cleanup_free_ char *key =
+                rollout_key(scaling_exchange->namespace, scaling_exchange->group, SEEN, "");
         char last[16];
 
         snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
         const char *argv[] = {"ZRANGE", key, "0", last};
         if (key)
-                (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_MEMBERS, ELEMENTSOF(argv), argv, NULL);
+                (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_MEMBERS,
+                                      ELEMENTSOF(argv), argv, NULL);
 }
 
-void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share, unsigned seconds,
-                  usec_t now)
+void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host,
+                           const struct peer_share *share, unsigned seconds, usec_t now)
 {
         uint64_t connection = redis_connection_count(scaling_exchange->redis);
 
-        if (redis_state(scaling_exchange->redis) != REDIS_STATE_CONNECTED || redis_batch_pending(scaling_exchange->redis_batch) > 0)
+        if (redis_state(scaling_exchange->redis) != REDIS_STATE_CONNECTED ||
+            redis_batch_pending(scaling_exchange->redis_batch) > 0)
                 return;
         if (connection != scaling_exchange->connection)
                 scaling_exchange->next_at = now;

@@ -29,11 +29,12 @@ struct scaling_exchange {
 };
 
 /* redis must outlive it. Returns 0 with *ret to be freed by scaling_exchange_free(), or -ENOMEM. */
-int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group, struct scaling_exchange **ret);
+int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group,
+                         struct scaling_exchange **ret);
 /* Takes NULL, and returns it. */
 struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange);
 
 /* Writes the share of this host, where it is not NULL, to last for so many seconds, and reads those of the
  * others where that is due: the more hosts, the more rarely. The share need not stay. */
-void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share, unsigned seconds,
-                  usec_t now);
+void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host,
+                           const struct peer_share *share, unsigned seconds, usec_t now);

@@ -117,7 +117,8 @@ int peers_add(struct peers *peers, const char *host, const char *text, size_t le
 
         if (peer_decode(text, len, &share) < 0)
                 return 0;
-        struct peer peer = {.host = strdup(host), .text = malloc(len + 1), .share = share, .reported_at = now};
+        struct peer peer = {
+                .host = strdup(host), .text = malloc(len + 1), .share = share, .reported_at = now};
         if (peer.text) {
                 memcpy(peer.text, text, len + 1);
                 peer.share.queues = peer.text + (share.queues - text);

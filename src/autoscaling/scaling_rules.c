@@ -151,7 +151,8 @@ static double backlog(const struct scaling_reading *reading, double service)
 static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
         return scaling->scan_throttle < 0 &&
-               seconds(verdict->age) - (double)verdict->waiting / scaling->scan_throttle <= seconds(verdict->target);
+               seconds(verdict->age) - (double)verdict->waiting / scaling->scan_throttle <=
+                       seconds(verdict->target);
 }
 
 static double late(const struct scaling *scaling, const struct scaling_reading *reading,

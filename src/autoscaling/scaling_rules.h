@@ -34,12 +34,12 @@ struct scaling_queue {
 /* Why the count is kept, whatever waits. */
 enum scaling_hold {
         SCALING_FREE,
-        SCALING_HELD_REDIS,   /* the queues could not be read */
-        SCALING_HELD_HOSTS,   /* nor what other hosts take of the need */
-        SCALING_HELD_PAUSED,  /* nothing may be taken from any queue that is looked at */
-        SCALING_HELD_ROLLOUT, /* a restart runs */
-        SCALING_HELD_HALTED,  /* or has halted */
-        SCALING_HELD_HEARTBEATS,   /* no worker has told yet how many threads it has */
+        SCALING_HELD_REDIS,      /* the queues could not be read */
+        SCALING_HELD_HOSTS,      /* nor what other hosts take of the need */
+        SCALING_HELD_PAUSED,     /* nothing may be taken from any queue that is looked at */
+        SCALING_HELD_ROLLOUT,    /* a restart runs */
+        SCALING_HELD_HALTED,     /* or has halted */
+        SCALING_HELD_HEARTBEATS, /* no worker has told yet how many threads it has */
         _SCALING_HOLD_MAX,
 };
 
@@ -48,7 +48,8 @@ enum scaling_hold {
 struct scaling_reading {
         const struct scaling_queue *queues;
         size_t n_queues;
-        enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the rest and need not be told */
+        enum scaling_hold
+                hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the rest and need not be told */
 
         double busy;        /* threads of all that run jobs */
         double threads;     /* of all that take jobs */
@@ -82,8 +83,8 @@ struct scaling {
         usec_t since;   /* readings follow upon each other since then */
         uint64_t waiting, done;
         double busy;                    /* averages */
-        double leak;                  /* jobs in a second */
-        double scan_throttle;                    /* the same, of the last few readings */
+        double leak;                    /* jobs in a second */
+        double scan_throttle;           /* the same, of the last few readings */
         double busy_seconds, jobs_done; /* decayed sums, whose ratio is the service time */
         double service;                 /* by these, in seconds; 0: not known yet */
         struct {

@@ -17,8 +17,8 @@
 
 /* What one fleet shares with other hosts. */
 struct scaling_share {
-        const struct fleet *fleet; /* which may be gone: only compared */
-        struct scaling_exchange *scaling_exchange;   /* owned */
+        const struct fleet *fleet;                 /* which may be gone: only compared */
+        struct scaling_exchange *scaling_exchange; /* owned */
         bool error_reported;
         struct scaling_share *next;
 };
@@ -53,7 +53,8 @@ static bool is_needed(const struct link *link, const struct scaling_share *scali
         WORLD_FOREACH_FLEET(link->links->world, fleet)
                 if (fleet == scaling_share->fleet)
                         return shares(scaling_share->fleet, link) &&
-                               strcmp(scaling_share->fleet->settings->rollout_group, scaling_share->scaling_exchange->group) == 0;
+                               strcmp(scaling_share->fleet->settings->rollout_group,
+                                      scaling_share->scaling_exchange->group) == 0;
         return false;
 }
 
@@ -77,8 +78,9 @@ static struct scaling_share *begin(struct scaled_link *scaled, const struct flee
         const struct link *link = scaled->link;
         struct scaling_share *scaling_share = calloc(1, sizeof(*scaling_share));
 
-        if (!scaling_share || scaling_exchange_new(link->redis, link->links->world->settings->redis.namespace,
-                                    fleet->settings->rollout_group, &scaling_share->scaling_exchange) < 0) {
+        if (!scaling_share ||
+            scaling_exchange_new(link->redis, link->links->world->settings->redis.namespace,
+                                 fleet->settings->rollout_group, &scaling_share->scaling_exchange) < 0) {
                 free(scaling_share);
                 return NULL;
         }
@@ -112,8 +114,8 @@ static void report_error(const struct link *link, struct scaling_share *scaling_
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        redis_url_text(link->redis), scaling_share->scaling_exchange->group, scaling_share->fleet->settings->name,
-                        error);
+                        redis_url_text(link->redis), scaling_share->scaling_exchange->group,
+                        scaling_share->fleet->settings->name, error);
         scaling_share->error_reported = error[0] != '\0';
 }
 
@@ -130,8 +132,9 @@ static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
         /* Under a name that another machine has, it would speak for that. */
         bool is_other = fleet->name_taken;
-        scaling_exchange_look(scaling_share->scaling_exchange, links_host_name(link->links), is_other ? NULL : &share,
-                     (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
+        scaling_exchange_look(scaling_share->scaling_exchange, links_host_name(link->links),
+                              is_other ? NULL : &share,
+                              (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
 }
 
 void scaling_share_look(struct scaled_link *scaled, usec_t now)
@@ -154,7 +157,7 @@ static bool is_reported(const char *host, const char *queues, void *userdata)
 }
 
 void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
-                  struct autoscale_reading *reading, usec_t now)
+                        struct autoscale_reading *reading, usec_t now)
 {
         const struct scaling_share *scaling_share = find(scaled, fleet);
         struct foreign_count count = {0};
@@ -162,8 +165,9 @@ void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fl
         reading->peers_unread = scaling_share && !scaling_share->scaling_exchange->known;
         reading->peers = scaling_share ? &scaling_share->scaling_exchange->peers : NULL;
         if (scaled->foreign)
-                reading->others_known = foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served,
-                                                                now, is_reported, (void *)reading->peers, &count);
+                reading->others_known =
+                        foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now,
+                                                is_reported, (void *)reading->peers, &count);
         reading->others_any = count.any;
         reading->others = count.serving;
         reading->others_idle = count.idle;

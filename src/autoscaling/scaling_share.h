@@ -15,6 +15,6 @@ void scaling_share_look(struct scaled_link *scaled, usec_t now);
 /* Puts into the reading of one fleet what other hosts have written, and what the count of foreign consumers
  * adds. */
 void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
-                  struct autoscale_reading *reading, usec_t now);
+                        struct autoscale_reading *reading, usec_t now);
 /* Frees the whole list. */
 void scaling_share_free(struct scaling_share *scaling_share);

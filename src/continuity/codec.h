@@ -31,7 +31,7 @@ struct record {
 
 #define RECORD(list) CODEC_GROWN(list, ELEMENTSOF(list))
 /* A record that had n fields in the first version. */
-#define CODEC_GROWN(list, n)                                                                                \
+#define CODEC_GROWN(list, n)                                                                                 \
         {                                                                                                    \
                 .fields = (list), .n_fields = ELEMENTSOF(list), .n_fields_first = (n)                        \
         }
@@ -40,21 +40,21 @@ struct record {
 #define CODEC_MAX(bytes) ((bytes) == 8 ? UINT64_MAX : (bytes) == 4 ? UINT32_MAX : UINT64_C(1))
 
 #define CODEC_SIZE(type, member) sizeof(((type *)NULL)->member)
-#define CODEC_RANGE(type, member, from, to)                                                                 \
+#define CODEC_RANGE(type, member, from, to)                                                                  \
         {                                                                                                    \
-                .kind = CODEC_NUMBER, .offset = offsetof(type, member), .size = CODEC_SIZE(type, member),  \
+                .kind = CODEC_NUMBER, .offset = offsetof(type, member), .size = CODEC_SIZE(type, member),    \
                 .min = (from), .max = (to)                                                                   \
         }
 /* CODEC_FIELD(NUMBER, struct backoff, count): any number that fits. */
-#define CODEC_FIELD(what, type, member)                                                                     \
+#define CODEC_FIELD(what, type, member)                                                                      \
         {                                                                                                    \
-                .kind = CODEC_##what, .offset = offsetof(type, member), .size = CODEC_SIZE(type, member),  \
-                .max = CODEC_MAX(CODEC_SIZE(type, member))                                                 \
+                .kind = CODEC_##what, .offset = offsetof(type, member), .size = CODEC_SIZE(type, member),    \
+                .max = CODEC_MAX(CODEC_SIZE(type, member))                                                   \
         }
 /* A field that another record describes. */
-#define CODEC_PART(what, type, member, part)                                                                \
+#define CODEC_PART(what, type, member, part)                                                                 \
         {                                                                                                    \
-                .kind = CODEC_##what, .offset = offsetof(type, member), .record = &(part)                   \
+                .kind = CODEC_##what, .offset = offsetof(type, member), .record = &(part)                    \
         }
 
 /* No text is longer: what is, is written cut. */

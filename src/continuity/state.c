@@ -377,7 +377,7 @@ static void pack_header(uint8_t *bytes, size_t size)
         codec_put_bytes(at, 4, STATE_VERSION);
         codec_put_bytes(at + 4, 8, size - STATE_HEADER_SIZE);
         codec_put_bytes(at + 12, 8,
-                         hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
+                        hash_bytes(HASH_INIT, bytes + STATE_HEADER_SIZE, size - STATE_HEADER_SIZE));
 }
 
 static enum state_outcome unpack_header(const uint8_t *bytes, size_t size, uint64_t *ret_version)
@@ -484,8 +484,8 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         if (outcome != STATE_READ)
                 return outcome;
         struct codec_reader reader = {.at = bytes + STATE_HEADER_SIZE,
-                                       .left = size - STATE_HEADER_SIZE,
-                                       .first_version = version == STATE_VERSION_FIRST};
+                                      .left = size - STATE_HEADER_SIZE,
+                                      .first_version = version == STATE_VERSION_FIRST};
         const char *boot = codec_read_text(&reader, CODEC_TEXT_MAX, &length);
         usec_t packed_at = codec_read_number(&reader, 0, UINT64_MAX);
         /* A boot's own clock never runs back. */

@@ -25,8 +25,8 @@ enum state_outcome {
 /* A worker as it was. Of worker, what is evidence of its jobs is left out: it is gathered anew. */
 struct state_worker {
         struct worker worker; /* pid 0: its start was under way, whether it came about is not known */
-        char *identity; /* the shell's name for its heartbeat; of one whose heartbeat_pid is 0, the names of this
-                         * host under which it may beat, see match_hosts_since(); "": none */
+        char *identity; /* the shell's name for its heartbeat; of one whose heartbeat_pid is 0, the names of
+                         * this host under which it may beat, see match_hosts_since(); "": none */
 };
 
 /* A start that was under way when the state was read, and of which nothing has come forward yet. */

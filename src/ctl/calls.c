@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "wire/ready.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void show_aborted(const struct ctl *ctl _unused_, json_t *reply)
                 output_line("%s: restart aborted, no further old worker is quieted", json_string_value(name));
         json_foreach(name, acknowledged)
                 output_line("%s: the halted restart is acknowledged, its workers stay as they are",
-                         json_string_value(name));
+                            json_string_value(name));
         if (json_array_size(names) == 0 && json_array_size(acknowledged) == 0)
                 output_line("no restart is in progress");
 }
@@ -59,11 +59,12 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
         if (reply_is_true(reply, "leaving"))
                 output_line("%s: is quiet or stopping already", target);
         else if (strchr(target, '/'))
-                output_line("%s: %s and is replaced", target, exits ? "is told to exit" : "takes no new jobs");
+                output_line("%s: %s and is replaced", target,
+                            exits ? "is told to exit" : "takes no new jobs");
         else
                 output_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
-                         exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
-                         target);
+                            exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
+                            target);
 }
 
 static json_t *stop_parameters(const struct ctl *ctl)
@@ -74,8 +75,8 @@ static json_t *stop_parameters(const struct ctl *ctl)
 static void show_stopped(const struct ctl *ctl, json_t *reply _unused_)
 {
         output_line("%s: %s", ctl->arguments[0],
-                 ctl->force ? "stops now, without waiting for its jobs"
-                            : "stops, each worker as its jobs are done");
+                    ctl->force ? "stops now, without waiting for its jobs"
+                               : "stops, each worker as its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)
@@ -124,7 +125,7 @@ static void show_reloaded(const struct ctl *ctl _unused_, json_t *reply)
 static void show_reexec(const struct ctl *ctl _unused_, json_t *reply)
 {
         output_line("sqmgr %s runs in its place (pid %lld)", reply_string(reply, "version"),
-                 reply_integer(reply, "pid"));
+                    reply_integer(reply, "pid"));
 }
 
 static json_t *forget_parameters(const struct ctl *ctl)
@@ -135,7 +136,7 @@ static json_t *forget_parameters(const struct ctl *ctl)
 static void show_forgotten(const struct ctl *ctl, json_t *reply _unused_)
 {
         output_line("%s: %s is waited for no longer; when its sqmgr comes back it takes part again",
-                 ctl->arguments[1], ctl->arguments[2]);
+                    ctl->arguments[1], ctl->arguments[2]);
 }
 
 static void show_metrics(const struct ctl *ctl _unused_, json_t *reply)
@@ -222,12 +223,13 @@ static void print_redis(json_t *redis)
         int width = (int)strlen("QUEUE");
 
         if (!was_read(redis)) {
-                output_line("%s: cannot be read: %s", reply_string(redis, "url"), reply_string(redis, "error"));
+                output_line("%s: cannot be read: %s", reply_string(redis, "url"),
+                            reply_string(redis, "error"));
                 return;
         }
         output_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),
-                 reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
-                 reply_integer(redis, "dead"));
+                    reply_integer(redis, "retry"), reply_integer(redis, "schedule"),
+                    reply_integer(redis, "dead"));
         if (json_array_size(queues) == 0) {
                 printf("  no queue yet\n");
                 return;
@@ -302,8 +304,8 @@ int ctl_scale(struct ctl *ctl)
 
         if (!is_auto(ctl) && parse_unsigned(ctl->arguments[1], 0, UINT32_MAX, &count) < 0)
                 return output_error(CTL_USAGE,
-                                 "'%s' is not a count of workers: a whole number is wanted, or auto",
-                                 ctl->arguments[1]);
+                                    "'%s' is not a count of workers: a whole number is wanted, or auto",
+                                    ctl->arguments[1]);
         return ctl_call(ctl);
 }
 

@@ -66,10 +66,10 @@ static int report_timeout(const struct ctl *ctl)
                 return output_error(CTL_TIMEOUT, "sqmgr did not take the call within %s", span);
         if (ctl->wait != CTL_WAIT_NONE)
                 return output_error(CTL_TIMEOUT,
-                                 "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
-                                 span);
+                                    "the restart has not ended within %s; it goes on, see 'sqmgrctl status'",
+                                    span);
         return output_error(CTL_TIMEOUT,
-                         "sqmgr has not answered within %s; what was asked for may still be done", span);
+                            "sqmgr has not answered within %s; what was asked for may still be done", span);
 }
 
 static int report_denied(const char *path)
@@ -80,9 +80,10 @@ static int report_denied(const char *path)
         if (stat(path, &status) == 0 && (status.st_mode & S_IWGRP))
                 group = getgrgid(status.st_gid);
         if (group)
-                return output_error(CTL_PERMISSION,
-                                 "not permitted to connect to '%s': root and members of the group '%s' are",
-                                 path, group->gr_name);
+                return output_error(
+                        CTL_PERMISSION,
+                        "not permitted to connect to '%s': root and members of the group '%s' are", path,
+                        group->gr_name);
         return output_error(
                 CTL_PERMISSION,
                 "not permitted to connect to '%s': root is, and the group that 'socket_group' in sqmgr.ini "
@@ -108,15 +109,15 @@ static int report_connect_error(struct ctl *ctl, int error)
         case ECONNREFUSED:
                 if (stat(ctl->socket, &status) == 0 && !S_ISSOCK(status.st_mode))
                         return output_error(CTL_CONNECT,
-                                         "'%s' is no socket: -s or SQMGR_SOCKET names the one of sqmgr",
-                                         ctl->socket);
+                                            "'%s' is no socket: -s or SQMGR_SOCKET names the one of sqmgr",
+                                            ctl->socket);
                 return output_error(CTL_CONNECT, "nobody answers on '%s': start sqmgr", ctl->socket);
         case ENAMETOOLONG:
                 return output_error(CTL_CONNECT, "the socket's path is too long, %zu bytes at most: '%s'",
-                                 sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
+                                    sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1, ctl->socket);
         default:
                 return output_error(CTL_CONNECT, "cannot connect to '%s': %s", ctl->socket,
-                                 strerrordesc_np(error));
+                                    strerrordesc_np(error));
         }
 }
 
@@ -246,8 +247,8 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
 int client_report_lost(const struct ctl *ctl)
 {
         return output_error(CTL_CONNECT,
-                         "sqmgr closed the connection on '%s' before its last answer: see its log",
-                         ctl->socket);
+                            "sqmgr closed the connection on '%s' before its last answer: see its log",
+                            ctl->socket);
 }
 
 /* Reads some more of the reply. */
@@ -278,16 +279,16 @@ static int report_permission(json_t *parameters)
 
         if (reply_is_true(parameters, "read_socket"))
                 return output_error(CTL_PERMISSION,
-                                 "not permitted: this socket is for those who may only look, -s or "
-                                 "SQMGR_SOCKET names the one that takes orders");
+                                    "not permitted: this socket is for those who may only look, -s or "
+                                    "SQMGR_SOCKET names the one that takes orders");
         if (method && method->access == CONTROL_OWN)
                 return output_error(
                         CTL_PERMISSION,
                         "not permitted: root may do this, and the user that sqmgr runs as, and nobody else");
         if (group[0] == '\0')
                 return output_error(CTL_PERMISSION,
-                                 "not permitted: root may do this, and the user that sqmgr runs as; "
-                                 "'socket_group' in sqmgr.ini permits a group");
+                                    "not permitted: root may do this, and the user that sqmgr runs as; "
+                                    "'socket_group' in sqmgr.ini permits a group");
         return output_error(
                 CTL_PERMISSION,
                 "not permitted: root may do this, the user that sqmgr runs as, and members of the group '%s'",
@@ -313,15 +314,16 @@ static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
 
         if (restarts && (strcmp(name, "drained") == 0 || strcmp(name, "replaced") == 0))
                 return output_error_as("unknown-fleet", CTL_USAGE,
-                                    "unknown fleet '%s', did you mean '--wait=%s'?", name, name);
+                                       "unknown fleet '%s', did you mean '--wait=%s'?", name, name);
         if (slash && is_among(fleets, name, (size_t)(slash - name)))
                 return restarts ? output_error_as("unknown-fleet", CTL_USAGE,
-                                               "'%s' is a worker: 'sqmgrctl quiet %s' has it replaced", name,
-                                               name)
+                                                  "'%s' is a worker: 'sqmgrctl quiet %s' has it replaced",
+                                                  name, name)
                                 : output_error_as("unknown-fleet", CTL_USAGE,
-                                               "'%s' is a worker, and '%s' wants a fleet", name,
-                                               ctl->command->name);
-        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name, output_names(fleets));
+                                                  "'%s' is a worker, and '%s' wants a fleet", name,
+                                                  ctl->command->name);
+        return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%s': %s", name,
+                               output_names(fleets));
 }
 
 static int report_error(const struct ctl *ctl, const struct varlink_reply *reply)
@@ -331,19 +333,19 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
                 return output_refusal(reply_string(parameters, "reason"),
-                                   json_object_get(parameters, "details"));
+                                      json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return report_permission(parameters);
         if (strcmp(error, CONTROL_UNKNOWN_FLEET) == 0)
                 return report_unknown_fleet(ctl, parameters);
         if (strcmp(error, CONTROL_UNKNOWN_WORKER) == 0)
                 return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s",
-                                    reply_string(parameters, "name"),
-                                    output_names(json_object_get(parameters, "workers")));
+                                       reply_string(parameters, "name"),
+                                       output_names(json_object_get(parameters, "workers")));
         if (strcmp(error, VARLINK_INVALID_PARAMETER) == 0)
                 return output_error(CTL_USAGE,
-                                 "sqmgr does not take the parameter '%s': is it of another version?",
-                                 reply_string(parameters, "parameter"));
+                                    "sqmgr does not take the parameter '%s': is it of another version?",
+                                    reply_string(parameters, "parameter"));
         return output_error(CTL_FAILED, "sqmgr answers with the error %s: is it of another version?", error);
 }
 
@@ -366,8 +368,9 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
         }
         struct varlink_reply reply;
         if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
-                return output_error(CTL_CONNECT, "what answers on '%s' is not sqmgr: it does not speak Varlink",
-                                 ctl->socket);
+                return output_error(CTL_CONNECT,
+                                    "what answers on '%s' is not sqmgr: it does not speak Varlink",
+                                    ctl->socket);
         if (reply.error && refuses_newer(ctl, &reply)) {
                 varlink_reply_free(&reply);
                 return CTL_OLDER;

@@ -3,8 +3,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static int fail(struct follow *follow, int code)
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
         return output_error(CTL_CONNECT, "cannot connect to '%s' again: %s", ctl->socket,
-                         strerrordesc_np(ctl->connect_error));
+                            strerrordesc_np(ctl->connect_error));
 }
 
 int ctl_events(struct ctl *ctl)

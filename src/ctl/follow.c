@@ -33,8 +33,8 @@ int follow_away(struct follow *follow)
                         format_duration(usec_sub(ctl->again_until, now), span + 5, FORMAT_MAX);
                 }
                 output_error(CTL_LOST, "the connection to sqmgr is lost%s%s%s: trying%s to connect again",
-                          follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
-                          span);
+                             follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
+                             span);
         }
         /* The first try is delayed, too: a peer that accepts and hangs up at once must not make us spin. */
         follow->next_at = usec_add(now, RETRY_USEC);

@@ -4,8 +4,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "ctl/watch.h"
 #include "wire/reply_hosts.h"
 #include <stdio.h>
@@ -23,10 +23,10 @@ struct await {
         const char *fleet;
         long long epoch;
         usec_t timeout;
-        usec_t untold_from; /* 0: it is told of */
-        unsigned older;     /* how often in a row an older rollout was told of */
-        char trouble[512];  /* that was said last */
-        bool waits_reported;    /* why this host begins no turn yet */
+        usec_t untold_from;  /* 0: it is told of */
+        unsigned older;      /* how often in a row an older rollout was told of */
+        char trouble[512];   /* that was said last */
+        bool waits_reported; /* why this host begins no turn yet */
 };
 
 /* Of a reply for one fleet. Returns NULL where it is none. */
@@ -61,16 +61,16 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         switch (state) {
         case REPLY_HOST_ROLLING:
                 output_line("%s%s: %s its turn", at, name,
-                         before == REPLY_HOST_LOST ? "goes on with" : "begins");
+                            before == REPLY_HOST_LOST ? "goes on with" : "begins");
                 return;
         case REPLY_HOST_DONE:
-                output_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE], count.all,
-                         count.all == 1 ? "" : "s", why[0] != '\0' ? "; " : "", why);
+                output_line("%s%s: done, %zu of %zu host%s%s%s", at, name, count.n[REPLY_HOST_DONE],
+                            count.all, count.all == 1 ? "" : "s", why[0] != '\0' ? "; " : "", why);
                 return;
         case REPLY_HOST_FAILED:
         case REPLY_HOST_LOST:
-                output_line("%s%s: %s%s%s", at, name, reply_host_state_name(state), why[0] != '\0' ? ": " : "",
-                         why);
+                output_line("%s%s: %s%s%s", at, name, reply_host_state_name(state),
+                            why[0] != '\0' ? ": " : "", why);
                 return;
         default:
                 output_line("%s%s: waits for its turn again", at, name);
@@ -106,7 +106,8 @@ static void print_beginning(const struct await *await, const json_t *rollout, co
 
         screen_release();
         output_line("%s%s: %s%s, %zu host%s, %s", output_stamp(), await->fleet, last ? "starts over: " : "",
-                 reply_hosts_title(rollout, title), n, n == 1 ? "" : "s", reply_hosts_details(rollout, more));
+                    reply_hosts_title(rollout, title), n, n == 1 ? "" : "s",
+                    reply_hosts_details(rollout, more));
 }
 
 /* Why this host takes no part, once. */
@@ -179,7 +180,7 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 static int give_up(const struct await *await, int code, const char *what, const char *why)
 {
         return output_error(code, "%s: %s rollout %lld, which goes on: see 'sqmgrctl rollout %s' then: %s",
-                         await->fleet, what, await->epoch, await->fleet, why);
+                            await->fleet, what, await->epoch, await->fleet, why);
 }
 
 static int report_timeout(const struct await *await)
@@ -187,8 +188,8 @@ static int report_timeout(const struct await *await)
         char span[FORMAT_MAX];
 
         return output_error(CTL_TIMEOUT,
-                         "rollout %lld has not ended within %s; it goes on, see 'sqmgrctl rollout %s'",
-                         await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
+                            "rollout %lld has not ended within %s; it goes on, see 'sqmgrctl rollout %s'",
+                            await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
 }
 
 /* sqmgr answers but does not know the state of the rollout, because of why. Returns CTL_DONE to keep waiting.
@@ -255,15 +256,15 @@ static int report_end(struct follow *follow)
                         await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all, await->fleet, error);
         if (strcmp(state, "done") != 0)
                 return output_error(CTL_FAILED, "%s: rollout %lld was ended with %zu of %zu hosts done%s%s",
-                                 await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all,
-                                 error[0] != '\0' ? ": " : "", error);
+                                    await->fleet, await->epoch, count.n[REPLY_HOST_DONE], count.all,
+                                    error[0] != '\0' ? ": " : "", error);
         if (await->follow.ctl->json)
                 return CTL_DONE;
         output_line("%s: rollout %lld done: %zu host%s restarted%s", await->fleet, await->epoch,
-                 count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
-                 follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
-                 : count.draining > 0                  ? ", old workers still finish their jobs"
-                                                       : "");
+                    count.n[REPLY_HOST_DONE], count.n[REPLY_HOST_DONE] == 1 ? "" : "s",
+                    follow->ctl->wait == CTL_WAIT_DRAINED ? ", their old workers are gone"
+                    : count.draining > 0                  ? ", old workers still finish their jobs"
+                                                          : "");
         if (reply_hosts_left(rollout, left)[0] != '\0')
                 output_error(CTL_DONE, "%s: %s", await->fleet, left);
         return CTL_DONE;
@@ -344,9 +345,10 @@ static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
 
 static int report_none(void)
 {
-        return output_error(CTL_FAILED,
-                         "no fleet here has a 'rollout_group', which the hosts that are restarted together "
-                         "share: sqmgr-rollout(7) says how it is set");
+        return output_error(
+                CTL_FAILED,
+                "no fleet here has a 'rollout_group', which the hosts that are restarted together "
+                "share: sqmgr-rollout(7) says how it is set");
 }
 
 /* The fleets of status that have a group. */
@@ -380,8 +382,8 @@ static int find_fleet(struct ctl *ctl, char **ret)
                 return report_none();
         if (json_array_size(names) > 1)
                 return output_error(CTL_USAGE,
-                                 "name the fleet that is meant, of those with a 'rollout_group' %s",
-                                 output_names(names));
+                                    "name the fleet that is meant, of those with a 'rollout_group' %s",
+                                    output_names(names));
         *ret = strdup(json_string_value(json_array_get(names, 0)));
         return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
 }
@@ -415,9 +417,9 @@ int group_rollout_restart(struct ctl *ctl)
                 output_print_json(reply);
         else
                 output_line("%s: rollout %lld over the hosts of group '%s' has begun: 'sqmgrctl rollout %s "
-                         "--watch' "
-                         "shows it",
-                         fleet, reply_integer(reply, "epoch"), reply_string(reply, "group"), fleet);
+                            "--watch' "
+                            "shows it",
+                            fleet, reply_integer(reply, "epoch"), reply_string(reply, "group"), fleet);
         return CTL_DONE;
 }
 
@@ -459,8 +461,8 @@ static int print_json(json_t *reply)
                 json_array_append(names, json_object_get(rollout, "fleet"));
         if (json_array_size(rollouts) > 1)
                 return output_error(CTL_USAGE,
-                                 "with --json one fleet is told of, of those with a 'rollout_group' %s",
-                                 output_names(names));
+                                    "with --json one fleet is told of, of those with a 'rollout_group' %s",
+                                    output_names(names));
         output_print_json(json_array_get(rollouts, 0));
         return CTL_DONE;
 }

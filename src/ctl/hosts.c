@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
+#include "base/argv.h"
 #include "base/memstream.h"
 #include "base/text.h"
-#include "base/argv.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "wire/reply_hosts.h"
 #include <string.h>
 

@@ -145,14 +145,14 @@ static int show(struct source *source)
 
         if (log[0] == '\0')
                 return output_error(CTL_FAILED,
-                                 "that sqmgr is older and does not say where its workers write to");
+                                    "that sqmgr is older and does not say where its workers write to");
         if (in_file && is_of_worker(source))
                 (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'", (int)source->fleet_length,
-                                source->name, log);
+                                   source->name, log);
         if (inherited)
                 (void)output_error(CTL_DONE,
-                                "log = inherit: workers write to where sqmgr does; of that, what is "
-                                "in the journal of those that live");
+                                   "log = inherit: workers write to where sqmgr does; of that, what is "
+                                   "in the journal of those that live");
         if (in_file)
                 read_file(source, log);
         else if (!inherited)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sqmgrctl: reads the command line, and runs the command that it names. */
+#include "base/argv.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "base/argv.h"
 #include "config.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -106,7 +106,8 @@ static int report_bad_option(int option, const char *word)
         if (strcmp(name, "tail") == 0)
                 near.word = "lines";
         if (near.word)
-                return output_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name, near.word);
+                return output_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name,
+                                    near.word);
         return output_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
 }
 
@@ -124,12 +125,13 @@ static int take_option(struct ctl *ctl, enum option_bit option)
                 if (parse_duration(optarg, &ctl->timeout) == 0)
                         return CTL_DONE;
                 return output_error(CTL_USAGE, "'%s' is not a duration: " PARSE_DURATION_HINT " is wanted",
-                                 optarg);
+                                    optarg);
         case OPTION_WAIT:
                 ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)
                         return CTL_DONE;
-                return output_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for", optarg);
+                return output_error(CTL_USAGE, "--wait=%s: 'replaced' and 'drained' can be waited for",
+                                    optarg);
         case OPTION_LINES:
                 if (parse_unsigned(optarg, 0, INT32_MAX, &ctl->lines) == 0)
                         return CTL_DONE;
@@ -185,7 +187,7 @@ static int check_usage(const struct ctl *ctl)
         for (size_t i = 0; i < usage_n_options; i++)
                 if (wrong & usage_options[i].bit)
                         return output_error(CTL_USAGE, "'%s' has no option --%s: '%s' has", command->name,
-                                         usage_options[i].name, command_with(usage_options[i].bit));
+                                            usage_options[i].name, command_with(usage_options[i].bit));
         if (ctl->n_arguments < command->min)
                 return usage_error(command, "an argument is missing");
         if (ctl->n_arguments > command->max)
@@ -239,6 +241,7 @@ int main(int argc, char **argv)
         close_fd(ctl.signal_fd);
         free(ctl.socket);
         if (fflush(stdout) != 0 || ferror(stdout))
-                return output_error(CTL_FAILED, "cannot write to standard output: %s", strerrordesc_np(errno));
+                return output_error(CTL_FAILED, "cannot write to standard output: %s",
+                                    strerrordesc_np(errno));
         return code;
 }

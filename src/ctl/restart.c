@@ -4,8 +4,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static void print_change(json_t *change, json_t *events)
         if (strcmp(state, "gone") == 0 && is_reported(events, change))
                 return;
         output_line("%s%s %s%s%s (pid %lld, generation %lld)", output_stamp(), reply_string(change, "id"),
-                 strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
-                 reply_integer(change, "pid"), reply_integer(change, "generation"));
+                    strcmp(state, "gone") == 0 ? "is gone" : state, reason[0] != '\0' ? ": " : "", reason,
+                    reply_integer(change, "pid"), reply_integer(change, "generation"));
 }
 
 static const char *plural(long long count)
@@ -63,8 +63,8 @@ static void print_numbers(json_t *fleet)
         char drains[DRAINS_MAX];
 
         output_line("%s%s: %lld of %lld worker%s replaced%s%s%s", output_stamp(), reply_string(fleet, "name"),
-                 reply_integer(fleet, "replaced"), total, plural(total), drains_text(fleet, drains),
-                 waits_for[0] != '\0' ? "; " : "", waits_for);
+                    reply_integer(fleet, "replaced"), total, plural(total), drains_text(fleet, drains),
+                    waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 /* The fleet of the same name in the reply before, or NULL. */
@@ -86,10 +86,10 @@ static void print_started(json_t *fleet, const char *at)
 
         if (superseded > 0)
                 output_line("%s%s: starts over, the restart to generation %lld was still running", at,
-                         reply_string(fleet, "name"), superseded);
+                            reply_string(fleet, "name"), superseded);
         output_line("%s%s: restart to generation %lld, %lld worker%s to replace%s%s", at,
-                 reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total),
-                 waits_for[0] != '\0' ? "; " : "", waits_for);
+                    reply_string(fleet, "name"), reply_integer(fleet, "generation"), total, plural(total),
+                    waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 /* The progress itself is compared by sqmgr. That a restart has begun, or begun anew, is seen here: the reply
@@ -109,8 +109,8 @@ static void print_beginning(json_t *fleet, json_t *old)
                 print_started(fleet, output_stamp());
         else
                 output_line("%s%s: starts over: restart to generation %lld, %lld worker%s to replace",
-                         output_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"), total,
-                         plural(total));
+                            output_stamp(), reply_string(fleet, "name"), reply_integer(fleet, "generation"),
+                            total, plural(total));
 }
 
 /* live: only the beginnings, the rest is in the picture. */
@@ -128,7 +128,8 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         if (live)
                 return;
         json_foreach(event, events)
-                output_line("%s%s: %s", output_stamp(), reply_string(event, "level"), reply_string(event, "text"));
+                output_line("%s%s: %s", output_stamp(), reply_string(event, "level"),
+                            reply_string(event, "text"));
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {
@@ -214,8 +215,8 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "aborted") == 0)
                 return output_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
         output_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
-                 reply_integer(fleet, "generation"), total, plural(total),
-                 drained ? " and gone" : drains_text(fleet, drains));
+                    reply_integer(fleet, "generation"), total, plural(total),
+                    drained ? " and gone" : drains_text(fleet, drains));
         return CTL_DONE;
 }
 
@@ -332,9 +333,9 @@ static int fail(struct follow *follow, int code)
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
         return output_error(CTL_CONNECT,
-                         "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, see "
-                         "'sqmgrctl status' then",
-                         ctl->socket, strerrordesc_np(ctl->connect_error));
+                            "cannot connect to '%s' again: %s; the restart goes on when sqmgr is back, see "
+                            "'sqmgrctl status' then",
+                            ctl->socket, strerrordesc_np(ctl->connect_error));
 }
 
 static int restart_here(struct ctl *ctl)

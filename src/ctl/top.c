@@ -221,7 +221,8 @@ static void order(struct show *show, enum top_do what)
                                            : "%s is restarted, no job is cut off",
                          top->target);
         else
-                snprintf(top->reported, sizeof(top->reported), "%s", r == CTL_WOKEN ? "nothing was answered" : error);
+                snprintf(top->reported, sizeof(top->reported), "%s",
+                         r == CTL_WOKEN ? "nothing was answered" : error);
         json_decref(reply);
         show->looked_at = 0;
 }
@@ -303,7 +304,8 @@ int ctl_top(struct ctl *ctl)
         if (ctl->json)
                 return usage_error(ctl->command, "a view with keys is not JSON: 'status --watch --json' is");
         if (!screen_is_there() || !isatty(STDIN_FILENO))
-                return output_error(CTL_USAGE, "'top' needs a terminal: 'sqmgrctl status --watch' does without");
+                return output_error(CTL_USAGE,
+                                    "'top' needs a terminal: 'sqmgrctl status --watch' does without");
         ctl->timeout = ANSWER_USEC;
         /* What is wrong from the beginning is told without the view. */
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);

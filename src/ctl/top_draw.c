@@ -2,8 +2,8 @@
 /* The lines of `top`. No I/O, no clock. */
 #include "base/memstream.h"
 #include "base/text.h"
-#include "ctl/worker_report.h"
 #include "ctl/top_model.h"
+#include "ctl/worker_report.h"
 #include "wire/reply.h"
 #include <stdarg.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static void print_worker_report(FILE *out, const struct page *page)
         if (!page->replies->events)
                 return;
         if (worker_report_find(&worker_report, page->top->chosen, page->replies->status,
-                       json_object_get(page->replies->events, "events")) == 0)
+                               json_object_get(page->replies->events, "events")) == 0)
                 worker_report_print(out, &worker_report, page->view);
         json_decref(worker_report.events);
 }

@@ -6,10 +6,10 @@
 #include "base/usec.h"
 #include "ctl/render.h"
 
-#define TOP_ID_MAX     64
-#define TOP_FILTER_MAX 48
-#define TOP_REPORTED_MAX   512
-#define TOP_SCROLL_END SIZE_MAX
+#define TOP_ID_MAX       64
+#define TOP_FILTER_MAX   48
+#define TOP_REPORTED_MAX 512
+#define TOP_SCROLL_END   SIZE_MAX
 
 /* Below it nothing of use can be shown. */
 #define TOP_COLUMNS_MIN 40

@@ -73,5 +73,5 @@ int usage_error(const struct command *command, const char *what)
                         snprintf(options, sizeof(options), " [--%s%s]", usage_options[i].name,
                                  usage_options[i].value);
         return output_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
-                         command->arguments[0] != '\0' ? " " : "", command->arguments, options);
+                            command->arguments[0] != '\0' ? " " : "", command->arguments, options);
 }

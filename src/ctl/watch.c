@@ -7,8 +7,8 @@
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include <stdio.h>
 
 static void draw_head(FILE *out, const struct view *view, const struct follow *follow)

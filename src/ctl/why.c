@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "ctl/worker_report.h"
 #include "wire/reply.h"
 #include <stdio.h>
@@ -39,9 +39,9 @@ static int report_unknown(const struct worker_report *worker_report)
         }
         if (!known)
                 return output_error_as("unknown-fleet", CTL_USAGE, "unknown fleet '%.*s': %s", (int)length,
-                                    worker_report->id, output_names(fleets));
+                                       worker_report->id, output_names(fleets));
         return output_error_as("unknown-worker", CTL_USAGE, "unknown worker '%s': %s", worker_report->id,
-                            output_names(ids));
+                               output_names(ids));
 }
 
 static int report_worker(const struct ctl *ctl, const struct worker_report *worker_report)
@@ -51,7 +51,8 @@ static int report_worker(const struct ctl *ctl, const struct worker_report *work
         if (!worker_report->worker && worker_report->n_own == 0)
                 return report_unknown(worker_report);
         if (ctl->json)
-                return print_json(json_pack("{s:O?, s:O}", "worker", worker_report->worker, "events", worker_report->events));
+                return print_json(json_pack("{s:O?, s:O}", "worker", worker_report->worker, "events",
+                                            worker_report->events));
         worker_report_print(stdout, worker_report, &view);
         return CTL_DONE;
 }

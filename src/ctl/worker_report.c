@@ -14,12 +14,14 @@ static bool is_context(const struct worker_report *worker_report, json_t *event)
 
         if (reply_string(event, "worker")[0] != '\0')
                 return false;
-        return length == 0 || (strncmp(fleet, worker_report->id, length) == 0 && worker_report->id[length] == '/' &&
-                               !strchr(worker_report->id + length + 1, '/'));
+        return length == 0 ||
+               (strncmp(fleet, worker_report->id, length) == 0 && worker_report->id[length] == '/' &&
+                !strchr(worker_report->id + length + 1, '/'));
 }
 
 /* Where the last life under this id begins and ends: an id is given again when its worker is gone. */
-static void find_life(struct worker_report *worker_report, json_t *events, size_t *ret_first, size_t *ret_last)
+static void find_life(struct worker_report *worker_report, json_t *events, size_t *ret_first,
+                      size_t *ret_last)
 {
         size_t i, beginning = SIZE_MAX, last = 0;
         bool ended = false;

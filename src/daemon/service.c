@@ -66,7 +66,8 @@ int service_start(struct service *service, const struct handover *handover)
         if (r < 0)
                 return r;
         options.userdata = service->control;
-        r = server_new(service->host.persist->runtime->event, &options, &service->server, error, sizeof(error));
+        r = server_new(service->host.persist->runtime->event, &options, &service->server, error,
+                       sizeof(error));
         if (r >= 0)
                 open_view(service, handover_fd(handover, HANDED_VIEW));
         if (r >= 0)

@@ -5,21 +5,21 @@
 #include "base/socket_path.h"
 #include "config.h"
 #include "daemon/lifecycle/alerts.h"
-#include "daemon/lifecycle/termination.h"
 #include "daemon/lifecycle/notify.h"
+#include "daemon/lifecycle/termination.h"
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/pressure_watch.h"
-#include "daemon/poll/status_files.h"
 #include "daemon/poll/running_jobs.h"
+#include "daemon/poll/status_files.h"
 #include "daemon/service.h"
 #include "daemon/subsystems.h"
 #include "daemon/takeover/adopt.h"
 #include "daemon/workers/after_exit.h"
-#include "daemon/workers/execute.h"
-#include "daemon/workers/exits.h"
 #include "daemon/workers/attach.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/exit_log.h"
+#include "daemon/workers/exits.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
@@ -158,7 +158,8 @@ static void plan(struct supervisor *supervisor)
                 status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         notify_systemd(&supervisor->notify, world, now);
-        if (world->shutting_down && !anything_lives(world) && !rescues_hold_the_end(&supervisor->runtime, now) &&
+        if (world->shutting_down && !anything_lives(world) &&
+            !rescues_hold_the_end(&supervisor->runtime, now) &&
             (world->shutdown_now || !after_exits_run(&supervisor->runtime)))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
@@ -292,7 +293,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
-        supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime = supervisor->reexec.runtime = runtime;
+        supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =
+                supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
         supervisor->reloader.config_path = invocation->config_path;
         supervisor->reexec.invocation = invocation;
@@ -378,11 +380,12 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
             (r = world_new(settings, seed, &supervisor->world)) < 0)
                 return r;
         compose(supervisor, invocation);
-        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->persist)) < 0)
+        if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->persist)) <
+            0)
                 return r;
         if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
-            (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup, supervisor)) <
-                    0 ||
+            (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup,
+                             supervisor)) < 0 ||
             (r = alerts_new(&supervisor->runtime, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||
             (r = service_start(&supervisor->service, handover)) < 0)
                 return r;

@@ -95,7 +95,8 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
                 return WAIT_HUNG;
         if (worker_fresh(worker, now))
                 return WAIT_NONE;
-        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE : WAIT_FRESH_HEARTBEAT;
+        return worker_silent_usec(worker, now) > worker_stale_usec(worker) ? WAIT_STALE
+                                                                           : WAIT_FRESH_HEARTBEAT;
 }
 
 /* The reason for which a starting or active worker should go, surplus left aside. */

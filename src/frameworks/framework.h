@@ -6,10 +6,10 @@
 #include "observe/rescue.h"
 #include "settings/traits.h"
 
-struct heartbeat_info;     /* what the framework notes of a process that beats */
-struct heartbeat_format;  /* heartbeat_format.h */
-struct running_jobs_format;  /* redis_running_jobs.h */
-struct queues_format; /* queue_reader.h */
+struct heartbeat_info;      /* what the framework notes of a process that beats */
+struct heartbeat_format;    /* heartbeat_format.h */
+struct running_jobs_format; /* redis_running_jobs.h */
+struct queues_format;       /* queue_reader.h */
 struct heartbeat;
 struct redis;
 
@@ -58,8 +58,8 @@ struct framework {
         /* Decodes the text of a file that holds one. Returns false, with *ret untouched, where it is none.
          * NULL: they stand in no file. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
-        const struct running_jobs_format *running_jobs;   /* NULL where the traits have no work list */
-        const struct queues_format *queues; /* NULL: they are not known */
+        const struct running_jobs_format *running_jobs; /* NULL where the traits have no work list */
+        const struct queues_format *queues;             /* NULL: they are not known */
         /* Where the traits say that they tell their queues, and NULL else: of what a process told of itself,
          * the names, each ended by a NUL, the last by two; NULL: none. */
         const char *(*queue_names)(const struct heartbeat_info *info);

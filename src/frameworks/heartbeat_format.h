@@ -27,10 +27,11 @@ struct heartbeat_format {
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
         /* The command that reads a heartbeat; with_info: and what never changes. Returns 0 or -ENOMEM. */
         int (*ask_heartbeat)(const char *namespace, const char *identity, bool with_info,
-                        struct heartbeats_command *ret);
+                             struct heartbeats_command *ret);
         /* Decodes the reply. Returns whether that is a heartbeat; of *ret the work list stays unknown. *info,
          * where that is NULL, is what never changes, in one piece of memory, or stays NULL. */
-        bool (*take_heartbeat)(const struct redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info);
+        bool (*take_heartbeat)(const struct redisReply *reply, struct heartbeat *ret,
+                               struct heartbeat_info **info);
         /* The command that is sent right after it, where the traits say that there is a work list: it counts
          * the keys at which that may stand. Returns 0 or -ENOMEM. */
         int (*ask_work_list)(const char *namespace, const char *identity, struct heartbeats_command *ret);

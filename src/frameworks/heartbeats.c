@@ -67,7 +67,8 @@ void heartbeats_forget(struct heartbeat_slot *slot)
 
 char *heartbeats_take_another(struct heartbeat_slot *slot, pid_t *ret_pid)
 {
-        return slot->heartbeats->kind->take_another ? slot->heartbeats->kind->take_another(slot, ret_pid) : NULL;
+        return slot->heartbeats->kind->take_another ? slot->heartbeats->kind->take_another(slot, ret_pid)
+                                                    : NULL;
 }
 
 void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)

@@ -10,8 +10,8 @@ struct heartbeats;
 /* A worker's place in it. */
 struct heartbeat_slot {
         struct heartbeats *heartbeats;
-        struct worker *worker;  /* NULL: removed */
-        char *identity;         /* owned: that it beats under; NULL: not known */
+        struct worker *worker;       /* NULL: removed */
+        char *identity;              /* owned: that it beats under; NULL: not known */
         struct heartbeat_info *info; /* owned: what it told of itself; NULL: not known */
 };
 
@@ -54,8 +54,8 @@ enum heartbeats_outcome {
 /* Frees all slots too. Returns NULL. */
 struct heartbeats *heartbeats_free(struct heartbeats *heartbeats);
 
-/* The worker must stay until heartbeats_remove(), which says no more of it. Its pid and spawned_at are read anew
- * at each look. Returns 0 or -ENOMEM. */
+/* The worker must stay until heartbeats_remove(), which says no more of it. Its pid and spawned_at are read
+ * anew at each look. Returns 0 or -ENOMEM. */
 int heartbeats_add(struct heartbeats *heartbeats, struct worker *worker, struct heartbeat_slot **ret);
 void heartbeats_remove(struct heartbeat_slot *slot);
 /* The worker is another process now, which may have beaten all the while: whose the identities are that
@@ -85,16 +85,16 @@ void heartbeats_forget(struct heartbeat_slot *slot);
  * not told again unless it beats on. NULL: there is none, or memory is short. */
 char *heartbeats_take_another(struct heartbeat_slot *slot, pid_t *ret_pid);
 
-/* The next look shall read these of this worker: POLL_HEARTBEAT, POLL_WORK_LIST, POLL_SIBLINGS (what else there is,
- * is ignored). */
+/* The next look shall read these of this worker: POLL_HEARTBEAT, POLL_WORK_LIST, POLL_SIBLINGS (what else
+ * there is, is ignored). */
 void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 
 /* Begins a look at all that is wanted, and forgets the wishes, also where it is busy. Returns enum
  * heartbeats_outcome, or -ENOTCONN or -ENOMEM, with on_done not called. */
 int heartbeats_poll(struct heartbeats *heartbeats);
 
-/* What follows is for those that implement a way to learn of heartbeats: over Redis (redis_heartbeats.c), or over
- * what this machine shows of its processes (local_heartbeats.c). The functions are those above. */
+/* What follows is for those that implement a way to learn of heartbeats: over Redis (redis_heartbeats.c), or
+ * over what this machine shows of its processes (local_heartbeats.c). The functions are those above. */
 struct heartbeat_source {
         void (*free)(struct heartbeats *heartbeats);
         int (*add)(struct heartbeats *heartbeats, struct worker *worker, struct heartbeat_slot **ret);

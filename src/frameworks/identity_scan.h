@@ -12,5 +12,5 @@ void identity_scan_ask(const struct heartbeat_format *format, const char *set_ke
 
 /* Calls found for each identity. Returns 0, with the cursor of the next step, of the reply's own, or NULL
  * where this was the last; or -errno, that of found or -EBADMSG where the reply is none. */
-int identity_scan_take(const struct heartbeat_format *format, const struct redisReply *reply, identity_fn found,
-                       void *userdata, const char **ret_cursor);
+int identity_scan_take(const struct heartbeat_format *format, const struct redisReply *reply,
+                       identity_fn found, void *userdata, const char **ret_cursor);

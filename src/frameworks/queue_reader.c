@@ -2,9 +2,9 @@
 /* Reads the queues of one Redis; see the header. */
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_command.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
+#include "io/redis_batch.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +15,13 @@ struct queue_reader {
         char *namespace;
         queues_reading_fn callback;
         void *userdata;
-        struct redis_batch *redis_batch; /* the tag of each: the queue, where it is for each, and which of the questions */
-        struct queues_found found; /* of the reading under way, but for the measures */
-        bool named;                /* it is of queues that are named */
-        bool each;                 /* what there is of each queue has been asked for */
-        usec_t minute;             /* in which what is asked once a minute was asked last, since 1970 */
-        char error[256];           /* "": none */
+        struct redis_batch *redis_batch; /* the tag of each: the queue, where it is for each, and which of the
+                                            questions */
+        struct queues_found found;       /* of the reading under way, but for the measures */
+        bool named;                      /* it is of queues that are named */
+        bool each;                       /* what there is of each queue has been asked for */
+        usec_t minute;                   /* in which what is asked once a minute was asked last, since 1970 */
+        char error[256];                 /* "": none */
 };
 
 struct queue_reader *queue_reader_free(struct queue_reader *reader)

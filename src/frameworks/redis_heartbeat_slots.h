@@ -2,26 +2,26 @@
 /* What redis_heartbeats.c remembers; for nobody else. */
 #pragma once
 
+#include "frameworks/heartbeat_format.h"
 #include "frameworks/heartbeats.h"
 #include "frameworks/scan_permit.h"
-#include "frameworks/heartbeat_format.h"
 #include <stdlib.h>
 
 struct redis_slot {
         struct heartbeat_slot base;
         struct redis_slot *next;
-        unsigned wanted;   /* of the next look */
-        unsigned poll_items;    /* of this one */
-        unsigned commands; /* asked for it in this look */
-        unsigned pending;  /* of them, without a reply */
+        unsigned wanted;     /* of the next look */
+        unsigned poll_items; /* of this one */
+        unsigned commands;   /* asked for it in this look */
+        unsigned pending;    /* of them, without a reply */
 
         bool heartbeat_missing;     /* the last reading found no heartbeat */
-        usec_t forgotten_at;   /* the process that it was of ended; 0: none has */
-        usec_t changed_at;     /* its beat was last seen to change */
+        usec_t forgotten_at;        /* the process that it was of ended; 0: none has */
+        usec_t changed_at;          /* its beat was last seen to change */
         struct heartbeat heartbeat; /* the last reading; sent_usec 0: none */
         bool heartbeat_waits;       /* for the reading of its work list */
-        usec_t siblings_scan_at; /* no walk before this to see what else of it beats; 0: there was none */
-        usec_t seeks_at;       /* the last look at it, where that wanted a walk; 0: it did not */
+        usec_t siblings_scan_at;    /* no walk before this to see what else of it beats; 0: there was none */
+        usec_t seeks_at;            /* the last look at it, where that wanted a walk; 0: it did not */
 };
 
 struct redis_heartbeats {

@@ -10,8 +10,8 @@
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include "frameworks/redis_heartbeat_slots.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
+#include "io/redis_batch.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
@@ -84,7 +84,7 @@ static const struct heartbeat_source redis_kind;
 static void on_scan_permit(bool open, void *userdata);
 
 int redis_heartbeats_new(struct redis *redis, const struct heartbeat_format *format, const char *namespace,
-                    const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
+                         const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
 {
         struct redis_heartbeats *heartbeats = calloc(1, sizeof(*heartbeats));
         if (!heartbeats)
@@ -92,12 +92,13 @@ int redis_heartbeats_new(struct redis *redis, const struct heartbeat_format *for
         heartbeats->redis = redis;
         heartbeats->format = format;
         heartbeats->end = &heartbeats->slots;
-        heartbeats->base =
-                (struct heartbeats){.kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
+        heartbeats->base = (struct heartbeats){
+                .kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
         heartbeats->namespace = strdup(namespace ?: "");
         heartbeats->set_key = format->key(namespace, format->set, NULL);
         if (!heartbeats->namespace || !heartbeats->set_key ||
-            scan_permit_init(&heartbeats->scan_permit, heartbeats->redis, format->member_nsec, on_scan_permit, heartbeats) < 0) {
+            scan_permit_init(&heartbeats->scan_permit, heartbeats->redis, format->member_nsec, on_scan_permit,
+                             heartbeats) < 0) {
                 heartbeats_destroy(heartbeats);
                 return -ENOMEM;
         }
@@ -219,7 +220,8 @@ static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn cal
         struct ask *copy = malloc(sizeof(*copy));
         if (copy) {
                 *copy = ask;
-                sent = redis_command(heartbeats->redis, callback, copy, command->argc, command->argv, NULL) == 0;
+                sent = redis_command(heartbeats->redis, callback, copy, command->argc, command->argv, NULL) ==
+                       0;
         }
         command_clear(command);
         if (!sent) {
@@ -389,7 +391,8 @@ static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t 
                 if (!slot->base.worker)
                         continue;
                 (*budget)--;
-                int r = heartbeats->base.ops->is_descendant(pid, slot->base.worker, heartbeats->base.userdata);
+                int r = heartbeats->base.ops->is_descendant(pid, slot->base.worker,
+                                                            heartbeats->base.userdata);
                 if (r > 0)
                         return slot;
                 if (is_shortage(r))
@@ -521,7 +524,8 @@ static void on_scan_permit(bool open, void *userdata)
 /* Others may walk, too: then it is asked whose turn it is. */
 static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
 {
-        int r = scan_permit_request(&heartbeats->scan_permit, heartbeats->set_key, match_n_hosts(&heartbeats->match));
+        int r = scan_permit_request(&heartbeats->scan_permit, heartbeats->set_key,
+                                    match_n_hosts(&heartbeats->match));
 
         if (r < 0) {
                 heartbeats->failed = true;
@@ -602,7 +606,8 @@ static void poll_decide(struct redis_heartbeats *heartbeats)
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (struct redis_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
-                if (slot->poll_items && slot->base.worker && (!slot->base.identity || slot_is_lost(slot, now)))
+                if (slot->poll_items && slot->base.worker &&
+                    (!slot->base.identity || slot_is_lost(slot, now)))
                         slot_decide(slot);
         }
 }
@@ -617,7 +622,8 @@ static void report_siblings(struct redis_heartbeats *heartbeats)
                         continue;
                 const struct candidate *other = match_other(&heartbeats->match, slot, slot->base.identity,
                                                             slot->base.worker->spawned_at, &at);
-                heartbeats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0, heartbeats->base.userdata);
+                heartbeats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0,
+                                                 heartbeats->base.userdata);
         }
 }
 
@@ -672,7 +678,8 @@ static bool take_wishes(struct redis_heartbeats *heartbeats)
 /* Does a worker want a walk, that has no identity or has lost it? */
 static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 {
-        return !slot->base.identity || ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
+        return !slot->base.identity ||
+               ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
                (slot_is_lost(slot, now) && now >= heartbeats_of(slot)->lost_scan_at);
 }
 
@@ -720,7 +727,9 @@ static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
         if (!sought)
                 scan_permit_cancel(&heartbeats->scan_permit);
         return due && now >= heartbeats->scan_next_at &&
-               scan_permit_want(&heartbeats->scan_permit, now, !scan_permit_is_contended(&heartbeats->scan_permit) || one_may_heartbeat(heartbeats, now));
+               scan_permit_want(&heartbeats->scan_permit, now,
+                                !scan_permit_is_contended(&heartbeats->scan_permit) ||
+                                        one_may_heartbeat(heartbeats, now));
 }
 
 static int redis_heartbeats_poll(struct heartbeats *base)

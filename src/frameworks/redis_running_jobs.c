@@ -16,9 +16,9 @@ struct running_jobs {
         const struct running_jobs_format *format;
         struct job_list *lists;
         size_t n_lists;
-        struct redis_batch *redis_batch;       /* the tag of each: its list, and which of the commands for that */
-        sd_event_source *decode; /* armed for each slice when there is none any more */
-        size_t decoding;         /* the list that it has come to */
+        struct redis_batch *redis_batch; /* the tag of each: its list, and which of the commands for that */
+        sd_event_source *decode;         /* armed for each slice when there is none any more */
+        size_t decoding;                 /* the list that it has come to */
         char error[256];
         running_jobs_fn done;
         void *userdata;
@@ -48,14 +48,16 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
         size_t bytes = SLICE_BYTES;
 
         for (; running_jobs->decoding < running_jobs->n_lists; running_jobs->decoding++) {
-                int r = job_list_decode(&running_jobs->lists[running_jobs->decoding], running_jobs->format->decode, &bytes);
+                int r = job_list_decode(&running_jobs->lists[running_jobs->decoding],
+                                        running_jobs->format->decode, &bytes);
 
                 if (r > 0)
                         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 if (r < 0)
                         too_little_memory(running_jobs);
         }
-        running_jobs->done(running_jobs->lists, running_jobs->error[0] != '\0' ? running_jobs->error : NULL, running_jobs->userdata);
+        running_jobs->done(running_jobs->lists, running_jobs->error[0] != '\0' ? running_jobs->error : NULL,
+                           running_jobs->userdata);
         redis_running_jobs_free(running_jobs);
         return 0;
 }
@@ -94,8 +96,9 @@ static int ask_list(struct running_jobs *running_jobs, const struct running_jobs
         return r;
 }
 
-int redis_running_jobs_read(const struct running_jobs_format *format, const struct running_jobs_request *request, running_jobs_fn done,
-                     void *userdata, struct running_jobs **ret)
+int redis_running_jobs_read(const struct running_jobs_format *format,
+                            const struct running_jobs_request *request, running_jobs_fn done, void *userdata,
+                            struct running_jobs **ret)
 {
         static const struct redis_batch_ops ops = {.reply = on_list, .done = on_lists};
         struct running_jobs *running_jobs = calloc(1, sizeof(*running_jobs));

@@ -40,7 +40,8 @@ typedef void (*running_jobs_fn)(struct job_list *lists, const char *error, void 
 /* Reads the lists in one round trip, and decodes them in slices, between which the loop goes on. format must
  * outlive the works. Returns 0 with *ret; -ENOTCONN, -ENOMEM or another -errno of sd-event: done is not
  * called. */
-int redis_running_jobs_read(const struct running_jobs_format *format, const struct running_jobs_request *request, running_jobs_fn done,
-                     void *userdata, struct running_jobs **ret);
+int redis_running_jobs_read(const struct running_jobs_format *format,
+                            const struct running_jobs_request *request, running_jobs_fn done, void *userdata,
+                            struct running_jobs **ret);
 /* Gives a reading up: done is not called any more. Takes NULL, and returns it. */
 struct running_jobs *redis_running_jobs_free(struct running_jobs *running_jobs);

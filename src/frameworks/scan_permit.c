@@ -3,9 +3,9 @@
 #include "frameworks/scan_permit.h"
 #include "base/macro.h"
 #include "frameworks/decode.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
 #include "io/redis.h"
+#include "io/redis_batch.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>
 #include <string.h>
@@ -75,7 +75,8 @@ static void take_walkers(struct scan_permit *scan_permit, const redisReply *repl
         scan_permit->reading.scanners = count_walkers(reply);
         scan_permit->blind |= reply->type == REDIS_REPLY_STRING && scan_permit->reading.scanners == 0;
         scan_permit->open = scan_permit->blind || (scan_permit->read && scan_permit->reading.scanners > 0 &&
-                                     scan_throttle_decide(&scan_permit->scan_throttle, &scan_permit->reading, lot, now));
+                                                   scan_throttle_decide(&scan_permit->scan_throttle,
+                                                                        &scan_permit->reading, lot, now));
 }
 
 enum { ASK_COUNTED, ASK_MEMBERS, ASK_SCANNERS };
@@ -102,7 +103,8 @@ static void on_done(void *userdata)
         scan_permit->callback(scan_permit->open, scan_permit->userdata);
 }
 
-int scan_permit_init(struct scan_permit *scan_permit, struct redis *redis, unsigned nsec, scan_permit_fn callback, void *userdata)
+int scan_permit_init(struct scan_permit *scan_permit, struct redis *redis, unsigned nsec,
+                     scan_permit_fn callback, void *userdata)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
 
@@ -123,11 +125,13 @@ int scan_permit_request(struct scan_permit *scan_permit, const char *set_key, un
         scan_permit->reading.scans = scans;
         scan_permit->read = scan_permit->open = false;
         if (!scan_permit->counted)
-                scan_permit->counted =
-                        (r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_COUNTED, ELEMENTSOF(on), on, NULL)) == 0;
+                scan_permit->counted = (r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis,
+                                                            ASK_COUNTED, ELEMENTSOF(on), on, NULL)) == 0;
         if (r == 0)
-                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_MEMBERS, ELEMENTSOF(members), members, NULL);
+                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_MEMBERS,
+                                    ELEMENTSOF(members), members, NULL);
         if (r == 0)
-                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_SCANNERS, ELEMENTSOF(scanners), scanners, NULL);
+                r = redis_batch_add(scan_permit->redis_batch, scan_permit->redis, ASK_SCANNERS,
+                                    ELEMENTSOF(scanners), scanners, NULL);
         return redis_batch_pending(scan_permit->redis_batch) > 0 ? 0 : r;
 }

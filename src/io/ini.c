@@ -556,8 +556,9 @@ static void check_places(const struct load *load)
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
                 unsigned line = settings_draft_line(load->draft, NULL, places[i].key);
-                int r = settings->socket && places[i].path ? path_trust_explain(places[i].path, why, sizeof(why))
-                                                           : 0;
+                int r = settings->socket && places[i].path
+                                ? path_trust_explain(places[i].path, why, sizeof(why))
+                                : 0;
 
                 if (r == -EPERM)
                         settings_errors_add(load->errors, line, "%s: %s", places[i].key, why);

@@ -574,7 +574,7 @@ static void child_run_step(struct child *child, const struct step *step)
                 child_fail(child, "%scannot start a process: %m", step->name);
         if (!child_wait(child, pid, step, &status)) {
                 child_report(child, "%s'%s' did not end within %s%s", step->name, argv[0],
-                           format_duration(step->timeout, span, sizeof(span)), step->bound);
+                             format_duration(step->timeout, span, sizeof(span)), step->bound);
                 /* With all that it has started, and ourselves. */
                 (void)kill(0, SIGKILL);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The questions to one Redis whose replies were too large (io/reply_limit.h): each of them would end the connection
- * again, so they are left out for a while. */
+/* The questions to one Redis whose replies were too large (io/reply_limit.h): each of them would end the
+ * connection again, so they are left out for a while. */
 #pragma once
 
 #include "base/usec.h"

@@ -56,8 +56,8 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
                 redis_batch->ops->done(redis_batch->userdata);
 }
 
-int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc, const char *const argv[],
-             const size_t argvlen[])
+int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc,
+                    const char *const argv[], const size_t argvlen[])
 {
         struct ask *ask = malloc(sizeof(*ask));
 

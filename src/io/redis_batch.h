@@ -26,8 +26,8 @@ struct redis_batch *redis_batch_free(struct redis_batch *redis_batch);
 
 /* Asks with redis_command_forbiddable(), whose errors it returns: then no reply comes. tag: the caller's name
  * for the question. argvlen: as there. All are asked before the loop goes on. */
-int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc, const char *const argv[],
-             const size_t argvlen[]);
+int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc,
+                    const char *const argv[], const size_t argvlen[]);
 /* How many replies are still to come. Where it is 0 after the last was asked, none will, and done is not
  * called. */
 size_t redis_batch_pending(const struct redis_batch *redis_batch);

@@ -61,7 +61,8 @@ static enum reply_limit_outcome take_list(struct reply_limit *reply_limit, size_
 
         if (!read_length(reply_limit, &length, &is_null))
                 return REPLY_LIMIT_MALFORMED;
-        if (length > REPLY_LIMIT_ELEMENTS_MAX || reply_limit->elements + length * per > REPLY_LIMIT_ELEMENTS_MAX)
+        if (length > REPLY_LIMIT_ELEMENTS_MAX ||
+            reply_limit->elements + length * per > REPLY_LIMIT_ELEMENTS_MAX)
                 return REPLY_LIMIT_TOO_MANY_ELEMENTS;
         reply_limit->elements += length * per;
         reply_limit->left += length * per;
@@ -110,7 +111,8 @@ static enum reply_limit_outcome take_byte(struct reply_limit *reply_limit, char 
         if (reply_limit->length < sizeof(reply_limit->line))
                 reply_limit->line[reply_limit->length] = byte;
         reply_limit->last = byte;
-        return ++reply_limit->length > REPLY_LIMIT_LINE_MAX ? REPLY_LIMIT_LINE_TOO_LONG : add_bytes(reply_limit, 1);
+        return ++reply_limit->length > REPLY_LIMIT_LINE_MAX ? REPLY_LIMIT_LINE_TOO_LONG
+                                                            : add_bytes(reply_limit, 1);
 }
 
 enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const char *bytes, size_t n)

@@ -37,8 +37,8 @@ enum reply_limit_outcome {
         REPLY_LIMIT_FOREIGN,   /* a type that is none, with which no reader goes on */
 };
 
-/* What has come next, whatever it is cut into. After another outcome than REPLY_LIMIT_FITS it is not to be asked
- * again: the connection has to go. */
+/* What has come next, whatever it is cut into. After another outcome than REPLY_LIMIT_FITS it is not to be
+ * asked again: the connection has to go. */
 enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const char *bytes, size_t n);
 
 /* Is it a reply like any other, but for its size? */

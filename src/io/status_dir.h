@@ -42,8 +42,8 @@ void status_dir_sweep(const struct status_dir *dir);
  * may be another's. Returns 0, or -errno where it could not look. */
 int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *userdata), void *userdata);
 
-/* Reads the file of this process. Returns an enum heartbeat_fault: HEARTBEAT_FAULT_NONE with what it holds in text, or
- * why it does not count. */
+/* Reads the file of this process. Returns an enum heartbeat_fault: HEARTBEAT_FAULT_NONE with what it holds in
+ * text, or why it does not count. */
 int status_file_read(const struct status_dir *dir, pid_t pid, char text[static STATUS_FILE_MAX_BYTES + 1],
                      size_t *ret_length);
 /* It need not be there. */

@@ -109,7 +109,8 @@ static const char *first_heartbeat_text(const struct worker *worker, usec_t now,
         const char *what = fleet_settings_write_heartbeats(worker->fleet->settings)
                                    ? "waits for its first heartbeat"
                                    : "waits until its command runs";
-        const char *fault = heartbeat_fault_text(worker->heartbeat.fault), *but = fault[0] != '\0' ? ", but " : "";
+        const char *fault = heartbeat_fault_text(worker->heartbeat.fault),
+                   *but = fault[0] != '\0' ? ", but " : "";
         char left[FORMAT_MAX], timeout[FORMAT_MAX], until[128] = "";
 
         if (worker->state == WORKER_STARTING && at > now)
@@ -203,7 +204,8 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_THREADS:
                 heartbeats_text(worker, count, heartbeats);
                 snprintf(text, size, "exits when %u job thread%s ended, or after %s",
-                         worker->evidence.threads, worker->evidence.threads == 1 ? " has" : "s have", heartbeats);
+                         worker->evidence.threads, worker->evidence.threads == 1 ? " has" : "s have",
+                         heartbeats);
                 break;
         case WAIT_EXIT:
                 return exit_text(worker, now, text, size);

@@ -9,7 +9,7 @@ struct exit_status {
         bool known; /* false: not our child, or lost */
         int status; /* exit status, or the signal's number */
         bool by_signal;
-        const char *log_tail;   /* that it wrote; NULL: not known */
+        const char *log_tail;     /* that it wrote; NULL: not known */
         uint64_t lines_token;     /* other than 0: they are being read, see observe_log_tail() */
         const char *launch_error; /* why it never ran its command; NULL: it did */
 };

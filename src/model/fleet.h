@@ -77,8 +77,8 @@ struct culprits {
         unsigned index; /* of the worker */
         pid_t pid;
         uint64_t memory_bytes; /* 0: not known */
-        uint64_t leak_bytes; /* 0: none was seen */
-        usec_t leak_usec;    /* within so long */
+        uint64_t leak_bytes;   /* 0: none was seen */
+        usec_t leak_usec;      /* within so long */
         struct job_classes classes;
 };
 

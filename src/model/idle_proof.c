@@ -57,8 +57,8 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
                                                                                      : WAIT_NONE;
         if (worker->heartbeat.idle_count < IDLE_HEARTBEATS_PROVEN || !worker_work_list_clear(worker)) {
                 *ret_heartbeats = worker->heartbeat.idle_count < IDLE_HEARTBEATS_PROVEN
-                                     ? IDLE_HEARTBEATS_PROVEN - worker->heartbeat.idle_count
-                                     : 1;
+                                          ? IDLE_HEARTBEATS_PROVEN - worker->heartbeat.idle_count
+                                          : 1;
                 return WAIT_HEARTBEATS;
         }
         /* A title that was read before the last beat is as old as the one before it. */

@@ -13,8 +13,8 @@ bool worker_proven_idle(const struct worker *worker);
 /* The title of its process, set at each beat, denies what the beats say that are read as its own. */
 bool worker_contradicted(const struct worker *worker);
 
-/* What that proof still waits for: WAIT_NONE for nothing, else WAIT_HEARTBEATS or WAIT_THREADS, with the number of
- * further idle beats that are proof enough. */
+/* What that proof still waits for: WAIT_NONE for nothing, else WAIT_HEARTBEATS or WAIT_THREADS, with the
+ * number of further idle beats that are proof enough. */
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats);
 
 /* It was to be quieted of late, and could be taking a job at each try. */

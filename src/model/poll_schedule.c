@@ -18,8 +18,8 @@ static bool polls_siblings(const struct worker *worker, usec_t now)
 {
         usec_t span = MAX(SIBLINGS_POLL_USEC, 4 * worker->fleet->world->settings->check_interval);
 
-        return now >= worker_ready_at(worker) &&
-               (worker->evidence.siblings_polled_at == 0 || usec_sub(now, worker->evidence.siblings_polled_at) < span);
+        return now >= worker_ready_at(worker) && (worker->evidence.siblings_polled_at == 0 ||
+                                                  usec_sub(now, worker->evidence.siblings_polled_at) < span);
 }
 
 unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)

@@ -133,7 +133,7 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                                  ? "cannot be told from another that beats under its host name and pid"
                          : worker->process.booted ? "beats elsewhere: check redis_url, namespace, host name"
                          : fleet_settings_write_heartbeats(fleet->settings) ? "has not beaten"
-                                                                       : "does not run its command yet");
+                                                                            : "does not run its command yet");
                 return;
         }
         const struct template *template = fleet_template(fleet);

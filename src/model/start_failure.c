@@ -26,7 +26,8 @@ void start_failure_back_off(struct fleet *fleet, usec_t now)
                      &fleet->random, now);
 }
 
-void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start, usec_t now)
+void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
+                           usec_t now)
 {
         if (failed_start)
                 start_failure_back_off(fleet, now);

@@ -19,4 +19,4 @@ void start_failure_back_off(struct fleet *fleet, usec_t now);
 /* What was started at spawned_at, of this generation, has failed, as fleet->crash_last says. Those of a time
  * without Redis say nothing of the release. failed_start: starts wait, too. */
 void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
-                     usec_t now);
+                           usec_t now);

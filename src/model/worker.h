@@ -20,29 +20,29 @@ enum worker_state {
 /* What a worker or a fleet waits for: told in `status`, decided by the planner. */
 enum wait {
         WAIT_NONE,
-        WAIT_FIRST_HEARTBEAT,   /* it has not beaten yet */
-        WAIT_READY_OTHERS, /* replacements must be ready before it may be quieted */
-        WAIT_JOBS,         /* its running jobs */
-        WAIT_HEARTBEATS,        /* further idle beats before it is proven idle */
-        WAIT_THREADS,      /* its job threads to exit, or further idle beats */
-        WAIT_EXIT,         /* told to exit */
-        WAIT_REDIS,        /* Redis is away */
-        WAIT_FRESH_HEARTBEAT,   /* time was doubtful: a beat from after that */
-        WAIT_STALE,        /* its beat has stopped */
-        WAIT_HUNG,         /* it hangs; fleet: all of its workers are silent, and one must beat first */
-        WAIT_SIGNAL,       /* it does not catch the quiet signal, or could not be signalled */
-        WAIT_ELSEWHERE,    /* it has booted, but its beat is not to be found */
-        WAIT_AMBIGUOUS,    /* its heartbeat cannot be told from that of another process */
-        WAIT_SUCCESSOR,    /* told to leave, its process has ended, and another one of its has booted */
-        WAIT_IDLE_CHECK,         /* it may be taking a job */
-        WAIT_RELEASE,      /* new workers failed: one of them must prove itself first */
-        WAIT_PLACES,       /* fleet: max_processes are alive */
-        WAIT_MEMORY,       /* fleet: too little memory for an extra process */
-        WAIT_BACKOFF,      /* fleet: the next start after a crash, or a replacement over its threshold */
-        WAIT_ADOPTION,     /* fleet: processes were found that may be its workers */
-        WAIT_TEMPLATE,     /* fleet: the template of its generation is not ready */
-        WAIT_FORK,         /* fleet: memory or processes are too short to fork one */
-        WAIT_STATE,        /* forked, and not written into the state yet */
+        WAIT_FIRST_HEARTBEAT, /* it has not beaten yet */
+        WAIT_READY_OTHERS,    /* replacements must be ready before it may be quieted */
+        WAIT_JOBS,            /* its running jobs */
+        WAIT_HEARTBEATS,      /* further idle beats before it is proven idle */
+        WAIT_THREADS,         /* its job threads to exit, or further idle beats */
+        WAIT_EXIT,            /* told to exit */
+        WAIT_REDIS,           /* Redis is away */
+        WAIT_FRESH_HEARTBEAT, /* time was doubtful: a beat from after that */
+        WAIT_STALE,           /* its beat has stopped */
+        WAIT_HUNG,            /* it hangs; fleet: all of its workers are silent, and one must beat first */
+        WAIT_SIGNAL,          /* it does not catch the quiet signal, or could not be signalled */
+        WAIT_ELSEWHERE,       /* it has booted, but its beat is not to be found */
+        WAIT_AMBIGUOUS,       /* its heartbeat cannot be told from that of another process */
+        WAIT_SUCCESSOR,       /* told to leave, its process has ended, and another one of its has booted */
+        WAIT_IDLE_CHECK,      /* it may be taking a job */
+        WAIT_RELEASE,         /* new workers failed: one of them must prove itself first */
+        WAIT_PLACES,          /* fleet: max_processes are alive */
+        WAIT_MEMORY,          /* fleet: too little memory for an extra process */
+        WAIT_BACKOFF,         /* fleet: the next start after a crash, or a replacement over its threshold */
+        WAIT_ADOPTION,        /* fleet: processes were found that may be its workers */
+        WAIT_TEMPLATE,        /* fleet: the template of its generation is not ready */
+        WAIT_FORK,            /* fleet: memory or processes are too short to fork one */
+        WAIT_STATE,           /* forked, and not written into the state yet */
         _WAIT_MAX,
 };
 
@@ -107,10 +107,10 @@ struct worker_process {
 /* What the heartbeats of a worker have shown. */
 struct worker_heartbeat {
         bool seen;
-        uint64_t written_usec; /* of the last heartbeat, by the worker's own clock */
-        usec_t changed_at;     /* when a heartbeat was last seen to change */
-        usec_t after;          /* the last fresh heartbeat was written after this; 0: there was none */
-        usec_t read_at;        /* when the heartbeat was last read, changed or not */
+        uint64_t written_usec;      /* of the last heartbeat, by the worker's own clock */
+        usec_t changed_at;          /* when a heartbeat was last seen to change */
+        usec_t after;               /* the last fresh heartbeat was written after this; 0: there was none */
+        usec_t read_at;             /* when the heartbeat was last read, changed or not */
         enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_reported;
         bool hung; /* no heartbeat for hang_after: until the next one the worker does not count as active */
@@ -142,9 +142,11 @@ struct worker_evidence {
         bool title_known; /* the title, when last read, showed the next two */
         bool title_quiet;
         unsigned title_busy;
-        usec_t siblings_polled_at;   /* when another process that sends heartbeats was first searched for; 0: never */
-        bool sibling_reported;  /* there is one */
-        usec_t may_take_job_at; /* it was to be quieted, and could be taking a job: since then, 0: it never was */
+        usec_t siblings_polled_at; /* when another process that sends heartbeats was first searched for; 0:
+                                      never */
+        bool sibling_reported;     /* there is one */
+        usec_t may_take_job_at;    /* it was to be quieted, and could be taking a job: since then, 0: it never
+                                      was */
         usec_t may_take_job_seen_at; /* and was last seen so */
 };
 
@@ -166,12 +168,13 @@ struct worker_memory {
 
 /* What the worker was asked to do, by whom, and whether it did. */
 struct worker_orders {
-        bool quiet;        /* by the operator, for this worker */
-        bool pressed;      /* leaves, or has left, because of memory pressure (pressure_action) */
-        usec_t quiet_at;   /* became quiet; 0: never */
-        usec_t stop_at;    /* asked to exit; 0: it was not */
-        bool group_signaled;   /* so were all processes that it started, not only the one that sent heartbeats */
-        bool heeds_stop;   /* a heartbeat since then said quiet */
+        bool quiet;          /* by the operator, for this worker */
+        bool pressed;        /* leaves, or has left, because of memory pressure (pressure_action) */
+        usec_t quiet_at;     /* became quiet; 0: never */
+        usec_t stop_at;      /* asked to exit; 0: it was not */
+        bool group_signaled; /* so were all processes that it started, not only the one that sent heartbeats
+                              */
+        bool heeds_stop;     /* a heartbeat since then said quiet */
         bool finishes_job; /* that process ended, and what is left runs the job that it had begun: the exit of
                             * what is left proves that the job has ended */
         bool succeeded; /* that process ended, and another one of its command accepted jobs: more may follow

@@ -43,11 +43,11 @@ struct candidate {
 
         bool has_heartbeat; /* the last reading told a beat */
         struct heartbeat heartbeat;
-        usec_t read_at;         /* when that was asked for */
-        usec_t changed_from;    /* when the beat before the last change was asked for; 0: no change seen */
-        usec_t changed_at;      /* when the last change was seen; 0: never */
-        usec_t differed_at;     /* when the last reading told another beat than the one before, be it an older
-                                 * one; the first reading does; 0: never */
+        usec_t read_at;      /* when that was asked for */
+        usec_t changed_from; /* when the beat before the last change was asked for; 0: no change seen */
+        usec_t changed_at;   /* when the last change was seen; 0: never */
+        usec_t differed_at;  /* when the last reading told another beat than the one before, be it an older
+                              * one; the first reading does; 0: never */
         struct heartbeat_info *info; /* the caller's note, owned, in one piece of memory; NULL: none */
 
         uint64_t scan; /* the last one that found it */

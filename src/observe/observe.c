@@ -5,10 +5,10 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
-#include "model/start_failure.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
+#include "model/start_failure.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_jobs.h"
@@ -65,7 +65,8 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                                uint64_t heartbeat_pid_start, usec_t now)
 {
         bool main_lives = pid_start == known->process.start;
-        bool heartbeat_process_lives = known->process.heartbeat_pid != 0 && heartbeat_pid_start == known->process.heartbeat_start;
+        bool heartbeat_process_lives =
+                known->process.heartbeat_pid != 0 && heartbeat_pid_start == known->process.heartbeat_start;
         struct worker *worker = fleet_add_worker(fleet, known);
 
         if (!worker)
@@ -93,7 +94,7 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
-                         WORKER_ID_OF(fleet->settings->name, index), why);
+                               WORKER_ID_OF(fleet->settings->name, index), why);
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
         start_failure_observe(fleet, fleet->generation, now, true, now);
 }
@@ -121,7 +122,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         struct fleet *fleet = worker->fleet;
 
         start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
-                         WORKER_EVENT_NAME(worker));
+                               WORKER_EVENT_NAME(worker));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
         usec_t life = usec_sub(now, worker->active_at);
         fleet->crash_last_apart = !is_failed_start(worker, life);
@@ -205,7 +206,8 @@ static void worker_observe_quieted_by_other(struct worker *worker, usec_t now)
         worker_event(worker, EVENT_QUIET, " was quieted by someone else");
 }
 
-static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+static void worker_observe_first_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
+                                           usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
@@ -234,11 +236,13 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
 }
 
 /* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
-static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
+                                           usec_t now)
 {
         worker->heartbeat.changed_at = now;
         worker->heartbeat.busy = heartbeat->busy;
-        worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
+        worker->heartbeat.idle_count =
+                heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
         /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
          */
         if (heartbeat->busy == 0)
@@ -267,8 +271,9 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         usec_t read_before = worker->heartbeat.read_at;
 
         /* One that says when its process was started is of no other that has the same pid. */
-        if (heartbeat->start != 0 && heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
-                                                                              : worker->process.start))
+        if (heartbeat->start != 0 &&
+            heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
+                                                                    : worker->process.start))
                 return;
         worker->heartbeat.read_at = now;
         if (heartbeat->concurrency > 0)
@@ -412,7 +417,8 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                 return;
         }
         observe_cut_off(worker, reason, now);
-        bool never_sent_heartbeat = worker->state == WORKER_STARTING, was_reported = worker_is_asked_to_exit(worker);
+        bool never_sent_heartbeat = worker->state == WORKER_STARTING,
+             was_reported = worker_is_asked_to_exit(worker);
         worker->orders.stop_at = now;
         worker->orders.group_signaled = worker->process.heartbeat_pid == 0;
         worker->heartbeat.hung = false;
@@ -420,14 +426,15 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
         if (reason != REASON_BOOT) {
                 worker_event(worker, EVENT_STOPPING,
                              was_reported ? " was told to exit, and is to be killed if it does not: %s"
-                                      : " is told to exit: %s",
+                                          : " is told to exit: %s",
                              reason_name(reason));
                 return;
         }
-        start_failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s", WORKER_EVENT_NAME(worker),
-                         fleet_settings_write_heartbeats(fleet->settings) ? "beat" : "run its command",
-                         worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
-                         heartbeat_fault_text(worker->heartbeat.fault));
+        start_failure_describe(fleet, NULL, "%s did not %s within boot_timeout%s%s",
+                               WORKER_EVENT_NAME(worker),
+                               fleet_settings_write_heartbeats(fleet->settings) ? "beat" : "run its command",
+                               worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
+                               heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
         /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
         start_failure_observe(fleet, worker->generation, now, never_sent_heartbeat, now);
@@ -476,11 +483,11 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         format_duration(life, span, sizeof(span));
         snprintf(when, sizeof(when),
                  !fleet_settings_write_heartbeats(fleet->settings) ? " after %s"
-                 : beaten                                     ? " %s after its first beat"
-                                                              : " before its first beat, after %s",
+                 : beaten                                          ? " %s after its first beat"
+                                                                   : " before its first beat, after %s",
                  span);
         start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
-                         exit->launch_error ? "" : when);
+                               exit->launch_error ? "" : when);
         fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_failed_start(worker, life));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 

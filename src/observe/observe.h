@@ -15,10 +15,10 @@ struct worker *observe_started(struct fleet *fleet, unsigned index, enum reason 
 /* The same of what is not all new: a copy of model, whose process lives. */
 struct worker *observe_started_as(struct fleet *fleet, const struct worker *model);
 
-/* A worker known from before sqmgr began (continuity/state.h). pid_start and heartbeat_pid_start are the start
- * times of the processes that have its pids now, 0 where there is none: only one that started when it did is
- * still the worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory is
- * short. */
+/* A worker known from before sqmgr began (continuity/state.h). pid_start and heartbeat_pid_start are the
+ * start times of the processes that have its pids now, 0 where there is none: only one that started when it
+ * did is still the worker. Where neither is, the worker is gone: state WORKER_GONE. Returns NULL where memory
+ * is short. */
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t heartbeat_pid_start, usec_t now);
 

@@ -55,10 +55,11 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
 /* One that is told to be quiet says so only once it is idle: while it runs a job it is taken at our word. One
  * that was not told may say so, too, as all do where somebody pauses the queues. What its command has started
  * after it was not told, and has not beaten as this is asked. */
-struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat, unsigned busy,
-                                    bool quiet)
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
+                                    unsigned busy, bool quiet)
 {
-        bool reported = worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_signaled;
+        bool reported =
+                worker->orders.quiet_at != 0 && worker->heartbeat.seen && !worker->orders.group_signaled;
         struct heartbeat complete = *heartbeat;
 
         complete.busy = MAX(heartbeat->busy, busy);

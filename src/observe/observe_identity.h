@@ -6,8 +6,8 @@
 
 /* Its beat with what its title adds, of a framework whose title completes it: how many jobs it runs, and
  * whether it is quiet. */
-struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat, unsigned busy,
-                                    bool quiet);
+struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
+                                    unsigned busy, bool quiet);
 
 /* The file that it writes its heartbeats to was looked at: it counts, or does not. */
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);

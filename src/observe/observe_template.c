@@ -3,10 +3,10 @@
 #include "observe/observe_template.h"
 #include "base/parse.h"
 #include "model/exit_status.h"
-#include "model/start_failure.h"
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
+#include "model/start_failure.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "wire/withhold.h"
@@ -105,7 +105,7 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
 void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
 {
         start_failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
-                         fleet->settings->name, why);
+                               fleet->settings->name, why);
         report_failure(fleet, fleet->generation, now, now);
 }
 
@@ -256,7 +256,7 @@ void template_observe_fork_failed(struct template *template, int error, const ch
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
         start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_FORKED "%s",
-                         WORKER_ID_OF(fleet->settings->name, index), why);
+                               WORKER_ID_OF(fleet->settings->name, index), why);
         observe_failure(fleet, template->generation, asked_at, now);
 }
 
@@ -276,11 +276,12 @@ static void observe_given_up(struct template *template, usec_t now)
         if (template->lost)
                 return;
         if (template_forks(template))
-                start_failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
-                                 format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
+                start_failure_describe(
+                        fleet, NULL, "%s did not fork within %s", NAME_OF(template),
+                        format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
         else
                 start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
-                                 NAME_OF(template));
+                                       NAME_OF(template));
         /* Its time counts with Redis up alone: that it was away earlier is no excuse. */
         observe_failure(fleet, template->generation, now, now);
 }

@@ -44,7 +44,8 @@ static bool is_drawn(usec_t span, usec_t gap, uint32_t lot)
         return span >= gap || lot < (span << 32) / gap;
 }
 
-bool scan_throttle_decide(struct scan_throttle *scan_throttle, const struct scan_throttle_reading *reading, uint32_t lot, usec_t now)
+bool scan_throttle_decide(struct scan_throttle *scan_throttle, const struct scan_throttle_reading *reading,
+                          uint32_t lot, usec_t now)
 {
         usec_t gap = scan_throttle_gap(reading);
         bool scans;

@@ -23,18 +23,18 @@
 /* No counts, however wrong, keep a host from walking for longer. */
 #define SCAN_THROTTLE_GAP_MAX_USEC (30 * USEC_PER_MIN)
 struct scan_throttle_reading {
-        uint64_t members; /* of the set */
+        uint64_t members;  /* of the set */
         uint64_t scanners; /* hosts that wish for a walk, this one too */
-        unsigned nsec;    /* of Redis for one member, on a slow machine */
-        unsigned scans;   /* through the set that make one: one for each name of this host */
+        unsigned nsec;     /* of Redis for one member, on a slow machine */
+        unsigned scans;    /* through the set that make one: one for each name of this host */
 };
 
 struct scan_throttle {
         usec_t requested_at; /* 0: no walk is wished for */
-        usec_t scanned_at; /* when the last one began; 0: none did */
-        usec_t gap;       /* as of the last reading since a walk is wanted; 0: there was none */
-        usec_t read_at;   /* that reading; 0: there was none since the wish */
-        usec_t ask_at;    /* no reading before */
+        usec_t scanned_at;   /* when the last one began; 0: none did */
+        usec_t gap;          /* as of the last reading since a walk is wanted; 0: there was none */
+        usec_t read_at;      /* that reading; 0: there was none since the wish */
+        usec_t ask_at;       /* no reading before */
 };
 
 /* Between two walks of one host. */
@@ -48,4 +48,5 @@ void scan_throttle_cancel(struct scan_throttle *scan_throttle);
 /* While one is wished for: is it time for a reading? */
 bool scan_throttle_is_due(const struct scan_throttle *scan_throttle, usec_t now);
 /* Returns whether the walk is to be made now. lot: any number, another one each time. */
-bool scan_throttle_decide(struct scan_throttle *scan_throttle, const struct scan_throttle_reading *reading, uint32_t lot, usec_t now);
+bool scan_throttle_decide(struct scan_throttle *scan_throttle, const struct scan_throttle_reading *reading,
+                          uint32_t lot, usec_t now);

@@ -3,9 +3,9 @@
 #include "rollout_hosts/call.h"
 #include "base/macro.h"
 #include "io/redis.h"
+#include "rollout_hosts/hmac.h"
 #include "rollout_hosts/reply_rules.h"
 #include "rollout_hosts/script_rules.h"
-#include "rollout_hosts/hmac.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -412,7 +412,8 @@ static void look(struct host_group *group, usec_t now)
 
         if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
                 group_forget_view(group);
-        if (!redis || group->asked || (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
+        if (!redis || group->asked ||
+            (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
                 return;
         if (rule->lease == HOST_LEASE_ROLLING || rule->state == EPOCH_RUNNING) {
                 group_ask(group, now);

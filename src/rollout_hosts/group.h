@@ -26,13 +26,13 @@ struct host_group {
         struct fleet *fleet; /* NULL: it has left the group */
         char *name;          /* owned */
         struct rollout_group rule;
-        struct rollout_reply last;          /* to the last word that was said */
-        char error[GROUP_ERROR_MAX];        /* why Redis does not answer it; "": it does */
+        struct rollout_reply last;              /* to the last word that was said */
+        char error[GROUP_ERROR_MAX];            /* why Redis does not answer it; "": it does */
         char trouble_reported[GROUP_ERROR_MAX]; /* by an event */
-        uint64_t connection;                /* redis_connection_count() when it was last asked */
-        size_t n_calls;                     /* that are under way */
-        bool asked, again;                  /* a word is under way; another is to follow at once */
-        bool shows;                         /* all hosts are asked for */
+        uint64_t connection;                    /* redis_connection_count() when it was last asked */
+        size_t n_calls;                         /* that are under way */
+        bool asked, again;                      /* a word is under way; another is to follow at once */
+        bool shows;                             /* all hosts are asked for */
         struct group_view view;
         sd_event_source *renewal;
         struct release_check *check; /* NULL: none is under way */
@@ -41,7 +41,7 @@ struct host_group {
 
 struct groups {
         struct persist *persist; /* not owned */
-        char instance[17];     /* of this boot of the machine, the container and the sqmgr in it */
+        char instance[17];       /* of this boot of the machine, the container and the sqmgr in it */
         struct host_group *first;
         struct rollout_call *calls; /* of GetRollouts, that wait; see rollouts.c */
 };

@@ -190,7 +190,7 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
                 return ROLLOUT_REQUEST_ROLL;
         case HOST_LEASE_DONE:
                 return group->mine == HOST_LEASE_DONE && !owes_drained(group) ? ROLLOUT_REQUEST_SEE
-                                                                             : ROLLOUT_REQUEST_DONE;
+                                                                              : ROLLOUT_REQUEST_DONE;
         case HOST_LEASE_FAILED:
                 return group->mine == HOST_LEASE_FAILED ? ROLLOUT_REQUEST_SEE : ROLLOUT_REQUEST_FAIL;
         default:

@@ -54,21 +54,21 @@ struct rollout_group {
         /* The newest epoch that this host knows, and its own part in it: these outlive sqmgr. */
         uint64_t number; /* 0: none */
         char id[ROLLOUT_ID_MAX + 1];
-        enum host_lease lease;              /* never lost: that is what others think of it */
+        enum host_lease lease;            /* never lost: that is what others think of it */
         bool begun;                       /* rolling: the restart is in the fleet */
         bool trusted;                     /* ordered on this host's own socket, or sealed */
         usec_t began_at;                  /* when it last began a turn; 0: never */
         usec_t done_at;                   /* of this epoch; 0: it is not */
-        bool drain_reported;                  /* Redis was told that old workers are left */
+        bool drain_reported;              /* Redis was told that old workers are left */
         char error[ROLLOUT_TEXT_MAX + 1]; /* why it failed */
 
         char other_id[ROLLOUT_ID_MAX + 1]; /* of an epoch with the same number, which comes to count */
         usec_t hold_until;                 /* no turn is asked for before */
         usec_t other_until;                /* and not counted before */
         usec_t asked_at;                   /* the script; 0: never */
-        enum rollout_request said;       /* that is not yet answered */
+        enum rollout_request said;         /* that is not yet answered */
         enum epoch_state state;            /* as last answered, of the epoch above */
-        enum host_lease mine;               /* the same */
+        enum host_lease mine;              /* the same */
         uint32_t canary_seconds;           /* the same */
         enum rollout_trouble trouble;
         bool said_draining; /* with that word */

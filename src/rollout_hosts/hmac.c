@@ -58,7 +58,7 @@ int hmac_make(const void *key _unused_, size_t key_size _unused_, const char *te
 }
 
 bool hmac_verify(const void *key _unused_, size_t key_size _unused_, const char *text _unused_,
-             const char *seal _unused_)
+                 const char *seal _unused_)
 {
         return false;
 }

@@ -4,7 +4,7 @@
 
 #include "base/macro.h"
 
-#define HMAC_MAX        (64 + 1)
+#define HMAC_MAX             (64 + 1)
 #define HMAC_SCRIPT_SHA1_MAX (40 + 1)
 
 /* Writes it in lowercase hexadecimal. Returns 0, -EOPNOTSUPP where this build has no OpenSSL, or -EIO. */

@@ -67,8 +67,8 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         return 0;
 }
 
-int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release, release_fn fn,
-                        void *userdata, struct release_check **ret)
+int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release,
+                        release_fn fn, void *userdata, struct release_check **ret)
 {
         const struct launch_request request = {
                 .fleet = fleet->settings,

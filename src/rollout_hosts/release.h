@@ -10,7 +10,7 @@ struct release_check;
 typedef void (*release_fn)(const char *error, void *userdata);
 
 /* Returns 0 with *ret, or -errno: fn is not called then. */
-int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release, release_fn fn,
-                        void *userdata, struct release_check **ret);
+int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release,
+                        release_fn fn, void *userdata, struct release_check **ret);
 /* May be NULL. Returns NULL. */
 struct release_check *release_check_cancel(struct release_check *check);

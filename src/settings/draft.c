@@ -2,9 +2,9 @@
 /* Settings while they are read: takes sections, keys and values in the file's order, then defaults and
  * checks. */
 #include "settings/draft.h"
+#include "base/argv.h"
 #include "base/parse.h"
 #include "base/socket_path.h"
-#include "base/argv.h"
 #include "settings/errors.h"
 #include "settings/limits.h"
 #include "settings/operations.h"

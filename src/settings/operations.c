@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Frees, prints, compares and merges finished settings. */
 #include "settings/operations.h"
+#include "base/argv.h"
 #include "base/hash.h"
 #include "base/memstream.h"
-#include "base/argv.h"
 #include "settings/settings.h"
 #include "settings/value.h"
 #include <stdio.h>

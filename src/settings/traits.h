@@ -34,7 +34,7 @@ struct traits {
 
         enum heartbeat_place heartbeat; /* where it stands, unless the fleet's settings say otherwise */
         bool heartbeat_chosen;          /* they may */
-        bool reports_busy;                /* how many jobs it runs is known, from its beats or its title */
+        bool reports_busy;              /* how many jobs it runs is known, from its beats or its title */
         /* It beats too rarely to be heard in time: that its process lives and its record stands is its beat.
          */
         bool lives_as_heartbeat;
@@ -46,7 +46,7 @@ struct traits {
         bool jobs_outlive_it;  /* it runs each job in a child, which goes on where it is killed */
         bool uncaught_is_stop; /* one that does not catch the quiet signal is stopped in its place */
         bool can_preload;      /* its workers can be forked from a process with the application loaded */
-        bool reports_queues;     /* they tell from which queues they take, and what waits there can be read */
+        bool reports_queues;   /* they tell from which queues they take, and what waits there can be read */
 
         usec_t sent_usec;  /* between two beats it has at most so long; 0: it promises nothing */
         usec_t stale_usec; /* a beat unchanged for longer is no evidence */

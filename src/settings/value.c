@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads, writes, copies and compares the value of one key, by its type. */
 #include "settings/value.h"
-#include "base/parse.h"
 #include "base/argv.h"
+#include "base/parse.h"
 #include "config.h"
 #include "settings/limits.h"
 #include "settings/redis_url.h"

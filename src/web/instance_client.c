@@ -24,8 +24,10 @@ const struct instance_client_limits instance_client_default_limits = {
 };
 
 static const char *const methods[] = {
-        [INSTANCE_QUERY_STATUS] = CONTROL_INTERFACE ".GetStatus",     [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
-        [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",     [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
+        [INSTANCE_QUERY_STATUS] = CONTROL_INTERFACE ".GetStatus",
+        [INSTANCE_QUERY_EVENTS] = CONTROL_INTERFACE ".GetEvents",
+        [INSTANCE_QUERY_QUEUES] = CONTROL_INTERFACE ".GetQueues",
+        [INSTANCE_QUERY_METRICS] = CONTROL_INTERFACE ".GetMetrics",
         [INSTANCE_QUERY_ROLLOUTS] = CONTROL_INTERFACE ".GetRollouts",
 };
 static_assert(ELEMENTSOF(methods) == _INSTANCE_QUERY_MAX, "each question has its method");
@@ -56,7 +58,8 @@ static void disconnect(struct instance_client *instance_client)
 }
 
 /* Says why, and tries again later: the longer, the more often it was in vain. */
-static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance_client, const char *format, ...)
+static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance_client, const char *format,
+                                                ...)
 {
         char error[512];
         va_list arguments;
@@ -66,7 +69,8 @@ static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance
         va_end(arguments);
         disconnect(instance_client);
         loop_arm(instance_client->timer, instance_client->backoff);
-        instance_client->backoff = MIN(instance_client->backoff * 2, instance_client->limits->backoff_max_usec);
+        instance_client->backoff =
+                MIN(instance_client->backoff * 2, instance_client->limits->backoff_max_usec);
         instance_client->ops->lost(instance_client->userdata, error);
 }
 
@@ -139,7 +143,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
 
         if (instance_client->fd >= 0) {
                 disconnect_and_retry(instance_client, "sqmgr does not answer: nothing came within %u seconds",
-                     (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
+                                     (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));
                 return 0;
         }
         int r = try_connect(instance_client, sd_event_source_get_event(source));
@@ -168,7 +172,8 @@ static bool take_reply(struct instance_client *instance_client, const char *text
         if (good) {
                 instance_client->asked = -1;
                 instance_client->backoff = instance_client->limits->backoff_min_usec;
-                instance_client->ops->answered(instance_client->userdata, question, reply.error ? NULL : reply.parameters);
+                instance_client->ops->answered(instance_client->userdata, question,
+                                               reply.error ? NULL : reply.parameters);
         }
         varlink_reply_free(&reply);
         return good;
@@ -180,17 +185,20 @@ static void take_replies(struct instance_client *instance_client)
         size_t size;
         int r;
 
-        while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text, &size)) > 0) {
+        while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text,
+                                       &size)) > 0) {
                 if (take_reply(instance_client, text, size))
                         continue;
                 disconnect_and_retry(instance_client, "what answers there does not speak as sqmgr does");
                 return;
         }
         if (r < 0) {
-                disconnect_and_retry(instance_client, "an answer is longer than %zu bytes", instance_client->limits->reply_bytes);
+                disconnect_and_retry(instance_client, "an answer is longer than %zu bytes",
+                                     instance_client->limits->reply_bytes);
                 return;
         }
-        if (varlink_input_size(&instance_client->input) == 0 && instance_client->input.allocated > INPUT_KEEP_BYTES)
+        if (varlink_input_size(&instance_client->input) == 0 &&
+            instance_client->input.allocated > INPUT_KEEP_BYTES)
                 varlink_input_free(&instance_client->input);
         ask_next(instance_client);
 }
@@ -209,7 +217,7 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unu
                 return 0;
         if (n <= 0) {
                 disconnect_and_retry(instance_client, "the connection was lost: %s",
-                     n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
+                                     n < 0 ? strerrordesc_np(errno) : "sqmgr has closed it");
                 return 0;
         }
         varlink_input_filled(&instance_client->input, (size_t)n);
@@ -230,22 +238,23 @@ bool instance_client_awaits(const struct instance_client *instance_client, enum 
         return (instance_client->wanted & 1U << question) != 0 || instance_client->asked == (int)question;
 }
 
-int instance_client_new(struct instance_client **ret, sd_event *event, const char *path, const struct instance_client_limits *limits,
-             const struct instance_client_ops *ops, void *userdata)
+int instance_client_new(struct instance_client **ret, sd_event *event, const char *path,
+                        const struct instance_client_limits *limits, const struct instance_client_ops *ops,
+                        void *userdata)
 {
         struct instance_client *instance_client = calloc(1, sizeof(*instance_client));
 
         if (!instance_client)
                 return -ENOMEM;
         *instance_client = (struct instance_client){.path = path,
-                              .limits = limits,
-                              .ops = ops,
-                              .userdata = userdata,
-                              .fd = -1,
-                              .asked = -1,
-                              .backoff = limits->backoff_min_usec};
-        int r = sd_event_add_time_relative(event, &instance_client->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
-                                           instance_client);
+                                                    .limits = limits,
+                                                    .ops = ops,
+                                                    .userdata = userdata,
+                                                    .fd = -1,
+                                                    .asked = -1,
+                                                    .backoff = limits->backoff_min_usec};
+        int r = sd_event_add_time_relative(event, &instance_client->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
+                                           on_timer, instance_client);
         *ret = r < 0 ? instance_client_free(instance_client) : instance_client;
         return MIN(r, 0);
 }

@@ -41,8 +41,9 @@ extern const struct instance_client_limits instance_client_default_limits;
 
 /* Begins to connect to path, and asks for status, events and queues as soon as it is connected. path is not
  * copied, as limits and ops are not. Returns 0 or -errno; *ret is to be freed by instance_client_free(). */
-int instance_client_new(struct instance_client **ret, sd_event *event, const char *path, const struct instance_client_limits *limits,
-             const struct instance_client_ops *ops, void *userdata);
+int instance_client_new(struct instance_client **ret, sd_event *event, const char *path,
+                        const struct instance_client_limits *limits, const struct instance_client_ops *ops,
+                        void *userdata);
 /* Returns NULL, as link may be. */
 struct instance_client *instance_client_free(struct instance_client *instance_client);
 

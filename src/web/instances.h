@@ -12,13 +12,13 @@
 struct instance {
         const char *socket;
         bool reachable;
-        char *error;      /* why it is not; NULL before the first try */
-        usec_t reported_at;   /* when status came, of the monotonic clock */
-        json_t *status;   /* GetStatus's reply; NULL before the first one */
-        json_t *queues;   /* those of GetQueues' reply; NULL before the first one */
-        json_t *rollouts; /* those of GetRollouts' reply; NULL: none came, or no fleet has a group */
-        char *metrics;    /* GetMetrics' reply, as text 0.0.4; NULL: none came */
-        double event_at;  /* of the newest event, seconds since 1970; 0: none came */
+        char *error;        /* why it is not; NULL before the first try */
+        usec_t reported_at; /* when status came, of the monotonic clock */
+        json_t *status;     /* GetStatus's reply; NULL before the first one */
+        json_t *queues;     /* those of GetQueues' reply; NULL before the first one */
+        json_t *rollouts;   /* those of GetRollouts' reply; NULL: none came, or no fleet has a group */
+        char *metrics;      /* GetMetrics' reply, as text 0.0.4; NULL: none came */
+        double event_at;    /* of the newest event, seconds since 1970; 0: none came */
 };
 
 struct instances {

@@ -116,7 +116,7 @@ static const char *const no_word = NULL;
 
 /* Hands out a finding of that kind, with the title; word, which may be NULL, is put behind its commands. */
 static _printf_(5, 6) void report(const struct search *search, enum kind kind, const char *text,
-                                const char *word, const char *format, ...)
+                                  const char *word, const char *format, ...)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
         struct page_finding finding = kinds[kind];
@@ -173,7 +173,7 @@ static void find_halt(const struct search *search, const json_t *fleet)
 
         if (reply_is(rollout, "state", "halted"))
                 report(search, ROLLOUT_HALTED, reply_string(rollout, "error"), name,
-                     "%.100s: the restart has halted, the old workers go on", name);
+                       "%.100s: the restart has halted, the old workers go on", name);
 }
 
 static void find_crash(const struct search *search, const json_t *fleet)
@@ -183,7 +183,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
 
         if (reply_is(crash, "state", "failing"))
                 report(search, WORKERS_FAIL, text, name, "%.100s: workers do not stay, %lld of %lld active",
-                     name, page_integer(fleet, "active"), page_integer(fleet, "target"));
+                       name, page_integer(fleet, "active"), page_integer(fleet, "target"));
         else if (reply_is(crash, "state", "recovering"))
                 report(search, WORKERS_RECOVER, text, name, "%.100s: recovers from crashes", name);
 }
@@ -202,11 +202,11 @@ static void find_shortage(const struct search *search, const json_t *fleet)
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         if (active + starting >= target)
-                report(search, OTHER, text, no_word, "%.80s: %lld of %lld active, %lld starting", name, active,
-                     target, starting);
+                report(search, OTHER, text, no_word, "%.80s: %lld of %lld active, %lld starting", name,
+                       active, target, starting);
         else
                 report(search, TOO_FEW_WORKERS, text, no_word, "%.80s: %lld of %lld active", name, active,
-                     target);
+                       target);
 }
 
 static void find_workers(const struct search *search, const json_t *fleet)
@@ -228,10 +228,10 @@ static void find_workers(const struct search *search, const json_t *fleet)
         const char *id = reply_string(first, "id"), *text = reply_string(first, "waits_for");
         if (hung > 0)
                 report(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
-                     hung == 1 ? " hangs" : "s hang");
+                       hung == 1 ? " hangs" : "s hang");
         else
                 report(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
-                     n == 1 ? "" : "s");
+                       n == 1 ? "" : "s");
 }
 
 static void find_order(const struct search *search, const json_t *fleet)
@@ -298,7 +298,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
 
         if (reply_is(rollout, "state", "halted"))
                 report(search, HOSTS_HALTED, reply_string(rollout, "error"), fleet,
-                     "%.100s: the rollout over many hosts has halted", fleet);
+                       "%.100s: the rollout over many hosts has halted", fleet);
         find_missing_host(search, rollout);
         if (trouble[0] != '\0')
                 report(search, OTHER, trouble, no_word, "%.100s: this host takes no part in rollouts", fleet);
@@ -311,7 +311,7 @@ static void find_in_redis(const struct search *search, const json_t *redis)
 
         if (!reply_is(redis, "state", "connected"))
                 report(search, down ? REDIS_DOWN : REDIS_UNKNOWN, reply_redis_away(redis, text), no_word,
-                     down ? "Redis does not answer" : "Redis has not answered yet");
+                       down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
 /* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine

@@ -3,8 +3,8 @@
  * what sqmgr has to do does not depend on how many look. */
 #include "web/watch.h"
 #include "web/instance_client.h"
-#include "web/loop.h"
 #include "web/log.h"
+#include "web/loop.h"
 #include <string.h>
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
@@ -241,8 +241,9 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
-                r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i], &instance_client_default_limits,
-                             &instance_client_ops, &watch->sources[i]);
+                r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i],
+                                        &instance_client_default_limits, &instance_client_ops,
+                                        &watch->sources[i]);
                 if (r < 0)
                         return r;
         }

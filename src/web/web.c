@@ -5,10 +5,10 @@
 #include "web/assets.h"
 #include "web/history_feed.h"
 #include "web/history_file.h"
+#include "web/log.h"
 #include "web/loop.h"
 #include "web/metrics.h"
 #include "web/page.h"
-#include "web/log.h"
 #include "web/watch.h"
 #include "wire/reply.h"
 #include <microhttpd.h>

@@ -96,7 +96,7 @@ static int ask_all(redisContext *redis, const struct seen *seen, size_t n)
                 if (redisGetReply(redis, (void **)&reply) != REDIS_OK)
                         return -1;
                 bool heartbeats = reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
-                             reply->element[1]->type == REDIS_REPLY_STRING;
+                                  reply->element[1]->type == REDIS_REPLY_STRING;
                 freeReplyObject(reply);
                 if (!heartbeats) {
                         errno = ENODATA;

@@ -2,9 +2,9 @@
 /* Plays hosts that start workers all at once, and look for their heartbeats among those of many others.
  *
  * walks SOCKET MEMBERS HOSTS SECONDS turns|each: the set has so many identities, and HOSTS wish for walks
- * through it all the while, in looks 250 ms apart. `turns`: as src/frameworks/scan_permit.c has them take turns;
- * `each`: at every look, as if each were alone, which one client cannot play beyond what Redis bears. Prints
- * for each host that has walked the microseconds until then. */
+ * through it all the while, in looks 250 ms apart. `turns`: as src/frameworks/scan_permit.c has them take
+ * turns; `each`: at every look, as if each were alone, which one client cannot play beyond what Redis bears.
+ * Prints for each host that has walked the microseconds until then. */
 #include "base/macro.h"
 #include "observe/scan_throttle.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* An environment file, and what else is split by quotes: a command, a list of variables. */
+#include "base/argv.h"
 #include "base/environment.h"
 #include "base/printable.h"
-#include "base/argv.h"
 #include "fuzz.h"
 
 /* Each is a name, a '=' and a value, and each name stands there once. */

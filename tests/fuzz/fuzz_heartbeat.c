@@ -14,7 +14,8 @@ static struct sidekiq_info *take_heartbeat(const struct field fields[static FIEL
         struct heartbeat heartbeat;
 
         if (sidekiq_heartbeat_decode(fields, &heartbeat)) {
-                fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 && heartbeat.concurrency <= 1000000);
+                fuzz_check(heartbeat.sent_usec > 0 && heartbeat.busy <= 1000000 &&
+                           heartbeat.concurrency <= 1000000);
                 fuzz_check(!heartbeat.work_list_known);
         }
         if (sidekiq_info_decode(&fields[_SIDEKIQ_FIELD_MAX], &info) < 0)

@@ -26,7 +26,8 @@ static void check_payload(const struct job *job)
         if (json_is_object(reported))
                 fuzz_check(json_equal(reported, payload));
         else
-                fuzz_check(json_is_string(reported) && strcmp(json_string_value(reported), job->payload) == 0);
+                fuzz_check(json_is_string(reported) &&
+                           strcmp(json_string_value(reported), job->payload) == 0);
 }
 
 static void check_job(const struct job *job)

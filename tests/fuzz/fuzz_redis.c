@@ -7,8 +7,8 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "io/reply_limit.h"
 #include "io/redis.h"
+#include "io/reply_limit.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/queues.h"
@@ -155,12 +155,12 @@ static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userd
 }
 
 static const struct heartbeats_ops heartbeats_ops = {.host_name = host_name,
-                                           .is_descendant = is_descendant,
-                                           .has_booted = has_booted,
-                                           .on_ambiguous = on_ambiguous,
-                                           .on_identity = on_identity,
-                                           .on_heartbeat = on_heartbeat,
-                                           .on_done = on_looked};
+                                                     .is_descendant = is_descendant,
+                                                     .has_booted = has_booted,
+                                                     .on_ambiguous = on_ambiguous,
+                                                     .on_identity = on_identity,
+                                                     .on_heartbeat = on_heartbeat,
+                                                     .on_done = on_looked};
 
 static void on_running_jobs(struct job_list *lists, const char *error _unused_, void *userdata _unused_)
 {
@@ -204,7 +204,8 @@ static void request_running_jobs(void)
                 .event = event, .redis = redis, .identities = identities, .n = 1};
 
         if (!running_jobs)
-                (void)redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_running_jobs, NULL, &running_jobs);
+                (void)redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_running_jobs, NULL,
+                                              &running_jobs);
 }
 
 static void ask_requeue(void)
@@ -262,7 +263,8 @@ static void begin(bool with_password)
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
         fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);
-        fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL, &heartbeats) == 0);
+        fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL,
+                                        &heartbeats) == 0);
         fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
         fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
         peer_run();

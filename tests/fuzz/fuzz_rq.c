@@ -15,8 +15,10 @@ static void take_record(const struct field fields[static _FIELD_MAX])
         int error;
         pid_t pid;
 
-        if (rq_heartbeat_decode(&fields[STATE], &fields[HEARTBEAT], &fields[SHUTDOWN], &fields[DEATH], &heartbeat))
-                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy <= 1 && heartbeat.concurrency == 1);
+        if (rq_heartbeat_decode(&fields[STATE], &fields[HEARTBEAT], &fields[SHUTDOWN], &fields[DEATH],
+                                &heartbeat))
+                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy <= 1 &&
+                           heartbeat.concurrency == 1);
         char *identity = rq_identity_make(&worker, &error);
         if (!identity)
                 return;

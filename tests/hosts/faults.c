@@ -37,8 +37,8 @@ void group_fail_over(struct group_sim *sim)
                                        !host_holds_place(sim, &sim->host[i]);
         }
         unsigned undone = group_excuse(sim);
-        group_report(sim, "Redis: failover, the last %.1f s are lost, %u turns among them", (double)lost / 1e6,
-                   undone);
+        group_report(sim, "Redis: failover, the last %.1f s are lost, %u turns among them",
+                     (double)lost / 1e6, undone);
         if (undone > 1)
                 group_violate(sim, "a failover undid %u turns", undone);
 }
@@ -232,7 +232,8 @@ void group_trouble(struct group_sim *sim)
         case 11:
         case 12:
                 host->partitioned = !host->partitioned;
-                group_report(sim, "%s: %s Redis", host->name, host->partitioned ? "cannot reach" : "can reach");
+                group_report(sim, "%s: %s Redis", host->name,
+                             host->partitioned ? "cannot reach" : "can reach");
                 break;
         case 13:
         case 14:

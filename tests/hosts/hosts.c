@@ -129,9 +129,10 @@ static void check_taken(struct group_sim *sim, const struct host *taker, unsigne
                 group_violate(sim, "%s takes a turn while %u others restart, and %u may", taker->name, n,
                               hosts);
         if (keys_count(&sim->redis.keys, HOST_LEASE_ROLLING, HOST_LEASE_LOST) > hosts)
-                group_violate(
-                        sim, "%s takes a turn, and %u places are held of %u: one that was lost is handed on",
-                        taker->name, keys_count(&sim->redis.keys, HOST_LEASE_ROLLING, HOST_LEASE_LOST), hosts);
+                group_violate(sim,
+                              "%s takes a turn, and %u places are held of %u: one that was lost is handed on",
+                              taker->name, keys_count(&sim->redis.keys, HOST_LEASE_ROLLING, HOST_LEASE_LOST),
+                              hosts);
         if (failed_before > (unsigned)strtoul(keys_field(&sim->redis.keys, "failures"), NULL, 10))
                 group_violate(sim, "%s takes a turn after a halt", taker->name);
         if (taker->group.number != strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10) ||
@@ -186,12 +187,12 @@ static void execute(struct group_sim *sim, struct host *host)
         if (flight->what != FLIGHT_TICK || host_has_twin(sim, host))
                 (void)group_excuse(sim);
         if (sim->verbose && (wants || flight->what != FLIGHT_TICK || before != (int)flight->reply.mine))
-                group_report(sim, "%s: %s %s %s epoch %s: verdict %d, epoch %llu %s, it is %s%s%s", host->name,
-                           flight->words[0], flight->n > 5 ? flight->words[5] : "",
-                           flight->n > 6 ? flight->words[6] : "", flight->words[3],
-                           (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
-                           epoch_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
-                           flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
+                group_report(sim, "%s: %s %s %s epoch %s: verdict %d, epoch %llu %s, it is %s%s%s",
+                             host->name, flight->words[0], flight->n > 5 ? flight->words[5] : "",
+                             flight->n > 6 ? flight->words[6] : "", flight->words[3],
+                             (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
+                             epoch_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
+                             flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
 }
 
 void host_pack(const struct group_sim *sim, struct host *host)

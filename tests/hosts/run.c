@@ -60,12 +60,13 @@ static void check_reported(struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->redis.keys.key[KEY_STATES].n; i++)
                 group_report(sim, "Redis has %s as %s", sim->redis.keys.key[KEY_STATES].list[i].name,
-                           host_lease_name((enum host_lease)sim->redis.keys.key[KEY_STATES].list[i].score));
+                             host_lease_name((enum host_lease)sim->redis.keys.key[KEY_STATES].list[i].score));
         for (size_t i = 0; i < sim->n_hosts; i++)
                 if (sim->host[i].exists && !sim->host[i].gone)
                         group_report(sim, "%s (%s) knows epoch %llu as %s, trouble %d", sim->host[i].name,
-                                   sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
-                                   host_lease_name(sim->host[i].group.lease), (int)sim->host[i].group.trouble);
+                                     sim->host[i].instance, (unsigned long long)sim->host[i].group.number,
+                                     host_lease_name(sim->host[i].group.lease),
+                                     (int)sim->host[i].group.trouble);
         /* Where no host is left there is nobody to judge it, or to ask. */
         if (any_speaks(sim) && strcmp(keys_field(&sim->redis.keys, "state"), "running") == 0 &&
             count_unended(sim, false) == 0)

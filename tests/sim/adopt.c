@@ -166,8 +166,9 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         const struct worker *known = &saved->worker;
         struct process *process = find_known(sim, known);
         uint64_t start = process ? start_of(sim, known->process.pid) : 0;
-        uint64_t heartbeat_start =
-                process && known->process.heartbeat_pid != 0 ? start_of(sim, known->process.heartbeat_pid) : 0;
+        uint64_t heartbeat_start = process && known->process.heartbeat_pid != 0
+                                           ? start_of(sim, known->process.heartbeat_pid)
+                                           : 0;
         unsigned failures = check_failures(fleet);
         struct worker *worker =
                 adoption_take_known(sim->shell.adoption, fleet, known, start, heartbeat_start, sim->now);

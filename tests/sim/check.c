@@ -290,8 +290,8 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         struct fleet_sim *model = &sim->fleets[process->fleet];
         unsigned ready = count_ready(sim, process->fleet, process), needed = target_of(sim, fleet);
 
-        process->pressed |=
-                action->reason == REASON_MEMORY && pressure_response_applies(worker) && worker->memory.over_limit;
+        process->pressed |= action->reason == REASON_MEMORY && pressure_response_applies(worker) &&
+                            worker->memory.over_limit;
         if (action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
             worker->memory.over_limit)
                 return;
@@ -553,7 +553,8 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
                 return;
         }
         process->read_heartbeat = heartbeat->sent_usec;
-        process->idle_row = heartbeat->quiet && heartbeat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
+        process->idle_row =
+                heartbeat->quiet && heartbeat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
         if (first || (process->marked && newer)) {
                 /* What was read as the doubt ended may have been written before it. */
                 process->trusted_reads += !first || marks;

@@ -113,11 +113,11 @@ static void clone_step(struct sim *sim, struct clone *clone)
         clone->record = (struct record){
                 .written_at = sim->now,
                 .heartbeat = {.sent_usec = (uint64_t)((int64_t)sim->now + sim->stepped_usec),
-                         .busy = clone->busy,
-                         .concurrency = JOBS_MAX,
-                         .quiet = clone->quiet,
-                         .work_list_known = true,
-                         .work_list_empty = clone->busy == 0},
+                              .busy = clone->busy,
+                              .concurrency = JOBS_MAX,
+                              .quiet = clone->quiet,
+                              .work_list_known = true,
+                              .work_list_empty = clone->busy == 0},
         };
         clone->listed = true;
         clone->next_at = sim->now + rng_range(rng, 4 * SEC, 10 * SEC);

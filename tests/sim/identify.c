@@ -186,8 +186,9 @@ static void decide(struct sim *sim, struct process *process)
                 if (candidate->owner != process)
                         continue;
                 const struct record *answer = answer_of(sim, candidate->identity, &writer);
-                bool found = answer && answer->written_at != 0 &&
-                             (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
+                bool found =
+                        answer && answer->written_at != 0 &&
+                        (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
                 candidate->asked_at = link->asked_at;
                 match_read(candidate, found ? &answer->heartbeat : NULL, sim->now);
         }

@@ -307,7 +307,7 @@ static void respawn(struct sim *sim, struct process *process)
                 process->records[i] = (struct record){0};
         process->frozen_record = process->answer = (struct record){0};
         report(sim, "%s: its wrapper %s", process_name(sim, process),
-             process->twins ? "had started another" : "starts another");
+               process->twins ? "had started another" : "starts another");
         if (!process->twins)
                 return;
         process->twins = false;
@@ -419,15 +419,15 @@ static unsigned reported_jobs(const struct manners *manners, const struct proces
 static bool work_changed(const struct manners *manners, const struct process *process)
 {
         return manners->heartbeats_at_change && (process->copied_busy != reported_jobs(manners, process) ||
-                                            process->copied_quiet != process->quiet);
+                                                 process->copied_quiet != process->quiet);
 }
 
 static usec_t next_heartbeat(const struct sim *sim, struct process *process, const struct manners *manners)
 {
         struct rng *rng = &process->rng;
         const struct release *release = &process->release;
-        usec_t span =
-                (process->n_jobs > 0 ? manners->heartbeat_busy : manners->heartbeat_idle) ?: release->heartbeat_interval;
+        usec_t span = (process->n_jobs > 0 ? manners->heartbeat_busy : manners->heartbeat_idle)
+                              ?: release->heartbeat_interval;
 
         if (work_changed(manners, process))
                 return sim->now + 1;
@@ -508,8 +508,8 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
         if (process->hang_until > sim->now)
                 return process->hang_until;
         usec_t heartbeat_at = process->write_at != USEC_INFINITY   ? process->write_at
-                         : fleet_is_bare(sim, process->fleet) ? USEC_INFINITY
-                                                              : process->heartbeat_at;
+                              : fleet_is_bare(sim, process->fleet) ? USEC_INFINITY
+                                                                   : process->heartbeat_at;
         if (process->booted)
                 at = MIN(at, MIN(heartbeat_at, process->job_at));
         else if (!process->as_template.loaded)

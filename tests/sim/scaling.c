@@ -118,7 +118,7 @@ void scaling_look(struct sim *sim, unsigned number)
         unsigned before = scaling_count(sim, number), leaving = leaves_for_scaling(fleet);
         if (autoscale_observe(fleet, &reading, sim->now)) {
                 report(sim, "fleet '%s': %u -> %u workers", fleet->settings->name, before,
-                     fleet->automatic_count);
+                       fleet->automatic_count);
                 sim->shell.pass.unsaved = true;
         }
         sim->shell.pass.unsaved |= fleet->automatic_count != model->count;

@@ -9,8 +9,8 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "observe/observe_identity.h"
+#include "observe/observe_memory.h"
 #include "observe/observe_world.h"
 #include "sim.h"
 #include <signal.h>
@@ -197,7 +197,8 @@ static void exit_step(struct sim *sim, struct process *process)
         if (!worker || worker->state == WORKER_GONE)
                 return;
         sim->shell.pass.unsaved = true;
-        bool heartbeats_apart = worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid;
+        bool heartbeats_apart =
+                worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid;
         bool heartbeats = process->runner_alive && worker->process.heartbeat_start == process->runner_start;
         if (heartbeats_apart && !heartbeats) {
                 check_death(sim, process);
@@ -436,8 +437,9 @@ static bool carry_out(struct sim *sim, const struct action *action)
             worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid)
                 process_end_wrapper(sim, process);
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
-        report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process), strsignal(signo),
-             reason_name(action->reason), error != 0 ? ", which fails" : "", process_jobs(process));
+        report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process),
+               strsignal(signo), reason_name(action->reason), error != 0 ? ", which fails" : "",
+               process_jobs(process));
         if (error == 0)
                 was_signalled(sim, action, forced);
         if (shell_dies_here(sim))

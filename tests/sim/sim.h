@@ -44,11 +44,11 @@ struct manners {
         unsigned bare;      /* nor for the stop signal */
 
         unsigned jobs_max;
-        bool job_is_child;           /* which may outlive it, with its environment */
-        bool heartbeats_at_change;        /* of its work, besides */
-        bool counts_fetches;         /* as jobs: what it takes is told before it has it */
-        bool quiet_read_late;        /* a round trip after its work state was copied */
-        bool reports_start;            /* some do: when their process was started */
+        bool job_is_child;                     /* which may outlive it, with its environment */
+        bool heartbeats_at_change;             /* of its work, besides */
+        bool counts_fetches;                   /* as jobs: what it takes is told before it has it */
+        bool quiet_read_late;                  /* a round trip after its work state was copied */
+        bool reports_start;                    /* some do: when their process was started */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
         usec_t record_life;
 
@@ -60,10 +60,10 @@ struct manners {
 /* How the processes of a release behave, apart from chance. */
 struct release {
         usec_t boot_min, boot_max;
-        unsigned never_boots, crashes_booting, crashes_young; /* of 100 */
-        unsigned elsewhere;                                   /* of 100: beats where nobody looks */
-        unsigned wrapped, deaf, native_thread;                /* of 100 */
-        unsigned late_heartbeats, double_heartbeats, slow_trips;        /* of 1000 */
+        unsigned never_boots, crashes_booting, crashes_young;    /* of 100 */
+        unsigned elsewhere;                                      /* of 100: beats where nobody looks */
+        unsigned wrapped, deaf, native_thread;                   /* of 100 */
+        unsigned late_heartbeats, double_heartbeats, slow_trips; /* of 1000 */
         usec_t heartbeat_interval, shutdown_usec;
         usec_t job_gap; /* mean time between two jobs of a process */
         unsigned long_jobs, endless_jobs;
@@ -91,14 +91,14 @@ struct template_process {
         bool connected;   /* sqmgr has the other end of its channel */
         bool loaded, ready;
         usec_t ready_report_at; /* that it is ready gets through to sqmgr */
-        usec_t ended_at;      /* by sqmgr's word; 0: it was not */
+        usec_t ended_at;        /* by sqmgr's word; 0: it was not */
 
         /* The fork that sqmgr has asked for. */
         unsigned index; /* 0: none */
         enum fork_fate fate;
         usec_t asked_at, fork_at;
-        struct process *fork; /* made, and not come forward; NULL: there is none */
-        usec_t fork_report_at;  /* it comes forward, or that it failed gets through */
+        struct process *fork;  /* made, and not come forward; NULL: there is none */
+        usec_t fork_report_at; /* it comes forward, or that it failed gets through */
 };
 
 /* One worker's process, or a wrapper and the process under it; or a template's. */

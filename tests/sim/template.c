@@ -419,7 +419,7 @@ bool template_fork(struct sim *sim, const struct action *action)
         else if (sim->now < sim->fork_fails_until && rng_chance(&sim->rng, 500))
                 error = EMFILE;
         report(sim, "asks %s for %u%s", process_name(sim, template->process), action->index,
-             error != 0 ? ", which fails" : "");
+               error != 0 ? ", which fails" : "");
         if (error == 0) {
                 template->index = action->index;
                 template->asked_at = sim->now;

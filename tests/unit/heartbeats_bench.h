@@ -122,7 +122,8 @@ static const struct heartbeats_ops ops = {
 
 static inline int make_heartbeats(const char *namespace)
 {
-        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, reported, &heartbeats);
+        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, reported,
+                                    &heartbeats);
 }
 
 static inline bool is_up(void)

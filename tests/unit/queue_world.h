@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define STEP           0.5 /* seconds, as all times here */
-#define HEARTBEAT           10.0
+#define HEARTBEAT      10.0
 #define LOOK           5.0 /* of sqmgr */
 #define LOOK_HORIZON   3.0
 #define LOOK_JUDOSCALE 10.0

@@ -5,8 +5,8 @@
 
 #include "base/socket_path.h"
 #include "daemon/poll/local_heartbeats.h"
-#include "daemon/workers/execute.h"
 #include "daemon/workers/attach.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "io/clock.h"
@@ -47,7 +47,10 @@ static inline void runtime_start(sd_event *event, const char *text)
                 .event = event,
                 .wakeup = &runtime_turn,
                 .world = runtime_world,
-                .links = {.event = event, .wakeup = &runtime_turn, .world = runtime_world, .found = attach_heartbeat},
+                .links = {.event = event,
+                          .wakeup = &runtime_turn,
+                          .world = runtime_world,
+                          .found = attach_heartbeat},
                 .instance = "0123456789abcdef",
         };
         ck_assert_int_eq(gethostname(runtime.links.host_name, sizeof(runtime.links.host_name) - 1), 0);

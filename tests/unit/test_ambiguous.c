@@ -266,7 +266,8 @@ int main(void)
         TCase *cases = tcase_create("ambiguous");
 
         tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_loop_test(cases, two_idle_heartbeats_prove_nothing_against_the_title, 0, ELEMENTSOF(titles));
+        tcase_add_loop_test(cases, two_idle_heartbeats_prove_nothing_against_the_title, 0,
+                            ELEMENTSOF(titles));
         tcase_add_test(cases, a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence);
         tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_reported_again);
         tcase_add_test(cases, one_of_several_that_heartbeat_under_its_name_gets_no_signal);

@@ -81,8 +81,9 @@ START_TEST(each_order_says_by_whom)
                                     unnamed = {.known = true, .uid = 70000};
 
         command_restart(t.fleet, &deploy, t.now);
-        expect_reported(&deploy,
-                    "fleet 'default': restart to generation 2 by deploy (uid 1001), 2 workers to replace");
+        expect_reported(
+                &deploy,
+                "fleet 'default': restart to generation 2 by deploy (uid 1001), 2 workers to replace");
         command_abort(t.fleet, &deploy, t.now);
         expect_reported(&deploy, "fleet 'default': restart aborted, deploy (uid 1001) asked for it");
         command_scale(t.fleet, 3, &deploy, t.now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what is read back of workers that died (daemon/workers/exit_log.h) where the journal holds
  * nothing of them; tests/e2e/journal.bats has lines. */
-#include "runtime.h"
 #include "daemon/workers/exit_log.h"
 #include "io/launch.h"
 #include "model/exit_status.h"
+#include "runtime.h"
 #include <unistd.h>
 
 static sd_event *event;
@@ -19,8 +19,8 @@ static void setup(void)
 {
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
-                                     "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
-                                     "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
+                                        "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
+                                        "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
 }
 
 static void teardown(void)
@@ -34,8 +34,8 @@ static void teardown(void)
 static uint64_t read_of(const char *fleet)
 {
         const struct exit_log_source dead = {.fleet = world_fleet(runtime_world, fleet),
-                                           .pids = {getpid()},
-                                           .since = clock_now(CLOCK_MONOTONIC)};
+                                             .pids = {getpid()},
+                                             .since = clock_now(CLOCK_MONOTONIC)};
         const struct launch_report report = LAUNCH_REPORT_INIT;
         struct exit_status exit = {.known = false};
         char lines[LOG_TAIL_MAX_BYTES + 1];

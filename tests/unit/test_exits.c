@@ -2,11 +2,11 @@
 /* Tests of how workers are started, signalled and followed to their end (daemon/workers/execute.h, hold.h,
  * exits.h) with real processes. */
 /* promises: P1 P4 */
-#include "runtime.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
+#include "runtime.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
@@ -83,8 +83,8 @@ static bool act(enum action_kind kind, struct worker *worker)
 static bool has_booted(pid_t pid)
 {
         struct proc *proc = NULL;
-        bool booted =
-                proc_open(pid, &proc) >= 0 && proc_evidence_has_booted(proc, framework_of(framework_traits[0])) > 0;
+        bool booted = proc_open(pid, &proc) >= 0 &&
+                      proc_evidence_has_booted(proc, framework_of(framework_traits[0])) > 0;
 
         proc_close(proc);
         return booted;
@@ -497,8 +497,8 @@ END_TEST
 /* But by the operator's own word. */
 START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported)
 {
-        struct worker *worker =
-                start("trap '' TERM\n(exec sleep 1000) &\n" REPORT_PID("child", "$!") "while :; do wait; done");
+        struct worker *worker = start(
+                "trap '' TERM\n(exec sleep 1000) &\n" REPORT_PID("child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
         run_until((child = read_pid("child")) > 0);
@@ -519,8 +519,8 @@ END_TEST
 /* It may have since the last look. But by the operator's own word. */
 START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
 {
-        struct worker *worker =
-                start("bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS REPORT_PID(
+        struct worker *worker = start(
+                "bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS REPORT_PID(
                         "child", "$!") "while :; do wait; done");
         pid_t main = worker->process.pid, child;
 
@@ -644,7 +644,8 @@ int main(void)
         tcase_add_test(cases, a_command_that_cannot_be_run_is_reported_with_the_reason);
         tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
         tcase_add_test(cases, of_a_storm_of_children_some_are_waited_for_at_a_time);
-        tcase_add_test(cases, a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits);
+        tcase_add_test(cases,
+                       a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits);
         tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_heartbeat);
         tcase_add_test(cases, a_process_of_another_family_does_not_heartbeat_for_a_worker);
         tcase_add_test(cases, a_worker_that_goes_to_the_background_is_not_lost);
@@ -659,8 +660,9 @@ int main(void)
         tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
         tcase_add_test(cases, a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started);
         tcase_add_test(cases, a_worker_that_is_gone_has_nobody_elses_group_signalled);
-        tcase_add_loop_test(cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported,
-                            0, 2);
+        tcase_add_loop_test(
+                cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported, 0,
+                2);
         tcase_add_loop_test(cases, what_is_left_of_a_worker_and_has_booted_is_not_killed, 0, 2);
         tcase_add_test(cases, what_another_user_has_in_a_group_of_that_number_is_none_of_it);
         tcase_add_test(cases, an_adopted_worker_is_watched_though_it_is_no_child);

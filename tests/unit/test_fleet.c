@@ -177,7 +177,8 @@ START_TEST(looks_are_fast_only_in_transition)
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_ARGUMENTS);
         test_heartbeat(&t, worker, 100, 0, false);
         ck_assert(!fleet_wants_fast_polls(t.fleet, t.now));
-        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now),
+                          POLL_HEARTBEAT | POLL_MEMORY | POLL_THREADS);
         observe_threads(worker, 5);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);

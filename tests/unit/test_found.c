@@ -3,10 +3,10 @@
  * processes. These are of a user of their own, as far as one may: other tests have processes, too. */
 /* promises: P4 */
 #include "continuity/adoption.h"
-#include "runtime.h"
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "model/fleet.h"
+#include "runtime.h"
 
 #define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
 

@@ -3,9 +3,9 @@
  * (daemon/workers/idle_check.h)?
  */
 /* promises: P1 */
-#include "runtime.h"
 #include "daemon/workers/idle_check.h"
 #include "observe/observe.h"
+#include "runtime.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";

@@ -199,10 +199,11 @@ START_TEST(refuses_nul_bytes)
         static const char text[] = "[fleet:a]\ncommand = run\0 away\n";
 
         write_bytes(text, sizeof(text) - 1);
-        assert_reports(&as_user, "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
-                               "in the foreground; split "
-                               "into words without a shell\n"
-                               "f:2: the line holds a NUL byte or Ctrl-A: this is no text file\n");
+        assert_reports(&as_user,
+                       "f:1: fleet 'a' has no command: add 'command = ...', what starts one worker, "
+                       "in the foreground; split "
+                       "into words without a shell\n"
+                       "f:2: the line holds a NUL byte or Ctrl-A: this is no text file\n");
 }
 END_TEST
 
@@ -230,8 +231,9 @@ START_TEST(says_what_it_cannot_open)
         if (geteuid() == 0)
                 return;
         ck_assert_int_eq(chmod(ini, 0), 0);
-        assert_reports(&as_user,
-                     "f: cannot open: Permission denied, make it readable by the user that sqmgr runs as\n");
+        assert_reports(
+                &as_user,
+                "f: cannot open: Permission denied, make it readable by the user that sqmgr runs as\n");
 }
 END_TEST
 
@@ -254,7 +256,7 @@ START_TEST(trusts_only_files_of_root)
         ck_assert_int_eq(chown(ini, 0, STRANGER), 0);
         ck_assert_int_eq(chmod(ini, 0444), 0);
         assert_reports(&as_root,
-                     "!f:1: fleet 'a' has no 'user': its workers run as root, set the application's\n");
+                       "!f:1: fleet 'a' has no 'user': its workers run as root, set the application's\n");
 }
 END_TEST
 
@@ -435,10 +437,11 @@ START_TEST(checks_users_and_groups)
         write_bytes(text, strlen(text));
         if (geteuid() != 0)
                 return;
-        assert_reports(&as_root,
-                     "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
-                     "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
-                     "f:10: group = no-such-group: there is no such group, create it or name another\n");
+        assert_reports(
+                &as_root,
+                "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
+                "f:4: fleet 'a': user = no-such-user: there is no such user, create it or name another\n"
+                "f:10: group = no-such-group: there is no such group, create it or name another\n");
         assert_reports(
                 &as_user,
                 "f:2: socket_group = no-such-group: there is no such group, create it or name another\n"
@@ -460,10 +463,10 @@ START_TEST(checks_the_user_of_alerts)
 
         write_bytes(text, strlen(text));
         assert_reports(&as_user,
-                     "f:3: alert_user = no-such-user: there is no such user, create it or name another\n");
+                       "f:3: alert_user = no-such-user: there is no such user, create it or name another\n");
         write_bytes(daemon, strlen(daemon));
         assert_reports(&as_user, "f:2: alert_user = daemon: only root can run alert_command as another user, "
-                               "leave alert_user out or run sqmgr as root\n");
+                                 "leave alert_user out or run sqmgr as root\n");
 }
 END_TEST
 
@@ -571,17 +574,17 @@ START_TEST(says_what_it_cannot_include)
         assert_include_reports(&as_user, "!f:2: include = D/conf.d/*.ini: there is no such file\n");
         include("more.ini", fleet);
         assert_include_reports(&as_user,
-                             "D/more.ini: cannot open: No such file or directory, take it out of what "
-                             "'include' names\n");
+                               "D/more.ini: cannot open: No such file or directory, take it out of what "
+                               "'include' names\n");
         unit_write_file(dir, "conf.d/a.ini/x", "");
         include("conf.d/*.ini", fleet);
         assert_include_reports(&as_user,
-                             "D/conf.d/a.ini: it is not a regular file, take it out of what 'include' "
-                             "names\n");
+                               "D/conf.d/a.ini: it is not a regular file, take it out of what 'include' "
+                               "names\n");
         write_bytes("[sqmgr]\ninclude = conf.d/*.ini\n" FLEET,
                     strlen("[sqmgr]\ninclude = conf.d/*.ini\n" FLEET));
         assert_include_reports(&as_user, "f:2: include = conf.d/*.ini: must be an absolute path, without "
-                                       "quotes: it begins with '/'\n");
+                                         "quotes: it begins with '/'\n");
 }
 END_TEST
 
@@ -599,21 +602,22 @@ START_TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
         assert_include_reports(&as_root, "");
         ck_assert_int_eq(chmod(own, 0664), 0);
         assert_include_reports(&as_root,
-                             "D/conf.d/a.ini: its mode 0664 lets others than root write it: chmod it to "
-                             "0644\n");
+                               "D/conf.d/a.ini: its mode 0664 lets others than root write it: chmod it to "
+                               "0644\n");
         ck_assert_int_eq(chmod(own, 0644), 0);
         ck_assert_int_eq(chown(own, STRANGER, 0), 0);
         assert_include_reports(&as_root,
-                             "D/conf.d/a.ini: it belongs to uid 54321 (of no user), and as root sqmgr "
-                             "trusts only files of root's: chown it to root\n");
+                               "D/conf.d/a.ini: it belongs to uid 54321 (of no user), and as root sqmgr "
+                               "trusts only files of root's: chown it to root\n");
         /* A file of root's, which another user could have chosen. */
         ck_assert_int_eq(unlink(own), 0);
         snprintf(link, sizeof(link), "%s/own", dir);
         ck_assert_int_eq(symlink(link, own), 0);
         assert_include_reports(&as_root, "");
         ck_assert_int_eq(chmod(folder, 0777), 0);
-        assert_include_reports(&as_root, "D/conf.d/a.ini: 'D/conf.d/a.ini': others may write to the directory "
-                                       "'D/conf.d', and put something else there\n");
+        assert_include_reports(&as_root,
+                               "D/conf.d/a.ini: 'D/conf.d/a.ini': others may write to the directory "
+                               "'D/conf.d', and put something else there\n");
         ck_assert_int_eq(chmod(folder, 0755), 0);
         ck_assert_int_eq(lchown(own, STRANGER, 0), 0);
         assert_include_reports(

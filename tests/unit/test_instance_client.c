@@ -41,7 +41,8 @@ static void on_lost(void *userdata _unused_, const char *error)
         snprintf(lost, sizeof(lost), "%s", error);
 }
 
-static const struct instance_client_ops ops = {.parameters = on_parameters, .answered = on_answered, .lost = on_lost};
+static const struct instance_client_ops ops = {
+        .parameters = on_parameters, .answered = on_answered, .lost = on_lost};
 
 static void setup(void)
 {
@@ -69,7 +70,8 @@ static void teardown(void)
 
 static void start(const struct instance_client_limits *with)
 {
-        ck_assert_int_eq(instance_client_new(&instance_client_, event, address.sun_path, with, &ops, NULL), 0);
+        ck_assert_int_eq(instance_client_new(&instance_client_, event, address.sun_path, with, &ops, NULL),
+                         0);
 }
 
 static void run(void)
@@ -130,7 +132,8 @@ START_TEST(asks_one_after_another)
         instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
         instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
         instance_client_ask(instance_client_, INSTANCE_QUERY_QUEUES);
-        ck_assert(instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) && instance_client_awaits(instance_client_, INSTANCE_QUERY_METRICS));
+        ck_assert(instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) &&
+                  instance_client_awaits(instance_client_, INSTANCE_QUERY_METRICS));
         ck_assert_int_lt(recv(peer, &(char){0}, 1, 0), 0);
         reply("{\"parameters\":{\"a\":1}}");
         expect_question("GetEvents");
@@ -179,7 +182,8 @@ START_TEST(leaves_who_speaks_otherwise_and_comes_again)
         expect_question("GetStatus");
         log_write(strangers[_i].bytes, strangers[_i].size);
         expect_lost(strangers[_i].reason);
-        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) && !instance_client_awaits(instance_client_, INSTANCE_QUERY_EVENTS));
+        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) &&
+                  !instance_client_awaits(instance_client_, INSTANCE_QUERY_EVENTS));
         peer = close_fd(peer);
         let_in();
         expect_question("GetStatus");

@@ -249,9 +249,9 @@ START_TEST(busy_is_unknown_where_one_does_not_report)
         _cleanup_free_ struct history_sample *samples = NULL;
 
         report_status(0,
-                    STATUS("{\"name\":\"x\",\"workers\":[{\"state\":\"active\",\"busy\":1},"
-                           "{\"state\":\"active\",\"busy\":null}]}"),
-                    1);
+                      STATUS("{\"name\":\"x\",\"workers\":[{\"state\":\"active\",\"busy\":1},"
+                             "{\"state\":\"active\",\"busy\":null}]}"),
+                      1);
         ck_assert_int_eq(history_feed_samples(&instances, &samples), 1);
         ck_assert(isnan(samples[0].busy) && isnan(samples[0].latency_seconds));
 }

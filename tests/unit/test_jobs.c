@@ -3,9 +3,9 @@
  * redis-server and clients on a real socket. */
 /* promises: P8 */
 #include "client.h"
-#include "runtime.h"
 #include "daemon/api/jobs.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 #define IDENTITY "host:77:0123456789ab"
 #define GET_JOBS "{\"method\":\"org.sqmgr.Control.GetJobs\",\"parameters\":%s}"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of io/launch.h: each starts real processes and reads what they say of themselves. */
 #include "base/fd.h"
-#include "io/log_tail.h"
 #include "io/launch.h"
 #include "io/launch_request.h"
+#include "io/log_tail.h"
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -509,8 +509,7 @@ START_TEST(appends_to_the_log_and_reads_back_what_is_new)
         ck_assert_int_ge(bench.report.log_fd, 0);
         ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
         ck_assert_int_eq(
-                log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)),
-                0);
+                log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)), 0);
         ck_assert_str_eq(lines, "second\nthird");
 }
 END_TEST

@@ -2,11 +2,11 @@
 /* Tests of the crew's connections and of what follows a death (daemon/runtime/links.h,
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
-#include "runtime.h"
 #include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 #define IDENTITY "host:77:abc"
 

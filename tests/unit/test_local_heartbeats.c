@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_heartbeats.h), with real
- * processes. */
-#include "runtime.h"
+/* Tests of what this machine shows of workers that write no heartbeat (daemon/poll/local_heartbeats.h), with
+ * real processes. */
 #include "daemon/poll/poll.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
+#include "runtime.h"
 
 static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";

@@ -204,7 +204,8 @@ static void on_identity(struct worker *of, pid_t pid, _unused_ void *userdata)
         of->process.heartbeat_start = process_start;
 }
 
-static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *heartbeat, _unused_ void *userdata)
+static void on_heartbeat(_unused_ struct worker *of, const struct heartbeat *heartbeat,
+                         _unused_ void *userdata)
 {
         reported = *heartbeat;
         n_reported++;
@@ -232,7 +233,8 @@ static void setup(void)
         n_reported = n_done = 0;
         server_start(0, NULL, NULL);
         redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(redis_heartbeats_new(redis, native_framework.heartbeats, "app", &ops, NULL, &heartbeats), 0);
+        ck_assert_int_eq(
+                redis_heartbeats_new(redis, native_framework.heartbeats, "app", &ops, NULL, &heartbeats), 0);
         /* No process has this pid. */
         worker = (struct worker){.fleet = &fleet,
                                  .process.pid = 5000000,
@@ -282,9 +284,10 @@ START_TEST(reads_a_worker_in_redis)
         send_heartbeat("105.5", NULL);
         look_until_reported();
         ck_assert_str_eq(slot->identity, HOST ":5000000");
-        expect_heartbeat(&reported,
-                    &(struct heartbeat){
-                            .sent_usec = 105500000, .busy = 2, .concurrency = 3, .stop_signal = SIGUSR2});
+        expect_heartbeat(&reported, &(struct heartbeat){.sent_usec = 105500000,
+                                                        .busy = 2,
+                                                        .concurrency = 3,
+                                                        .stop_signal = SIGUSR2});
         /* One that names what is not to be sent does not count. */
         n_reported = 0;
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig KILL beat 106");

@@ -534,7 +534,8 @@ START_TEST(who_wants_the_workers_is_reported_them_each_second)
         /* The second comes by itself. */
         for (int i = 0; i < 2; i++) {
                 json_t *worker, *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-                ck_assert_int_eq(json_integer_value(json_object_get(reported, "memory_threshold_bytes")), 1000);
+                ck_assert_int_eq(json_integer_value(json_object_get(reported, "memory_threshold_bytes")),
+                                 1000);
                 worker = json_array_get(json_object_get(reported, "workers"), 0);
                 ck_assert_str_eq(json_string_value(json_object_get(worker, "id")), "web/1");
                 ck_assert(json_is_true(json_object_get(reported, "moved")) == (i == 0));

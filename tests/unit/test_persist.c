@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/wakeup.h, daemon/takeover/persist.h). */
+/* Tests of the daemon's turn and of what keeps the state (daemon/runtime/wakeup.h,
+ * daemon/takeover/persist.h). */
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "runtime.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
+#include "runtime.h"
 
 static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";

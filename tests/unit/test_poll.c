@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is read of workers and of the machine (daemon/poll/poll.h, daemon/runtime/proc_evidence.h), with real
- * processes and a real redis-server. */
+/* Tests of what is read of workers and of the machine (daemon/poll/poll.h, daemon/runtime/proc_evidence.h),
+ * with real processes and a real redis-server. */
 /* promises: P5 */
-#include "runtime.h"
 #include "daemon/poll/poll.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 #define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"
 
@@ -60,7 +60,7 @@ static usec_t now(void)
 #define look_until(condition, at)                                                                            \
         do {                                                                                                 \
                 while (!(condition)) {                                                                       \
-                        poll_run(&runtime, false, at);                                                          \
+                        poll_run(&runtime, false, at);                                                       \
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
                 }                                                                                            \
         } while (0)

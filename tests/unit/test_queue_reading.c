@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
-#include "runtime.h"
 #include "daemon/poll/queue_reading.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 static void start(const char *redis_lines, const char *more)
 {

@@ -104,7 +104,8 @@ END_TEST
 
 START_TEST(an_error_of_the_server_is_a_reply)
 {
-        ck_assert_int_eq(redis_batch_add(redis_batch, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL), 0);
+        ck_assert_int_eq(redis_batch_add(redis_batch, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL),
+                         0);
         run_until(done > 0);
         ck_assert_uint_eq(failures, 0);
         ck_assert_ptr_nonnull(strstr(texts[1], "unknown command"));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how another program takes the place of sqmgr (daemon/lifecycle/reexec.h): with scripts that stand for
- * the program, and clients on a real socket. */
+/* Tests of how another program takes the place of sqmgr (daemon/lifecycle/reexec.h): with scripts that stand
+ * for the program, and clients on a real socket. */
 /* promises: P4 P10 */
 #include "client.h"
-#include "runtime.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/workers/exits.h"
+#include "runtime.h"
 #include <unistd.h>
 
 #define REEXEC "{\"method\":\"org.sqmgr.Control.Reexec\"}"

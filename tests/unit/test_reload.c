@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how the settings of a running sqmgr are read again (daemon/lifecycle/reload.h), with real files. */
+/* Tests of how the settings of a running sqmgr are read again (daemon/lifecycle/reload.h), with real files.
+ */
 /* promises: P10 */
 #include "base/argv.h"
-#include "runtime.h"
 #include "daemon/lifecycle/reload.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "rollout_hosts/group.h"
 #include "rollout_hosts/rollout_hosts.h"
+#include "runtime.h"
 #include <unistd.h>
 
 #define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
@@ -141,7 +142,8 @@ START_TEST(fleets_come_and_go)
         ck_assert_ptr_null(lines[2]);
         ck_assert_str_eq(lines[0], "[fleet:web]: removed, its workers are drained");
         ck_assert_str_eq(lines[1], "[fleet:mail]: added, its workers are started");
-        const struct fleet *mail = world_fleet(runtime_world, "mail"), *web = world_fleet(runtime_world, "web");
+        const struct fleet *mail = world_fleet(runtime_world, "mail"),
+                           *web = world_fleet(runtime_world, "web");
         ck_assert_ptr_nonnull(mail->link);
         ck_assert_ptr_ne(mail->link, web->link);
         ck_assert_uint_eq(runtime.links.n, 2);
@@ -202,7 +204,7 @@ START_TEST(the_log_reports_what_a_signal_has_changed)
         char log[2048];
 
         reload_reported_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
-                              sizeof(log));
+                                  sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 2);
         unsigned turns = runtime_turns;

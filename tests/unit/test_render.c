@@ -2,8 +2,8 @@
 /* What sqmgrctl shows of fixed replies, compared with tests/golden: whoever changes it looks at it there,
  * made anew by a run with RENEW_GOLDEN=1. Colours stand there as {31}. */
 #include "base/text.h"
-#include "ctl/render.h"
 #include "ctl/output.h"
+#include "ctl/render.h"
 #include "unit.h"
 
 static const struct golden {

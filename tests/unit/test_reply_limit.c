@@ -79,7 +79,8 @@ START_TEST(many_strings_count_together)
         while (outcome == REPLY_LIMIT_FITS && n < 100) {
                 outcome = feed(&reply_limit, "$1048576\r\n");
                 if (outcome == REPLY_LIMIT_FITS) {
-                        ck_assert_int_eq(reply_limit_feed(&reply_limit, megabyte, sizeof(megabyte)), REPLY_LIMIT_FITS);
+                        ck_assert_int_eq(reply_limit_feed(&reply_limit, megabyte, sizeof(megabyte)),
+                                         REPLY_LIMIT_FITS);
                         ck_assert_int_eq(feed(&reply_limit, "\r\n"), REPLY_LIMIT_FITS);
                         n++;
                 }

@@ -205,15 +205,17 @@ START_TEST(a_namespace_stands_in_place_of_its_own)
         struct heartbeats_command command;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                _cleanup_free_ char *set = resque_key(names[i].namespace, resque_framework.heartbeats->set, NULL);
+                _cleanup_free_ char *set =
+                        resque_key(names[i].namespace, resque_framework.heartbeats->set, NULL);
 
                 ck_assert_str_eq(set, names[i].set);
-                ck_assert_int_eq(
-                        resque_framework.heartbeats->ask_heartbeat(names[i].namespace, "vm:42:a:b", false, &command),
-                        0);
+                ck_assert_int_eq(resque_framework.heartbeats->ask_heartbeat(names[i].namespace, "vm:42:a:b",
+                                                                            false, &command),
+                                 0);
                 expect_words(&command, names[i].heartbeat);
                 ck_assert_int_eq(
-                        resque_framework.heartbeats->ask_work_list(names[i].namespace, "vm:42:a:b", &command), 0);
+                        resque_framework.heartbeats->ask_work_list(names[i].namespace, "vm:42:a:b", &command),
+                        0);
                 expect_words(&command, names[i].work_list);
         }
 }

@@ -208,11 +208,13 @@ static const struct {
 
 START_TEST(reads_records)
 {
-        const struct field state = field(records[_i].state), last_heartbeat = field(records[_i].last_heartbeat);
+        const struct field state = field(records[_i].state),
+                           last_heartbeat = field(records[_i].last_heartbeat);
         const struct field shutdown = field(records[_i].shutdown), death = field(records[_i].death);
         struct heartbeat heartbeat = {.busy = 99};
 
-        ck_assert_int_eq(rq_heartbeat_decode(&state, &last_heartbeat, &shutdown, &death, &heartbeat), records[_i].taken);
+        ck_assert_int_eq(rq_heartbeat_decode(&state, &last_heartbeat, &shutdown, &death, &heartbeat),
+                         records[_i].taken);
         if (!records[_i].taken) {
                 ck_assert_uint_eq(heartbeat.busy, 99);
                 return;
@@ -319,8 +321,9 @@ START_TEST(takes_the_list_apart)
 
         found_all[0] = '\0';
         found_result = 0;
-        ck_assert_int_eq(
-                rq_framework.heartbeats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found, found_all), 0);
+        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found,
+                                                            found_all),
+                         0);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a vm:3:rq:worker:c ");
 
         found_all[0] = '\0';
@@ -330,9 +333,9 @@ START_TEST(takes_the_list_apart)
         ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 0), found, found_all), 0);
         ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 4), found, found_all),
                          -EBADMSG);
-        ck_assert_int_eq(
-                rq_framework.heartbeats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found, found_all),
-                -EBADMSG);
+        ck_assert_int_eq(rq_framework.heartbeats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found,
+                                                            found_all),
+                         -EBADMSG);
 }
 END_TEST
 
@@ -356,7 +359,8 @@ START_TEST(asks_for_the_list_and_for_a_record)
         ck_assert_str_eq(key, "rq:workers");
         rq_framework.heartbeats->ask_list(key, &command);
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
-        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command), 0);
+        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command),
+                         0);
         expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
         ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
@@ -372,15 +376,19 @@ START_TEST(takes_a_record)
         struct heartbeat_info *info = NULL;
         struct reply reply;
 
-        ck_assert(rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat, &info));
+        ck_assert(
+                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat, &info));
         ck_assert_uint_eq(last_heartbeat.busy, 1);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 3), &last_heartbeat, &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 3), &last_heartbeat,
+                                                           &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat,
+                                                           &info));
         reply_of(&reply, record, 4);
         reply.each[1].type = REDIS_REPLY_INTEGER;
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL}, &last_heartbeat, &info));
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},
+                                                           &last_heartbeat, &info));
 }
 END_TEST
 
@@ -389,7 +397,8 @@ START_TEST(has_a_row_of_its_own)
         const struct framework *row = framework_of(framework_traits_find(3));
 
         ck_assert_str_eq(row->traits->name, "rq");
-        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_heartbeat && row->traits->memory_of_tree);
+        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_heartbeat &&
+                  row->traits->memory_of_tree);
         ck_assert_int_eq(row->quiet_signal, 0);
         ck_assert_int_eq(row->stop_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);

@@ -2,9 +2,9 @@
 /* Tests of the reading of what workers run (daemon/poll/running_jobs.h), with real processes and a real
  * redis-server. */
 /* promises: P1 */
-#include "runtime.h"
 #include "daemon/poll/running_jobs.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 #define IDENTITY "host:77:0123456789ab"
 

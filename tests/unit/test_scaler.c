@@ -4,10 +4,10 @@
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
-#include "runtime.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "redis_server.h"
+#include "runtime.h"
 
 #define SCALES "active_process_max=4\nlatency_target=30s\n"
 

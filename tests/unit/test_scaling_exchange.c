@@ -27,7 +27,8 @@ static void teardown(void)
         loop_end();
 }
 
-static void look_as(struct scaling_exchange *scaling_exchange, const char *host, const struct peer_share *share)
+static void look_as(struct scaling_exchange *scaling_exchange, const char *host,
+                    const struct peer_share *share)
 {
         scaling_exchange_look(scaling_exchange, host, share, 60, clock_now(CLOCK_MONOTONIC));
 }

@@ -17,7 +17,8 @@ static struct scan_throttle scan_throttle;
 
 static struct scan_throttle_reading reading(uint64_t members, uint64_t scanners)
 {
-        return (struct scan_throttle_reading){.members = members, .scanners = scanners, .nsec = NSEC, .scans = 1};
+        return (struct scan_throttle_reading){
+                .members = members, .scanners = scanners, .nsec = NSEC, .scans = 1};
 }
 
 static void setup(void)
@@ -27,7 +28,8 @@ static void setup(void)
 
 START_TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
 {
-        struct scan_throttle_reading one = reading(50000, 1), all = reading(50000, 1000), none = reading(0, 1000);
+        struct scan_throttle_reading one = reading(50000, 1), all = reading(50000, 1000),
+                                     none = reading(0, 1000);
         struct scan_throttle_reading garbage = reading(UINT64_MAX, UINT64_MAX);
 
         ck_assert_uint_eq(scan_throttle_gap(&one), 500 * USEC_PER_MSEC);

@@ -2,9 +2,9 @@
 /* Tests of the search for workers that no state tells of (daemon/takeover/search.h) with real processes. */
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
-#include "runtime.h"
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
+#include "runtime.h"
 
 static sd_event *event;
 static struct search search;

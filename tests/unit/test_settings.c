@@ -727,7 +727,8 @@ static int use_settings(void)
         settings = settings_draft_take(draft);
 
         settings_errors_add(&errors, 1, "an error");
-        _cleanup_free_ char *reported = settings_errors_text(&errors, "f"), *printed = settings_print(settings);
+        _cleanup_free_ char *reported = settings_errors_text(&errors, "f"),
+                            *printed = settings_print(settings);
         if (errors.lost || !reported || !printed)
                 return -ENOMEM;
         r = settings_merge(settings, settings, &merged);

@@ -215,8 +215,8 @@ static void go_on(struct fleet *fleet, const struct state_fleet *saved, usec_t n
         for (size_t i = 0; i < saved->n_workers; i++) {
                 const struct worker *known = &saved->workers[i].worker;
 
-                ck_assert_ptr_nonnull(
-                        observe_adopted(fleet, known, known->process.start, known->process.heartbeat_start, now));
+                ck_assert_ptr_nonnull(observe_adopted(fleet, known, known->process.start,
+                                                      known->process.heartbeat_start, now));
         }
 }
 

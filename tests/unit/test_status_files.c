@@ -2,13 +2,13 @@
 /* Whose heartbeat a file is, with real processes: the test writes in their place. */
 /* promises: P1 P4 P5 */
 #include "base/fd.h"
-#include "runtime.h"
 #include "daemon/poll/poll.h"
 #include "daemon/poll/status_files.h"
 #include "io/launch_request.h"
 #include "model/describe.h"
 #include "model/freshness.h"
 #include "observe/observe.h"
+#include "runtime.h"
 
 static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, tell.h), with a socket that
- * stands for systemd's. */
+/* Tests of how sqmgr ends and of what it tells systemd (daemon/lifecycle/termination.h, tell.h), with a
+ * socket that stands for systemd's. */
 /* promises: P4 */
 #include "base/fd.h"
-#include "runtime.h"
-#include "daemon/lifecycle/termination.h"
 #include "daemon/lifecycle/notify.h"
+#include "daemon/lifecycle/termination.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "runtime.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

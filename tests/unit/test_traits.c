@@ -7,19 +7,21 @@
 #include "model/poll_schedule.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "observe/observe_identity.h"
+#include "observe/observe_memory.h"
 #include "observe/rescue.h"
 #include "world.h"
 #include <string.h>
 
-static const struct traits quiet_is_stop = {
-        .name = "quiet-is-stop", .quiet_is_stop = true, .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
-static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
+static const struct traits quiet_is_stop = {.name = "quiet-is-stop",
                                             .quiet_is_stop = true,
-                                            .quiet_when_idle = true,
                                             .reports_busy = true,
                                             .stale_usec = 30 * USEC_PER_SEC};
+static const struct traits quiet_when_idle = {.name = "quiet-at-rest",
+                                              .quiet_is_stop = true,
+                                              .quiet_when_idle = true,
+                                              .reports_busy = true,
+                                              .stale_usec = 30 * USEC_PER_SEC};
 static const struct traits heartbeats_alone = {
         .name = "beats-alone", .reports_busy = true, .stale_usec = 30 * USEC_PER_SEC};
 
@@ -283,7 +285,8 @@ START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_th
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
         send_heartbeat(0, false);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
-        ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_WORK_LIST | POLL_MEMORY);
+        ck_assert_uint_eq(worker_poll_items(worker, false, t.now),
+                          POLL_HEARTBEAT | POLL_WORK_LIST | POLL_MEMORY);
         ck_assert_ptr_null(planned());
         send_heartbeat(0, false);
         send_heartbeat(0, false);

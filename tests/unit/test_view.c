@@ -26,7 +26,7 @@ static void on_call(struct call *call, const struct control_method *method, json
 {
         static char large[2 * 1024 * 1024];
         json_t *reported = json_pack("{s:s, s:b}", "text", "it died" WITHHOLD_LAST_LINES "a secret", "view",
-                                 (int)call_is_view(call));
+                                     (int)call_is_view(call));
 
         n_orders += method->access > CONTROL_READ;
         if (strcmp(method->name, "GetEvents") == 0) {

@@ -13,15 +13,15 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "observe/observe_identity.h"
+#include "observe/observe_memory.h"
 #include "observe/observe_template.h"
 #include "observe/observe_world.h"
 
-#define TEST_START_USEC (1000 * USEC_PER_SEC)
-#define TEST_WALL_USEC  ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
-#define TEST_HEARTBEAT_USEC  (5 * USEC_PER_SEC)
-#define TEST_SCRIPT     "sqmgr-preload.rb"
+#define TEST_START_USEC     (1000 * USEC_PER_SEC)
+#define TEST_WALL_USEC      ((int64_t)1700000000 * (int64_t)USEC_PER_SEC)
+#define TEST_HEARTBEAT_USEC (5 * USEC_PER_SEC)
+#define TEST_SCRIPT         "sqmgr-preload.rb"
 
 void test_world_open(struct test_world *t, unsigned count)
 {
@@ -260,7 +260,8 @@ static void check_quiet(const struct test_world *t, const struct action *action)
                 return;
         ck_assert_msg(t->redis_up, "P5: quieted with Redis away");
         ck_assert_msg(test_process(worker)->first_read_at > 0, "quieted before it has beaten");
-        ck_assert_msg(test_process(worker)->heartbeat_changed_at > t->world->doubt.since, "P9: quieted in doubt");
+        ck_assert_msg(test_process(worker)->heartbeat_changed_at > t->world->doubt.since,
+                      "P9: quieted in doubt");
         if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
             action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
             (action->reason == REASON_MEMORY && pressure_response_applies(worker)) ||
@@ -541,7 +542,8 @@ static void template_live(struct test_world *t, struct template *template)
         if (template->state == TEMPLATE_LOADING && loaded && !process->running_jobs)
                 template_observe_ready(template, template->pid, template->pid_start, process->unsafe, t->now);
         else if (template->state == TEMPLATE_LOADING) {
-                struct worker *worker = template_observe_booted(template, loaded && process->running_jobs, t->now);
+                struct worker *worker =
+                        template_observe_booted(template, loaded && process->running_jobs, t->now);
                 if (worker) {
                         give_process(t, worker);
                         free(process);

@@ -50,8 +50,8 @@ struct template_process {
         int fork_error;         /* what a fork fails with; 0: none does */
         const char *fork_fails; /* why it fails of its own; NULL: it does not */
         const char *unsafe;     /* why it cannot be forked; NULL: it can */
-        const char *log_tail; /* what it says as it dies; NULL: nothing */
-        bool running_jobs;             /* once it has loaded it is a worker */
+        const char *log_tail;   /* what it says as it dies; NULL: nothing */
+        bool running_jobs;      /* once it has loaded it is a worker */
         bool held;              /* it is stopped, or waits for a disk */
         bool deaf;              /* ignores being told to end */
         uint64_t memory_bytes;

@@ -7,8 +7,8 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/process.h"
-#include "io/redis_batch.h"
 #include "io/clock.h"
+#include "io/redis_batch.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "wire/varlink.h"
@@ -255,8 +255,8 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         set(answers, TEXT_URL, redis_url_text(redis));
         for (enum question q = 0; q < QUESTIONS && r == 0; q++)
                 if (q != QUESTION_REPLICAS || answers->has_group)
-                        r = redis_batch_add(diagnosis->redis_batch, redis, i * QUESTIONS + q, questions[q].argc,
-                                     questions[q].argv, NULL);
+                        r = redis_batch_add(diagnosis->redis_batch, redis, i * QUESTIONS + q,
+                                            questions[q].argc, questions[q].argv, NULL);
         if (r < 0)
                 set(answers, TEXT_ERROR,
                     r == -ENOMEM ? "memory is short"
@@ -277,7 +277,8 @@ void doctor_request(const struct persist *persist, const struct doctor_readers *
 
         if (diagnosis)
                 diagnosis->answers = calloc(links->n + 1, sizeof(*diagnosis->answers));
-        if (!diagnosis || !diagnosis->answers || redis_batch_new(&ops, diagnosis, &diagnosis->redis_batch) < 0) {
+        if (!diagnosis || !diagnosis->answers ||
+            redis_batch_new(&ops, diagnosis, &diagnosis->redis_batch) < 0) {
                 if (diagnosis)
                         diagnosis_free(diagnosis);
                 server_reply(call, NULL, false);

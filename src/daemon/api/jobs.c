@@ -210,7 +210,8 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
                 query->n_read++;
                 return true;
         }
-        int r = link_read_running_jobs(link, reading->identities, reading->n, on_running_jobs, reading, &reading->running_jobs);
+        int r = link_read_running_jobs(link, reading->identities, reading->n, on_running_jobs, reading,
+                                       &reading->running_jobs);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

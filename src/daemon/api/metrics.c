@@ -312,8 +312,9 @@ static void put_workers(struct metrics *metrics)
         PUT_WORKERS(metrics, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
         PUT_WORKERS(metrics, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",
-                    worker_sends_heartbeats(worker) ? seconds(usec_sub(metrics->now, worker->heartbeat.changed_at))
-                                         : -1);
+                    worker_sends_heartbeats(worker)
+                            ? seconds(usec_sub(metrics->now, worker->heartbeat.changed_at))
+                            : -1);
         PUT(metrics, "sqmgr_worker_starts_total", "counter",
             "Workers started, by why another leaves that they replace.", _REASON_MAX, fleet->totals.starts[i],
             "reason", reason_name((enum reason)i));

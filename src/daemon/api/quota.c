@@ -6,7 +6,7 @@
  * who may only read. */
 #define OWNER_CONNECTIONS 16
 #define USER_CONNECTIONS  64
-#define READERS_MAX  (QUOTA_CONNECTIONS_MAX / 2)
+#define READERS_MAX       (QUOTA_CONNECTIONS_MAX / 2)
 /* Of the read socket's, those that one user may have. */
 #define VIEW_CONNECTIONS (QUOTA_VIEW_CONNECTIONS_MAX / 2)
 
@@ -32,8 +32,8 @@ const char *quota_refuses(const struct quota *quota, const struct quota_peer *pe
 {
         if (is_view(peer))
                 return quota->total >= QUOTA_VIEW_CONNECTIONS_MAX ? full
-                       : quota->same >= VIEW_CONNECTIONS              ? too_many
-                                                                : NULL;
+                       : quota->same >= VIEW_CONNECTIONS          ? too_many
+                                                                  : NULL;
         if (quota->total >= QUOTA_CONNECTIONS_MAX)
                 return full;
         if (peer->access == CONTROL_OWN)

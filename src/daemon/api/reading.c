@@ -117,8 +117,8 @@ json_t *handler_metrics(void *userdata)
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
-        _cleanup_free_ char *text =
-                metrics_render(&info, &host->persist->runtime->wakeup->pass.ticks, clock_now(CLOCK_MONOTONIC));
+        _cleanup_free_ char *text = metrics_render(&info, &host->persist->runtime->wakeup->pass.ticks,
+                                                   clock_now(CLOCK_MONOTONIC));
 
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }

@@ -520,7 +520,7 @@ static struct quota_peer peer_of(const struct listening *listening, int fd)
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return (struct quota_peer){.uid = (uid_t)-1,
-                                          .access = listening->is_view ? CONTROL_VIEW : CONTROL_READ};
+                                           .access = listening->is_view ? CONTROL_VIEW : CONTROL_READ};
         if (listening->is_view)
                 return (struct quota_peer){.uid = credentials.uid, .access = CONTROL_VIEW};
         struct control_peer peer = {.uid = credentials.uid, .gid = credentials.gid};
@@ -534,7 +534,7 @@ static struct quota_peer peer_of(const struct listening *listening, int fd)
                 }
         }
         return (struct quota_peer){.uid = peer.uid,
-                                  .access = control_peer_access(&peer, server->uid, server->group)};
+                                   .access = control_peer_access(&peer, server->uid, server->group)};
 }
 
 static int connection_new(struct server *server, int fd, struct quota_peer peer)
@@ -688,7 +688,8 @@ static void listening_close(struct listening *listening)
 static int listening_watch(struct listening *listening)
 {
         sd_event *event = listening->server->event;
-        int r = sd_event_add_io(event, &listening->accept, listening->listener.fd, EPOLLIN, on_accept, listening);
+        int r = sd_event_add_io(event, &listening->accept, listening->listener.fd, EPOLLIN, on_accept,
+                                listening);
 
         if (r >= 0)
                 r = sd_event_source_set_priority(listening->accept, priority(listening->is_view));
@@ -701,7 +702,8 @@ static int listening_watch(struct listening *listening)
 }
 
 /* Closed where it fails. */
-static int listening_open(struct listening *listening, const struct listener_place *place, char *error, size_t error_size)
+static int listening_open(struct listening *listening, const struct listener_place *place, char *error,
+                          size_t error_size)
 {
         int r = listener_open(&listening->listener, place, error, error_size);
 

@@ -51,8 +51,9 @@ static json_t *jobs_number(const struct worker *worker, unsigned number)
 
 static json_t *heartbeat_age(const struct worker *worker, usec_t now)
 {
-        return worker_sends_heartbeats(worker) ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
-                                    : json_null();
+        return worker_sends_heartbeats(worker)
+                       ? json_real(seconds(usec_sub(now, worker->heartbeat.changed_at)))
+                       : json_null();
 }
 
 /* Until its trial is over; null where that is, or cannot be told. */

@@ -130,7 +130,7 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
 
 /* fleet may be NULL: it is no longer configured. */
 static struct reported describe(const struct watched *watched, const struct fleet *fleet, bool drained,
-                            usec_t now)
+                                usec_t now)
 {
         struct reported reported = watched->reported;
 
@@ -216,8 +216,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         return json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
                 varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
-                reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state), "total",
-                (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
+                reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state),
+                "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
                 (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "error",
                 varlink_text(watched_error(watched, fleet)), "waits_for", varlink_text(watched->waits_for),
                 "moved", (int)watched->moved, "superseded",

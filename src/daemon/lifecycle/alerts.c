@@ -2,8 +2,8 @@
 /* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
 #include "daemon/lifecycle/alerts.h"
 #include "advice/alert_queue.h"
-#include "base/parse.h"
 #include "base/argv.h"
+#include "base/parse.h"
 #include "daemon/api/events.h"
 #include "io/alert.h"
 #include "io/clock.h"
@@ -166,9 +166,11 @@ int alerts_new(struct runtime *runtime, usec_t timeout, struct alerts **ret)
                 return -ENOMEM;
         alerts->runtime = runtime;
         alerts->timeout = timeout;
-        int r = sd_event_add_time(runtime->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline, alerts);
+        int r = sd_event_add_time(runtime->event, &alerts->deadline, CLOCK_MONOTONIC, 0, 0, on_deadline,
+                                  alerts);
         if (r >= 0)
-                r = sd_event_add_time(runtime->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, alerts);
+                r = sd_event_add_time(runtime->event, &alerts->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                      alerts);
         if (r >= 0)
                 r = sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
         if (r >= 0)

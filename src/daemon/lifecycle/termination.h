@@ -7,7 +7,7 @@
 struct systemd_query; /* io/systemd.h */
 
 struct termination {
-        struct runtime *runtime;           /* not owned */
+        struct runtime *runtime;     /* not owned */
         struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
 };
 

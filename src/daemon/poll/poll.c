@@ -10,8 +10,8 @@
 #include "model/poll_schedule.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_memory.h"
 #include "observe/observe_identity.h"
+#include "observe/observe_memory.h"
 #include "observe/observe_world.h"
 
 /* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
@@ -175,7 +175,8 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
         /* One that was not looked for in all that time is not missed. */
-        if (worker->state == WORKER_STARTING && heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
+        if (worker->state == WORKER_STARTING &&
+            heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;
         if (poll_items & POLL_BOOT) {
                 int r = sibling_find(process, NULL);

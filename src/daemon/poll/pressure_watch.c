@@ -33,8 +33,8 @@ static void read_again(struct pressure_watch *watch)
         int r = 0;
 
         if (!watch->timer)
-                r = sd_event_add_time_relative(watch->runtime->event, &watch->timer, CLOCK_MONOTONIC, READ_USEC,
-                                               0, on_timer, watch);
+                r = sd_event_add_time_relative(watch->runtime->event, &watch->timer, CLOCK_MONOTONIC,
+                                               READ_USEC, 0, on_timer, watch);
         else if ((r = sd_event_source_set_time_relative(watch->timer, READ_USEC)) >= 0)
                 r = sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
         /* The next look, or the next word of the kernel's, tries again. */

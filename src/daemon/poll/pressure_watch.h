@@ -9,8 +9,8 @@ struct psi;
 
 struct pressure_watch {
         struct runtime *runtime; /* not owned */
-        struct psi *psi;   /* NULL: it is not watched, or cannot be */
-        unsigned limit;    /* that psi was opened for */
+        struct psi *psi;         /* NULL: it is not watched, or cannot be */
+        unsigned limit;          /* that psi was opened for */
         sd_event_source *trigger;
         sd_event_source *timer; /* while something is to be read again soon */
         usec_t calm_at;         /* since when there has been nothing to see; 0: there is */

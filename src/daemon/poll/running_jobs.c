@@ -84,7 +84,8 @@ static void read_list(struct worker *worker, bool culprits)
 
         process->running_jobs_culprits = culprits;
         if (identity)
-                (void)link_read_running_jobs(worker->fleet->link, &identity, 1, on_running_jobs, process, &process->running_jobs);
+                (void)link_read_running_jobs(worker->fleet->link, &identity, 1, on_running_jobs, process,
+                                             &process->running_jobs);
 }
 
 void running_jobs_poll(struct worker *worker)

@@ -34,8 +34,8 @@ static int poll_open(struct status_poll *look, const struct worker *worker)
         status_poll_end(look);
         look->fleet = worker->fleet;
         look->uid = uid;
-        look->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name, uid,
-                                      &look->dir);
+        look->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name,
+                                      uid, &look->dir);
         return look->error;
 }
 
@@ -65,7 +65,7 @@ struct tree_search {
         struct status_file *file;
         unsigned seen, tried;
         enum heartbeat_fault fault; /* of a file that is there */
-        pid_t pid;             /* that beats; 0: none is found */
+        pid_t pid;                  /* that beats; 0: none is found */
         struct heartbeat heartbeat;
 };
 
@@ -107,7 +107,7 @@ static int try_process(pid_t pid, void *userdata)
 
 /* Which process of the worker's beats? */
 static enum heartbeat_fault seek(const struct status_poll *look, struct status_file *file,
-                            const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+                                 const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         struct tree_search search = {.look = look, .file = file};
         int r = proc_tree_each(worker->process.pid, try_process, &search);
@@ -125,7 +125,7 @@ static enum heartbeat_fault seek(const struct status_poll *look, struct status_f
 
 /* Why it does not count, or HEARTBEAT_FAULT_NONE. */
 static enum heartbeat_fault read_heartbeat(struct status_poll *look, struct status_file *file,
-                                 const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
+                                           const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
         if (poll_open(look, worker) < 0)
                 return HEARTBEAT_FAULT_PLACE;
@@ -145,7 +145,8 @@ bool status_files_read(struct status_poll *look, struct status_file *file, struc
         /* Before the first one there is nothing wrong with that; nor is there a directory before the child of
          * its start has made it. */
         bool awaited = worker->process.heartbeat_pid == 0 &&
-                       (fault == HEARTBEAT_FAULT_MISSING || (fault == HEARTBEAT_FAULT_PLACE && look->error == -ENOENT));
+                       (fault == HEARTBEAT_FAULT_MISSING ||
+                        (fault == HEARTBEAT_FAULT_PLACE && look->error == -ENOENT));
 
         observe_heartbeat_fault(worker, awaited ? HEARTBEAT_FAULT_NONE : fault);
         return fault == HEARTBEAT_FAULT_NONE;

@@ -4,7 +4,8 @@
 #include "base/environment.h"
 #include "base/parse.h"
 
-ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
+ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES],
+                         struct markers *ret)
 {
         ssize_t r = proc_environment(proc, text, ENV_MARKERS_MAX_BYTES);
         size_t length = r > 0 ? (size_t)r : 0;

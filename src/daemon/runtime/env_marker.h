@@ -18,4 +18,5 @@ struct markers {
 
 /* Reads the marks of a process, which then point into text. Returns how many bytes its environment has, as
  * far as it was read: 0 for one in the middle of execve(), too; or -errno. */
-ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret);
+ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES],
+                         struct markers *ret);

@@ -182,8 +182,8 @@ int link_open_queues(struct link *link, queues_reading_fn callback, struct queue
                     : queue_reader_new(link->redis, link->framework->queues, namespace, callback, link, ret);
 }
 
-int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n, running_jobs_fn done,
-                    void *userdata, struct running_jobs **ret)
+int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n,
+                           running_jobs_fn done, void *userdata, struct running_jobs **ret)
 {
         const struct running_jobs_request request = {
                 .event = link->links->event,
@@ -237,7 +237,7 @@ static int make_link(struct links *links, const struct framework *framework, con
                 r = probe(link, settings->namespace);
         if (r >= 0)
                 r = redis_heartbeats_new(link->redis, framework->heartbeats, settings->namespace, &ops, link,
-                                    &link->heartbeats);
+                                         &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);

@@ -57,7 +57,7 @@ const char *links_host_name(struct links *links);
 /* Makes *ret, where that is NULL, a reader of its queues. Returns 0 or -ENOMEM. */
 int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
 /* Reads the work lists of n identities at this link; see redis_running_jobs_read(). */
-int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n, running_jobs_fn done,
-                    void *userdata, struct running_jobs **ret);
+int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n,
+                           running_jobs_fn done, void *userdata, struct running_jobs **ret);
 /* Once no process of a worker is held any more. */
 void links_end(struct links *links);

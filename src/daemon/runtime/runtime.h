@@ -12,7 +12,7 @@
 struct proc_host;      /* io/host.h */
 struct pressure_watch; /* pressure_watch.h */
 struct state_dead;     /* continuity/state.h */
-struct exit_log;     /* exit_log.c */
+struct exit_log;       /* exit_log.c */
 struct after_exit;     /* after_exit.c */
 
 /* A socket that one image of sqmgr leaves to the next; see handover.h. */
@@ -35,7 +35,7 @@ struct runtime {
         struct world *world;
         struct links links;
         struct subsystems subsystems; /* the optional features */
-        struct heartbeats *local;          /* of fleets that have no link, since they need no Redis */
+        struct heartbeats *local;     /* of fleets that have no link, since they need no Redis */
         char *status_parent;          /* of the directories that heartbeats are written to; owned */
         bool status_untidy;           /* some of them may be those of fleets without workers */
         struct children children;     /* those that are no workers */
@@ -44,7 +44,7 @@ struct runtime {
         struct rlimit nofile;            /* before sqmgr raised its own */
         char instance[17];               /* the same for every sqmgr on this state file */
         struct state_dead *rescues;      /* of rescue.c: they are written into the state */
-        struct exit_log *exit_log;   /* those that are being read */
+        struct exit_log *exit_log;       /* those that are being read */
         struct after_exit *after_exits;  /* those that run */
         char *preload_script;            /* the Ruby file of templates; owned */
         struct handed *handed;           /* sockets that the image before left; not owned */

@@ -19,8 +19,8 @@ struct wakeup {
         sd_event_source *timer;
 };
 
-/* The first is due at once. world and event must outlive it. Returns 0 or -errno; wakeup_close() is due in both
- * cases. */
+/* The first is due at once. world and event must outlive it. Returns 0 or -errno; wakeup_close() is due in
+ * both cases. */
 int wakeup_open(struct wakeup *wakeup, sd_event *event, struct world *world, wakeup_fn run, void *userdata);
 void wakeup_close(struct wakeup *wakeup);
 

@@ -163,7 +163,8 @@ static int continue_state(struct search *search, struct settings *settings, cons
                 struct fleet *fleet = world_fleet(runtime->world, dead->fleet);
 
                 if (fleet && dead->worker.identity[0] != '\0')
-                        rescue_begin(runtime, fleet, &dead->worker.worker, dead->worker.identity, &dead->exit);
+                        rescue_begin(runtime, fleet, &dead->worker.worker, dead->worker.identity,
+                                     &dead->exit);
         }
         return 0;
 }

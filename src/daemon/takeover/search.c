@@ -99,8 +99,8 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
                 if (r > 0) {
                         sighting->booted_as = traits;
                         /* A worker is started as the leader of its group. */
-                        sighting->runs_one_job =
-                                sighting->group != sighting->pid && proc_evidence_has_booted(proc, framework) == 0;
+                        sighting->runs_one_job = sighting->group != sighting->pid &&
+                                                 proc_evidence_has_booted(proc, framework) == 0;
                 }
                 if (r != 0)
                         return MIN(r, 0);

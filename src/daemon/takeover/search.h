@@ -3,8 +3,8 @@
  * continuity/adoption's to judge. */
 #pragma once
 
-#include "daemon/runtime/runtime.h"
 #include "daemon/runtime/env_marker.h"
+#include "daemon/runtime/runtime.h"
 #include "io/proc.h"
 
 struct adoption;

@@ -35,7 +35,8 @@ int attach_started(struct runtime *runtime, struct worker *worker, struct proc *
                 worker->handle->group = worker->process.pid;
                 r = exits_watch(worker->handle);
         }
-        struct heartbeats *heartbeats = worker->fleet->link ? worker->fleet->link->heartbeats : runtime->local;
+        struct heartbeats *heartbeats =
+                worker->fleet->link ? worker->fleet->link->heartbeats : runtime->local;
 
         return r < 0 ? r : heartbeats_add(heartbeats, worker, &worker->handle->slot);
 }
@@ -70,7 +71,7 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
 }
 
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
-                 const char *identity)
+                   const char *identity)
 {
         _cleanup_proc_ struct proc *held = heartbeat;
         int r = attach_started(runtime, worker, main, -1);

@@ -13,6 +13,6 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
 /* The same for an adopted one. beat, taken over too: the process that beats, where it is another than main;
  * identity: that it is known to beat under; NULL: none. */
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
-                 const char *identity);
+                   const char *identity);
 /* The process pid was found to beat for this worker, for links. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);

@@ -89,8 +89,9 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
-void exit_log_add(struct runtime *runtime, const struct exit_log_source *of, const struct launch_report *report,
-                    bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit)
+void exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
+                  const struct launch_report *report, bool expected,
+                  char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit)
 {
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: "it could not be prepared";

@@ -18,6 +18,7 @@ struct exit_log_source {
 /* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
  * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
  * and lines then. */
-void exit_log_add(struct runtime *runtime, const struct exit_log_source *of, const struct launch_report *report,
-                    bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);
+void exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
+                  const struct launch_report *report, bool expected,
+                  char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);
 void exit_log_forget(struct runtime *runtime);

@@ -2,10 +2,10 @@
 /* The exits of processes: of workers, and of all other children. */
 #include "daemon/workers/exits.h"
 #include "daemon/workers/after_exit.h"
-#include "daemon/workers/orphan.h"
 #include "daemon/workers/exit_log.h"
-#include "daemon/workers/sibling.h"
+#include "daemon/workers/orphan.h"
 #include "daemon/workers/rescue.h"
+#include "daemon/workers/sibling.h"
 #include "io/clock.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -115,7 +115,8 @@ static void ended(struct process *process, struct exit_status exit)
         };
         char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
-        exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker), lines, &exit);
+        exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker), lines,
+                     &exit);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
                 return;
@@ -149,8 +150,8 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
 /* One that is no child of ours leaves nothing to us. */
 static bool may_leave_an_orphan(const struct process *process)
 {
-        return process->worker->state == WORKER_STARTING && !process->heartbeat && process->main_status.known &&
-               process->report.outcome != LAUNCH_FAILED;
+        return process->worker->state == WORKER_STARTING && !process->heartbeat &&
+               process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
 static void exited(struct process *process)
@@ -166,7 +167,8 @@ static void exited(struct process *process)
         process_read_report(process);
         bool failed = !process->main_status.by_signal && process->main_status.status != 0;
         if (r < 0 || !may_leave_an_orphan(process) ||
-            orphan_search_start(process->runtime, process->worker, process->uid, failed, adopt_orphan, &process->orphan_search) < 0) {
+            orphan_search_start(process->runtime, process->worker, process->uid, failed, adopt_orphan,
+                                &process->orphan_search) < 0) {
                 ended(process, process->main_status);
                 return;
         }
@@ -181,7 +183,7 @@ static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint3
 }
 
 static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
-                        void *userdata)
+                             void *userdata)
 {
         struct process *process = userdata;
 
@@ -201,8 +203,8 @@ static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, 
 
 int exits_watch(struct process *process)
 {
-        return sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(process->main), EPOLLIN,
-                               on_main_exit, process);
+        return sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(process->main),
+                               EPOLLIN, on_main_exit, process);
 }
 
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
@@ -210,8 +212,8 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
         _cleanup_proc_ struct proc *held = heartbeat;
         sd_event_source *heartbeat_exit = NULL;
 
-        int r = sd_event_add_io(process->runtime->event, &heartbeat_exit, proc_pidfd(heartbeat), EPOLLIN, on_heartbeat_exit,
-                                process);
+        int r = sd_event_add_io(process->runtime->event, &heartbeat_exit, proc_pidfd(heartbeat), EPOLLIN,
+                                on_heartbeat_exit, process);
         if (r < 0)
                 return r;
         process_forget_heartbeat(process);

@@ -46,8 +46,9 @@ static bool is_of_this_start(const struct orphan_search *orphan_search, const st
 {
         const struct worker *worker = orphan_search->worker;
 
-        return markers->instance && strcmp(markers->instance, orphan_search->runtime->instance) == 0 && markers->worker &&
-               strcmp(markers->worker, WORKER_ID(worker)) == 0 && markers->started_at == worker->spawned_at;
+        return markers->instance && strcmp(markers->instance, orphan_search->runtime->instance) == 0 &&
+               markers->worker && strcmp(markers->worker, WORKER_ID(worker)) == 0 &&
+               markers->started_at == worker->spawned_at;
 }
 
 /* Returns whether it must be looked at again. */
@@ -96,8 +97,8 @@ static bool may_be_unveiled(const struct orphan_search *orphan_search)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        return orphan_search->n_veiled > 0 &&
-               (orphan_search->tries < VEILED_TRIES || now < usec_add(orphan_search->began_at, VEILED_IN_ALL));
+        return orphan_search->n_veiled > 0 && (orphan_search->tries < VEILED_TRIES ||
+                                               now < usec_add(orphan_search->began_at, VEILED_IN_ALL));
 }
 
 static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
@@ -124,8 +125,8 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
         return 0;
 }
 
-int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed, orphan_fn done,
-               struct orphan_search **ret)
+int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t uid, bool failed,
+                        orphan_fn done, struct orphan_search **ret)
 {
         struct orphan_search *orphan_search = calloc(1, sizeof(*orphan_search));
 
@@ -139,7 +140,8 @@ int orphan_search_start(struct runtime *runtime, struct worker *worker, uid_t ui
         orphan_search->began_at = clock_now(CLOCK_MONOTONIC);
         int r = proc_children(getpid(), &orphan_search->orphans, &orphan_search->n_orphans);
         if (r >= 0)
-                r = sd_event_add_time(runtime->event, &orphan_search->timer, CLOCK_MONOTONIC, 0, 0, on_timer, orphan_search);
+                r = sd_event_add_time(runtime->event, &orphan_search->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                      orphan_search);
         *ret = r < 0 ? orphan_search_free(orphan_search) : orphan_search;
         return MIN(r, 0);
 }

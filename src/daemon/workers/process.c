@@ -80,7 +80,8 @@ int process_new(struct runtime *runtime, struct worker *worker, struct proc *mai
                 return 0;
         /* All of it is read at once when the child has no more to say: woken for each message, we would keep
          * it from the processor on its way to the command. */
-        return sd_event_add_io(runtime->event, &process->report_source, report_fd, EPOLLHUP, on_report, process);
+        return sd_event_add_io(runtime->event, &process->report_source, report_fd, EPOLLHUP, on_report,
+                               process);
 }
 
 void process_free(struct process *process)

@@ -15,10 +15,11 @@ struct process {
         struct runtime *runtime;
         struct worker *worker;
         struct proc *main;
-        pid_t group;         /* of all that its command started; 0: not its own, or not known */
-        uid_t uid;           /* main's, when that was last asked; 0 before */
-        struct orphan_search *orphan_search; /* main has exited, and what it may have left behind is looked for; NULL else */
-        struct exit_status main_status; /* how it did */
+        pid_t group; /* of all that its command started; 0: not its own, or not known */
+        uid_t uid;   /* main's, when that was last asked; 0 before */
+        struct orphan_search *orphan_search; /* main has exited, and what it may have left behind is looked
+                                                for; NULL else */
+        struct exit_status main_status;      /* how it did */
         struct proc *heartbeat;              /* the process that beats, where it is another one; NULL else */
         struct heartbeat_slot *slot;
         sd_event_source *main_exit; /* of exits.c, as is the next */
@@ -28,11 +29,11 @@ struct process {
         int go_fd; /* the socket of one that was forked, and waits to be told to go on; -1: none */
         struct launch_report report;
         pid_t ended_heartbeat_pid; /* the last process that beat and has ended before main; 0: none has */
-        uint64_t slept_times; /* of the process that beats, see idle_check.h */
-        usec_t slept_at;      /* since when it is known to be so many; 0: it is not */
-        struct running_jobs *running_jobs;  /* its jobs are being read, see work_list.h; NULL: they are not */
-        bool running_jobs_culprits;  /* since its memory went over a limit */
-        char **long_jobs;     /* ids of those that were told of; NULL-terminated, NULL: none */
+        uint64_t slept_times;      /* of the process that beats, see idle_check.h */
+        usec_t slept_at;           /* since when it is known to be so many; 0: it is not */
+        struct running_jobs *running_jobs; /* its jobs are being read, see work_list.h; NULL: they are not */
+        bool running_jobs_culprits;        /* since its memory went over a limit */
+        char **long_jobs;                  /* ids of those that were told of; NULL-terminated, NULL: none */
 };
 
 /* Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process stays NULL only where

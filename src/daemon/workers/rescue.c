@@ -26,7 +26,7 @@ struct rescue {
         bool culprits; /* it did, and they are yet to be told of */
         usec_t died_at;
         sd_event_source *timer;
-        struct running_jobs *running_jobs;               /* NULL: not being read */
+        struct running_jobs *running_jobs; /* NULL: not being read */
         const struct framework *framework; /* of the requeue */
         struct requeue *requeue;           /* NULL: no fate is asked for */
         struct job_list jobs;
@@ -224,7 +224,8 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         if (!fleet)
                 return 0;
         const char *identity = rescue->dead.worker.identity;
-        int r = link_read_running_jobs(fleet->link, &identity, 1, on_running_jobs, rescue, &rescue->running_jobs);
+        int r = link_read_running_jobs(fleet->link, &identity, 1, on_running_jobs, rescue,
+                                       &rescue->running_jobs);
         if (r < 0)
                 try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
         return 0;
@@ -236,8 +237,8 @@ static void report_shortage(const struct worker *worker)
                   WORKER_ID(worker), (int)worker->process.pid);
 }
 
-void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker, const char *identity,
-                  const struct exit_status *exit)
+void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
+                  const char *identity, const struct exit_status *exit)
 {
         struct worker dead = *worker;
 
@@ -260,8 +261,8 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
-            sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0, on_timer,
-                                       rescue) < 0) {
+            sd_event_add_time_relative(runtime->event, &rescue->timer, CLOCK_MONOTONIC, WAIT_USEC, 0,
+                                       on_timer, rescue) < 0) {
                 report_shortage(&dead);
                 rescue_free(rescue);
         }

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
-                    struct heartbeats_command *ret)
+                         struct heartbeats_command *ret)
 {
         static_assert(2 + _NATIVE_FIELD_MAX <= ELEMENTSOF(ret->argv), "a word for each");
         if (command_make(ret, decode_key(namespace, NATIVE_WORKER, identity), WORDS("HMGET")) < 0)
@@ -19,7 +19,8 @@ static int ask_heartbeat(const char *namespace, const char *identity, _unused_ b
         return 0;
 }
 
-static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, _unused_ struct heartbeat_info **info)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
+                           _unused_ struct heartbeat_info **info)
 {
         struct field fields[_NATIVE_FIELD_MAX];
 

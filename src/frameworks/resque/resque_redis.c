@@ -13,13 +13,14 @@
 #include <strings.h>
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info _unused_,
-                    struct heartbeats_command *ret)
+                         struct heartbeats_command *ret)
 {
         return command_make_pair(ret, "HGET", resque_key(namespace, RESQUE_HEARTBEATS, NULL),
                                  strdup(identity));
 }
 
-static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info _unused_)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
+                           struct heartbeat_info **info _unused_)
 {
         const struct field field = reply_text(reply);
 
@@ -42,7 +43,7 @@ static const struct heartbeat_format heartbeats = {
 };
 
 static int request_running_jobs(const char *namespace, const char *identity, size_t which _unused_,
-                     struct heartbeats_command *ret)
+                                struct heartbeats_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("GET"));
 }

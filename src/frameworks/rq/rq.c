@@ -75,8 +75,8 @@ const char *rq_identity_key(const char *identity)
         return strchr(identity + host_len + 1, ':') + 1;
 }
 
-bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat, const struct field *shutdown,
-                    const struct field *death, struct heartbeat *ret)
+bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
+                         const struct field *shutdown, const struct field *death, struct heartbeat *ret)
 {
         uint64_t sent_usec;
 

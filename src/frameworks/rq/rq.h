@@ -30,8 +30,8 @@ const char *rq_identity_key(const char *identity);
 
 /* Decodes a record. Only the time of its last beat must be there: a Redis that lost its data has no more of a
  * worker that lives on. Returns false where it is none, or of one that has ended. */
-bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat, const struct field *shutdown,
-                    const struct field *death, struct heartbeat *ret);
+bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
+                         const struct field *shutdown, const struct field *death, struct heartbeat *ret);
 
 /* The name of a queue in its key: `rq:queue:NAME`. Returns its length at *ret, 0 where there is none. */
 size_t rq_queue_name(const struct field *key, const char **ret);

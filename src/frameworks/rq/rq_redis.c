@@ -57,14 +57,15 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
 }
 
 static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
-                    struct heartbeats_command *ret)
+                         struct heartbeats_command *ret)
 {
         /* One that is none, of a state file say, is asked for and not found. */
         return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
                             WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
 }
 
-static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struct heartbeat_info **info _unused_)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
+                           struct heartbeat_info **info _unused_)
 {
         struct field state = reply_element(reply, 0), heartbeat = reply_element(reply, 1);
         struct field shutdown = reply_element(reply, 2), death = reply_element(reply, 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What Sidekiq 5 to 8 looks like from outside; see the header. */
 #include "frameworks/sidekiq/format.h"
-#include "base/parse.h"
 #include "base/argv.h"
+#include "base/parse.h"
 #include "model/worker.h"
 #include "settings/traits.h"
 #include "wire/json.h"
@@ -135,7 +135,8 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
         unsigned long long n_busy, n_concurrency = 0, rss_kib = 0;
         uint64_t sent_usec;
 
-        if (!busy->text || !heartbeat->text || (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
+        if (!busy->text || !heartbeat->text ||
+            (!is_quiet && !decode_field_is(&fields[SIDEKIQ_QUIET], "false")) ||
             !decode_count(busy->text, busy->len, COUNT_MAX, &n_busy) ||
             !decode_seconds(heartbeat->text, heartbeat->len, &sent_usec) ||
             (concurrency->text &&

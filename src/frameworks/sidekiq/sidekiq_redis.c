@@ -35,7 +35,8 @@ static const char *queue_names(const struct heartbeat_info *info)
         return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
 }
 
-static int ask_heartbeat(const char *namespace, const char *identity, bool with_info, struct heartbeats_command *ret)
+static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
+                         struct heartbeats_command *ret)
 {
         return command_make(
                 ret, decode_key(namespace, identity, NULL),
@@ -74,7 +75,8 @@ static const struct heartbeat_format heartbeats = {
         .ask_work_list = ask_work_list,
 };
 
-static int request_running_jobs(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret)
+static int request_running_jobs(const char *namespace, const char *identity, size_t which,
+                                struct heartbeats_command *ret)
 {
         return command_make(ret, decode_key(namespace, identity, suffixes[which]), WORDS("HGETALL"));
 }
@@ -92,8 +94,10 @@ static int take_running_jobs(const redisReply *reply, size_t which, struct job_l
         return r;
 }
 
-static const struct running_jobs_format running_jobs = {
-        .n_asks = ELEMENTSOF(suffixes), .ask = request_running_jobs, .take = take_running_jobs, .decode = sidekiq_job_decode};
+static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suffixes),
+                                                        .ask = request_running_jobs,
+                                                        .take = take_running_jobs,
+                                                        .decode = sidekiq_job_decode};
 
 /* What is kept for the counts of workers that follow queues. */
 struct measures {

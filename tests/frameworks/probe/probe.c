@@ -39,7 +39,7 @@ static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, p
 }
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
-                    struct heartbeats_command *ret)
+                         struct heartbeats_command *ret)
 {
         char *key = make_key(namespace, identity, NULL);
 
@@ -49,7 +49,8 @@ static int ask_heartbeat(const char *namespace, const char *identity, _unused_ b
         return 0;
 }
 
-static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, _unused_ struct heartbeat_info **info)
+static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
+                           _unused_ struct heartbeat_info **info)
 {
         unsigned busy, quiet;
         unsigned long long stamp;
