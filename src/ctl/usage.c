@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of options, and how a command is used; see commands.h. */
+#include "base/text.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include <getopt.h>
@@ -66,12 +67,12 @@ const struct usage_option *usage_next_option(struct ctl *ctl, int argc, char **a
 
 int usage_error(const struct command *command, const char *what)
 {
-        char options[128] = "";
+        char options[256] = "";
 
         for (size_t i = 0; i < ELEMENTSOF(usage_options); i++)
                 if (command->options & usage_options[i].bit)
-                        snprintf(options, sizeof(options), " [--%s%s]", usage_options[i].name,
-                                 usage_options[i].value);
+                        text_append(options, sizeof(options), " [--%s%s]", usage_options[i].name,
+                                    usage_options[i].value);
         return output_error(CTL_USAGE, "%s: usage: sqmgrctl %s%s%s%s", what, command->name,
                             command->arguments[0] != '\0' ? " " : "", command->arguments, options);
 }

@@ -169,7 +169,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         run -2 sqmgrctl ping pong
         [ "$output" = 'sqmgrctl: there are too many arguments: usage: sqmgrctl ping [--ready]' ]
         run -2 sqmgrctl events default/1 default
-        [ "$output" = 'sqmgrctl: a worker is asked for alone: usage: sqmgrctl events [FLEET...|WORKER] [--follow]' ]
+        [ "$output" = 'sqmgrctl: a worker is asked for alone: usage: sqmgrctl events [FLEET...|WORKER] [--lines N] [--follow]' ]
         run -2 sqmgrctl restart --wiat
         [ "$output" = "sqmgrctl: unknown option '--wiat', did you mean '--wait'?" ]
         run -2 sqmgrctl restart --json=yes
