@@ -61,8 +61,8 @@ void handler_done(struct control *control, struct call *call);
 /* Returns the caller, for use in commands. */
 struct orderer handler_orderer(const struct call *call);
 
-/* Parse an optional parameter. If missing or null, *ret is false or NULL. Both return false after replying
- * with an error. */
+/* Parse an optional parameter. If missing or null, *ret is false or NULL. The functions return false after
+ * replying with an error. */
 bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret);
 bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret);
 

@@ -43,7 +43,7 @@ struct status_info {
 json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                       usec_t now);
 
-/* Render an orderer (JSON null: not known) and the list of a fleet's workers. Both return a new reference, or
- * NULL when memory is short. */
+/* Render an orderer (JSON null: not known) and the list of a fleet's workers. Return a new reference, or NULL
+ * when memory is short. */
 json_t *status_orderer(const struct orderer *by);
 json_t *status_workers(const struct fleet *fleet, usec_t now);
