@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr: reads its options and its settings, and hands over to the loop. */
+/* sqmgr: reads its options and its settings, and starts the event loop. */
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "config.h"
@@ -37,7 +37,7 @@ struct options {
         bool check;
         bool print;
         bool check_state;
-        const char *state; /* that is to be checked; NULL: the one that the config file names */
+        const char *state; /* state file to check; NULL: the one in the settings */
 };
 
 static void print_help(void)
@@ -61,7 +61,7 @@ static void print_help(void)
                "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
 }
 
-/* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
+/* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
         enum { OPTION_CHECK = 256, OPTION_CHECK_STATE, OPTION_PRINT };
@@ -110,7 +110,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         return 0;
 }
 
-/* Could this program go on where the one that runs with that state is? */
+/* Checks that this program could continue with the settings and the state of the running sqmgr. */
 static int check_state(const struct options *options, const struct settings *settings)
 {
         const char *path = options->state ? options->state : settings->state_file;
@@ -143,7 +143,7 @@ static int check_state(const struct options *options, const struct settings *set
         return EXIT_FAILURE;
 }
 
-/* The path that was executed, whatever has become of the file since. To be freed. */
+/* Returns the path that was executed, even if the file has changed since. To be freed. */
 static char *program_path(void)
 {
         const char *name = (const char *)getauxval(AT_EXECFN);
@@ -156,7 +156,7 @@ static char *program_path(void)
         return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-/* What was asked for must not be lost in silence. */
+/* Failed output must not go unnoticed. */
 static int finish_output(int code)
 {
         if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -165,7 +165,7 @@ static int finish_output(int code)
         return EXIT_FAILURE;
 }
 
-/* What would keep a worker of that fleet from being started, as its user meets it. */
+/* Rehearses the start of a worker as the fleet's user, and adds a warning if the start would fail. */
 static void rehearse(const struct settings *settings, const struct fleet_settings *fleet,
                      struct settings_errors *warnings)
 {
@@ -192,7 +192,7 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                                     fleet->name, why);
 }
 
-/* Warnings stand on standard error, where errors would. */
+/* Warnings go to standard error, like errors. */
 static void check_config(const struct options *options, const struct settings *settings,
                          struct settings_errors *warnings)
 {
@@ -210,8 +210,8 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
-        /* Large blocks go back to the system when they are freed. Left to itself malloc takes the largest
-         * that ever was for usual, and keeps as much. */
+        /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
+         * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);
         (void)mallopt(M_TRIM_THRESHOLD, MALLOC_BLOCK_BYTES);
 

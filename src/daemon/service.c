@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the control socket and the read socket, and lends their handlers what they need. */
+/* Opens the control socket and the read socket, and provides the context of their handlers. */
 #include "daemon/service.h"
 #include "config.h"
 #include "daemon/api/listen.h"
@@ -10,10 +10,10 @@
 #include "model/world.h"
 #include <grp.h>
 
-/* Its members may look, by read_socket: of sysusers.d. */
+/* Members may connect to read_socket; created by sysusers.d. */
 #define READERS "sqmgr-read"
 
-/* Workers are not left alone because nobody can look at them: what goes wrong is told. */
+/* Failures are only logged: workers are supervised even if nobody can read their status. */
 static void open_view(struct service *service, int inherited)
 {
         struct listener_place place = {

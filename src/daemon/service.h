@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the control socket and the read socket, and lends their handlers what they need. */
+/* Opens the control socket and the read socket, and provides the context of their handlers. */
 #pragma once
 
 #include "daemon/api/control.h"
@@ -15,9 +15,9 @@ struct service {
         int state_lock_fd; /* -1: not locked */
 };
 
-/* handover: what the image before left, which is taken over. Returns 0 or -errno, which was told; -EBUSY:
- * another sqmgr holds the socket. service_end() is due in all cases. */
+/* Takes over the sockets in handover, left by the previous image. Returns 0 or -errno, which is logged.
+ * -EBUSY: another sqmgr holds the socket or the state file. Call service_end() in all cases. */
 int service_start(struct service *service, const struct handover *handover);
-/* Once the workers are adopted: goes on with the connections of the image before. */
+/* Continues the connections of the previous image. Call once the workers are adopted. */
 void service_continue(struct service *service, const struct handover *handover);
 void service_end(struct service *service);

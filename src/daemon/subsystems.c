@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The optional features that this daemon has: one row for each. */
+/* The optional features of this daemon, one per row. */
 #include "daemon/subsystems.h"
 #include "autoscaling/autoscaling.h"
 #include "rollout_hosts/rollout_hosts.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The optional features that this daemon has. */
+/* The optional features of this daemon. */
 #pragma once
 
 #include "daemon/runtime/subsystem.h"
 
-/* Ends with NULL. Their functions are called in this order. */
+/* Terminated by NULL. Features are called in this order. */
 extern const struct subsystem *const subsystem_table[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Composes the daemon of its parts, and runs its loop: look, plan, execute, tell. */
+/* Composes the daemon from its parts, and runs the loop: poll, plan, execute, report. */
 #include "daemon/supervisor.h"
 #include "base/hash.h"
 #include "base/socket_path.h"
@@ -41,17 +41,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One look at all workers of so many has a look at the queues, too. */
+/* The queues are read with every sixth regular poll of the workers. */
 #define QUEUES_POLL_EACH 6
 #define MEMORY_WAIT_NSEC (100 * 1000 * 1000)
 
-/* Each part stands behind those that it leans on: the end takes them down from the last to the first. */
+/* Each part follows those that it depends on; end() frees them in reverse order. */
 struct supervisor {
         sd_event *event;
         struct world *world;
         struct wakeup wakeup;
         struct runtime runtime;
-        struct reloader reloader; /* with the settings in force */
+        struct reloader reloader; /* holds the current settings */
         struct persist persist;
         struct pressure_watch pressure;
         struct alerts *alerts;
@@ -59,7 +59,7 @@ struct supervisor {
         struct reexec reexec;
         struct service service;
         struct notify notify;
-        bool grown; /* workers were started since memory was last given back */
+        bool grown; /* workers were started since memory was last returned to the system */
 };
 
 static bool anything_lives(const struct world *world)
@@ -70,7 +70,8 @@ static bool anything_lives(const struct world *world)
         return false;
 }
 
-/* Fleets that are no longer configured, and have drained. What is being adopted may be theirs. */
+/* Forgets fleets that are no longer configured and have drained. Waits for the search for workers to end:
+ * found workers may belong to such a fleet. */
 static void forget_removed(struct supervisor *supervisor)
 {
         struct settings *settings = supervisor->reloader.settings;
@@ -94,7 +95,7 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
         struct pass *pass = &supervisor->wakeup.pass;
         usec_t at = pass_wake_at(pass, now);
 
-        /* What many workers took while they started lies scattered among what stays. */
+        /* After many starts, freed memory is scattered among memory in use. */
         if (pass->calm && supervisor->grown) {
                 (void)malloc_trim(0);
                 supervisor->grown = false;
@@ -190,7 +191,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
                 reexec_request(&supervisor->reexec, NULL);
                 break;
         case SIGCHLD:
-                /* What is left has a signal of its own, which comes after all that waits now. */
+                /* The next signal handles the remaining children, after all other pending events. */
                 if (exits_sweep(&supervisor->runtime))
                         (void)kill(getpid(), SIGCHLD);
                 break;
@@ -213,8 +214,8 @@ static int add_signals(struct supervisor *supervisor)
         if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
             sigaction(SIGCHLD, NULL, &inherited) < 0)
                 return -errno;
-        /* Whoever started us may have ignored SIGCHLD: then the kernel would keep no exit status for us. Else
-         * it stays as it is: to set it drops the one that waits, after a re-exec. */
+        /* sqmgr may have been started with SIGCHLD ignored, and the kernel would then keep no exit status.
+         * Otherwise leave the action alone: setting it drops a pending signal after a re-exec. */
         if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
         for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
@@ -222,7 +223,7 @@ static int add_signals(struct supervisor *supervisor)
         return r;
 }
 
-/* The processes of the workers are let go of, not ended. */
+/* Frees the handles of the worker processes. The processes keep running. */
 static void end_runtime(struct runtime *runtime)
 {
         exit_log_forget(runtime);
@@ -256,8 +257,8 @@ static void end(struct supervisor *supervisor)
         sd_event_unref(supervisor->event);
 }
 
-/* Workers carry the instance, and are known by it when the state is lost: so it follows from where the state
- * is, which no other sqmgr shares. */
+/* Derives the instance from the path of the state file, which no other sqmgr shares. Workers carry the
+ * instance and are recognized by it when the state is lost. */
 static void name_instance(struct runtime *runtime)
 {
         const char *path = runtime->world->settings->state_file;
@@ -266,7 +267,7 @@ static void name_instance(struct runtime *runtime)
                  (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
 }
 
-/* Each worker takes some descriptors, of its process, its beat and its log, and a client one. */
+/* Each worker takes descriptors for its process, heartbeats and log; each client takes one. */
 static void check_nofile(const struct world *world)
 {
         unsigned long long needed = 64 + SERVER_CONNECTIONS_MAX;
@@ -281,7 +282,7 @@ static void check_nofile(const struct world *world)
                             (unsigned long long)limit.rlim_cur, needed);
 }
 
-/* Says to each part on which others it leans. */
+/* Connects each part to those that it depends on. */
 static void compose(struct supervisor *supervisor, const struct invocation *invocation)
 {
         struct runtime *runtime = &supervisor->runtime;
@@ -314,7 +315,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         };
 }
 
-/* As it was installed; of one that was not, as it stands among its sources. NULL: memory is short. */
+/* Returns the installed script, or the one in the source tree if sqmgr is not installed. NULL: memory is
+ * short. */
 static char *preload_script(void)
 {
         char program[PATH_MAX];
@@ -346,13 +348,13 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);
 }
 
-/* Takes over what there is: the workers of an earlier sqmgr, and their Redis. */
+/* Takes over the workers of an earlier sqmgr, and connects to Redis. */
 static int begin_runtime(struct supervisor *supervisor)
 {
         struct runtime *runtime = &supervisor->runtime;
         struct settings *settings = supervisor->reloader.settings;
 
-        /* Workers that a wrapper leaves behind come to us, not to init. */
+        /* Workers left behind by a wrapper are reparented to us, not to init. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return -errno;
         int r = local_heartbeats_new(&runtime->local);
@@ -402,8 +404,7 @@ static int run(struct supervisor *supervisor)
 {
         int r;
 
-        /* The loop takes memory of its own. Where that is short it can go on, without a signal that it may
-         * just have taken. */
+        /* The loop itself allocates memory. After -ENOMEM it can continue, but may have lost a signal. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
         (void)persist_save(&supervisor->persist, NULL, clock_now(CLOCK_MONOTONIC));
@@ -417,7 +418,7 @@ int supervisor_run(const struct invocation *invocation, struct settings *setting
 
         if (r >= 0)
                 r = run(&supervisor);
-        /* With -EBUSY, a socket that another sqmgr holds, a better reason was logged. */
+        /* With -EBUSY (another sqmgr holds the socket or the state file), a better reason was logged. */
         if (r < 0 && r != -EBUSY)
                 log_error("sqmgr ends: %s", strerror(-r));
         end(&supervisor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has each call of the control interface carried out by its handler, and tells those who wait. */
+/* Dispatches each call of the control interface to its handler, and serves waiting clients. */
 #include "daemon/api/control.h"
 #include "daemon/runtime/subsystem.h"
 #include "io/clock.h"
@@ -39,13 +39,13 @@ struct control *control_free(struct control *control)
         return NULL;
 }
 
-/* In the order of control_methods, which is made of the same list. */
+/* Same order as control_methods: both are generated from CONTROL_METHODS. */
 #define ROW(method, name, ...) handle_##name,
 static void (*const handlers[])(struct control *control, struct call *call, json_t *parameters,
                                 usec_t now) = {CONTROL_METHODS(ROW)};
 #undef ROW
 
-/* A parameter that the method does not have: a misspelt one must not be passed over. Returns it, or NULL. */
+/* Returns a parameter that the method does not have, or NULL. A misspelled parameter must not be ignored. */
 static const char *unknown_parameter(const struct control_method *method, json_t *parameters)
 {
         const char *key;
@@ -70,7 +70,8 @@ void control_handle(struct call *call, const struct control_method *method, json
 void control_tick(struct control *control, usec_t now)
 {
         events_tick(control->events);
-        /* Nobody has asked for a while: of many workers it is large, and so was what it was made of. */
+        /* Without recent requests, free the cached status and return memory: with many workers both are
+         * large. */
         if (control->status && usec_sub(now, control->status_at) > USEC_PER_SEC) {
                 free(control->status);
                 control->status = NULL;

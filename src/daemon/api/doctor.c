@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what advice/findings.h judges, and answers with that: each Redis is asked in one round trip. */
+/* Collects facts for advice/findings.h and answers GetDiagnosis. Each Redis is queried in one round trip. */
 #include "daemon/api/doctor.h"
 #include "advice/findings.h"
 #include "base/fd.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As of struct doctor_redis. */
+/* Texts for struct doctor_redis. */
 enum text {
         TEXT_URL,
         TEXT_ERROR,
@@ -30,7 +30,7 @@ enum text {
         TEXTS,
 };
 
-/* What one Redis answered. */
+/* The answers of one Redis. */
 struct answers {
         char *texts[TEXTS]; /* owned; NULL: none */
         bool has_group;
@@ -46,7 +46,7 @@ struct diagnosis {
         struct findings findings;
 };
 
-/* What each Redis is asked; the tag says which answers it is for, too. */
+/* Queries for each Redis. The tag also identifies the entry in diagnosis.answers. */
 enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
 static const struct {
         int argc;
@@ -87,8 +87,8 @@ static bool is_here(const char *url)
                          strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
-/* The framework of a fleet for which our own environment, which its workers inherit, has another host name.
- */
+/* Returns the traits of a fleet whose host name variable is set in our environment, which workers inherit; or
+ * NULL. */
 static const struct traits *renamed(const struct settings *settings)
 {
         FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
@@ -119,7 +119,7 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
         return machine;
 }
 
-/* Is that process in another pid namespace than we are? Once it is gone nobody knows. */
+/* True if the process is in another pid namespace than sqmgr. False if the process is gone. */
 static int is_elsewhere(pid_t pid, void *userdata)
 {
         const struct stat *own = userdata;
@@ -179,7 +179,7 @@ static json_t *render(const struct findings *findings)
         return json_pack("{s:O}", "findings", list);
 }
 
-/* All is in: answers, and frees the diagnosis. */
+/* Called when all answers have arrived: replies and frees the diagnosis. */
 static void finish(void *userdata)
 {
         struct diagnosis *diagnosis = userdata;
@@ -210,14 +210,14 @@ static void finish(void *userdata)
         diagnosis_free(diagnosis);
 }
 
-/* Replaces a text of an answer, which may come twice where a connection ends. */
+/* Replaces a text of an answer: an answer may come twice when a connection ends. */
 static void set(struct answers *answers, enum text text, const char *value)
 {
         free(answers->texts[text]);
         answers->texts[text] = strdup(value);
 }
 
-/* What CONFIG GET answers of one setting; NULL: an error, or an older Redis has it by another name. */
+/* Returns the value from a reply to CONFIG GET, or NULL: an error, or an older Redis without the setting. */
 static const char *setting_of(const redisReply *reply)
 {
         return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -241,7 +241,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         else if (setting_of(reply))
                 set(answers, tag % QUESTIONS == QUESTION_SAVE ? TEXT_SAVE : TEXT_MIN_REPLICAS,
                     setting_of(reply));
-        /* One that refuses CONFIG has said so of the first setting. */
+        /* A Redis that refuses CONFIG has already reported that for the first setting. */
         else if (tag % QUESTIONS == QUESTION_SAVE)
                 set(answers, TEXT_CONFIG_ERROR, error ?: "it has no such setting");
 }

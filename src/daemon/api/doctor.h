@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what advice/findings.h judges, and answers with that. */
+/* Collects facts for advice/findings.h and answers GetDiagnosis with the findings. */
 #pragma once
 
 #include "daemon/api/server.h"
 #include "daemon/takeover/persist.h"
 
-/* Who may look by read_socket: as struct doctor_machine has it. */
+/* Access to read_socket, as in struct doctor_machine. */
 struct doctor_readers {
         bool may_connect;
         const char *group; /* static */
 };
 
-/* Answers the call once the surroundings have been checked. keeper must outlive the connections to Redis. */
+/* Answers the call once each Redis has answered or failed. persist must outlive the connections to Redis.
+ * Copies *readers. */
 void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call);

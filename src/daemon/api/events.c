@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the last events, and tells new ones to those who follow. */
+/* Keeps the latest events and sends new ones to followers. */
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
 #include "model/names.h"
@@ -8,8 +8,8 @@
 #include <syslog.h>
 
 struct entry {
-        struct event event; /* without its fleet, which may be removed before the event is forgotten */
-        char *fleet;        /* the name of that; NULL: of none */
+        struct event event; /* fleet is NULL: the fleet may be removed before the event is dropped */
+        char *fleet;        /* name of the fleet; NULL: none */
         usec_t realtime;
 };
 
@@ -17,15 +17,15 @@ struct follower {
         struct events *events;
         struct follower *next;
         struct call *call;
-        char **fleets; /* whose events it wants; NULL: all */
+        char **fleets; /* the fleets to follow; NULL: all */
         size_t n_fleets;
         char *worker; /* NULL: all */
-        uint64_t at;  /* the next that it has not been told */
+        uint64_t at;  /* number of the next event to send */
 };
 
 struct events {
         struct entry ring[EVENTS_KEPT];
-        uint64_t end; /* the number of the next one */
+        uint64_t end; /* number of the next event */
         struct follower *first;
 };
 
@@ -74,7 +74,7 @@ struct events *events_free(struct events *events)
         return NULL;
 }
 
-/* The entry of an event, whose texts it borrows. */
+/* Returns an entry that borrows the texts of the event. */
 static struct entry entry_of(const struct event *event, usec_t realtime)
 {
         return (struct entry){
@@ -106,7 +106,7 @@ static uint64_t first_kept(const struct events *events)
         return events->end > EVENTS_KEPT ? events->end - EVENTS_KEPT : 0;
 }
 
-/* Of none: "". */
+/* Writes the worker id, or "" if the event has no worker. */
 static const char *entry_worker(const struct entry *entry, char text[static WORKER_ID_MAX])
 {
         text[0] = '\0';
@@ -142,7 +142,8 @@ static const char *level_name(int level)
         return level == LOG_ERR ? "error" : level == LOG_WARNING ? "warning" : "info";
 }
 
-/* Of an entry, as it is told and may come back: numbers are told with 15 digits, so to 10 microseconds. */
+/* Time of an entry as rendered, for comparison with a time that a client sends back. JSON numbers have 15
+ * digits, so the time is cut to 10 microseconds. */
 static double entry_at(const struct entry *entry)
 {
         return (double)(entry->realtime / 10 * 10) / (double)USEC_PER_SEC;
@@ -190,7 +191,7 @@ uint64_t events_after(const struct events *events, double at)
         return later;
 }
 
-/* A restart that was halted or aborted is told of as such. */
+/* Excludes halted and aborted rollouts: the caller reports these itself. */
 static bool is_trouble_of(const struct entry *entry, const char *fleet)
 {
         enum event_kind kind = entry->event.kind;
@@ -210,7 +211,8 @@ int events_add_troubles(const struct events *events, uint64_t since, const char 
         return 0;
 }
 
-/* What the follower has not been told. *ret_any: is there anything? Returns NULL where memory is short. */
+/* Renders the events that the follower has not got yet. *ret_any: true if there are any. Returns NULL when
+ * memory is short. */
 static json_t *render_news(struct follower *follower, bool *ret_any)
 {
         const struct events *events = follower->events;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the last events, and tells new ones to those who follow. */
+/* Keeps the latest events and sends new ones to followers. */
 #pragma once
 
 #include "daemon/api/server.h"
@@ -7,49 +7,48 @@
 struct event;
 struct fleet;
 
-/* So many are kept. */
+/* Size of the ring: older events are dropped. */
 #define EVENTS_KEPT 512
 
 struct events;
 
-/* Returns 0 with *ret to be freed by events_free(), or -ENOMEM. */
+/* Returns 0 with *ret, to be freed with events_free(), or -ENOMEM. */
 int events_new(struct events **ret);
-/* After server_free(), which cancels the calls that are kept here. Returns NULL. */
+/* Call after server_free(), which cancels the calls that are kept here. Returns NULL. */
 struct events *events_free(struct events *events);
 
-/* An event as GetEvents tells it; realtime: when it is told, by the wall clock. To be released; NULL: memory
- * is short. */
+/* Renders an event as in the reply to GetEvents. realtime is the wall clock time of the report. Returns a new
+ * reference, or NULL when memory is short. */
 json_t *event_render(const struct event *event, usec_t realtime);
 
-/* realtime: when it is told, by the wall clock. Lost where memory is short. */
+/* Adds an event. realtime is the wall clock time of the report. The event is lost when memory is short. */
 void events_add(struct events *events, const struct event *event, usec_t realtime);
 
-/* The number of the next event. */
+/* Returns the number that the next event will get. */
 uint64_t events_end(const struct events *events);
 
-/* Appends to list the warnings and errors of a fleet, from that number on, as GetEvents tells them. Returns 0
- * or -ENOMEM. */
+/* Appends the warnings and errors of a fleet from number since on, rendered as in GetEvents. Leaves out
+ * halted and aborted rollouts. Returns 0 or -ENOMEM. */
 int events_add_troubles(const struct events *events, uint64_t since, const char *fleet, json_t *list);
 
-/* Is any kept of this worker (FLEET/INDEX)? */
+/* True if an event of this worker (FLEET/INDEX) is kept. */
 bool events_have(const struct events *events, const char *worker);
 
-/* The number of the first event that is kept and was told behind the last one of that time, as GetEvents
- * tells it (seconds since 1970), whatever has been done to the clock since; where no event has it, of the
- * first that is later. */
+/* Returns the number after the last kept event with time at, in seconds since 1970 as in GetEvents. If no
+ * event has that time, returns the number of the first later event. Clock jumps between events do no harm. */
 uint64_t events_after(const struct events *events, double at);
 
-/* Which events are asked for. */
+/* The events that a call requests. */
 struct events_request {
         struct fleet *const *fleets;
         size_t n_fleets;
-        bool all;           /* those of no fleet, too */
-        const char *worker; /* NULL: of all */
-        uint64_t from;      /* the number of the first */
+        bool all;           /* include events without a fleet */
+        const char *worker; /* NULL: all workers */
+        uint64_t from;      /* number of the first event */
 };
 
-/* Answers with those that are kept, oldest first. A call that asks for more is kept for those to come. */
+/* Replies with the matching events, oldest first. A call with "more" is kept and gets later events, too. */
 void events_reply(struct events *events, struct call *call, const struct events_request *request);
 
-/* Sends what was added since to those who follow. */
+/* Sends new events to the followers. */
 void events_tick(struct events *events);

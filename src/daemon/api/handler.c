@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the handlers of calls have in common: what they are called with, and refusals. */
+/* Shared parts of the call handlers: parameters and refusals. */
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "io/users.h"

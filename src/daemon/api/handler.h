@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the handlers of calls have in common. Each method of the interface has one, handle_NAME, which replies
- * or keeps the call before it returns. */
+/* Shared parts of the call handlers. Each method has a handler, handle_NAME(), which replies to the call or
+ * keeps it before returning. */
 #pragma once
 
 #include "daemon/api/doctor.h"
@@ -12,10 +12,10 @@
 #include "wire/control.h"
 
 struct orderer;
-struct reexec;   /* life/reexec.h, and so on below: that layer stands above this one */
-struct reloader; /* life/reload.h */
+struct reexec;   /* daemon/lifecycle/reexec.h; a layer above api/ */
+struct reloader; /* daemon/lifecycle/reload.h */
 
-/* What the daemon lends. Everything must outlive the control. */
+/* Parts of the daemon that handlers use. All must outlive the control. */
 struct control_host {
         struct world *world;
         struct persist *persist;
@@ -35,7 +35,7 @@ struct control {
         struct events *events;
         struct queue_calls queue_calls;
         struct jobs_calls jobs_calls;
-        char *status; /* the reply to GetStatus for all fleets, or NULL */
+        char *status; /* cached reply to GetStatus for all fleets, or NULL */
         size_t status_size;
         uint64_t status_serial;
         usec_t status_at;
@@ -46,38 +46,38 @@ struct control {
 CONTROL_METHODS(HANDLER_DECLARE)
 #undef HANDLER_DECLARE
 
-/* For those who wait for the queues, which have been read; userdata is the control. What answers GetMetrics,
- * to be released, NULL: memory is short; and the checks of the surroundings, which answer the call, or keep
- * it. */
+/* Callbacks of struct queue_calls, called once the queues were read; userdata is the control.
+ * handler_metrics() returns the reply to GetMetrics as a new reference, or NULL when memory is short.
+ * handler_diagnose() replies to the call or keeps it. */
 json_t *handler_metrics(void *userdata);
 void handler_diagnose(struct call *call, void *userdata);
 
-/* The model has been changed by a command: plans soon, and writes the state before the reply. Who was told
- * that an order is recorded finds it again. */
+/* Call after a command has changed the model, before the reply. Plans soon and writes the state first, so an
+ * acknowledged order survives a restart of sqmgr. */
 void handler_changed(struct control *control);
-/* The same, and answers the call with nothing but that. */
+/* Like handler_changed(), then ends the call with an empty reply. */
 void handler_done(struct control *control, struct call *call);
 
-/* Who called, for the commands. */
+/* Returns the caller, for use in commands. */
 struct orderer handler_orderer(const struct call *call);
 
-/* A parameter that may be left out, or null: *ret is false then, or NULL. Both return false where the call
- * was answered with an error. */
+/* Parse an optional parameter. If missing or null, *ret is false or NULL. The functions return false after
+ * replying with an error. */
 bool handler_parse_flag(struct call *call, json_t *parameters, const char *name, bool *ret);
 bool handler_parse_text(struct call *call, json_t *parameters, const char *name, const char **ret);
 
-/* The lines of text, which is cut up, as a JSON list, to be released; NULL: memory is short. */
+/* Returns the lines of text as a JSON list, a new reference; NULL when memory is short. Modifies text. */
 json_t *handler_lines(char *text);
 
-/* Each answers the call with an error. */
+/* The handler_refuse functions end the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);
 void handler_refuse(struct call *call, const char *format, ...) _printf_(2, 3);
-/* Neither a fleet nor a worker has that name. */
+/* No fleet or worker has this name. */
 void handler_refuse_unknown(struct control *control, struct call *call, const char *name);
-/* Returns false where sqmgr is not shutting down, and nothing was answered. */
+/* Returns true after refusing the call because sqmgr is shutting down; else returns false without a reply. */
 bool handler_refuse_at_shutdown(struct control *control, struct call *call);
 
-/* The fleets that a call names, each once. */
+/* The fleets named by a call, without duplicates. */
 struct handler_fleets {
         struct fleet **fleets; /* owned */
         size_t n_fleets;
@@ -85,8 +85,8 @@ struct handler_fleets {
 };
 void handler_fleets_free(struct handler_fleets *list);
 
-/* Returns false where the call was answered with an error; *ret is to be freed in both cases. */
+/* Returns false after replying with an error. Free *ret in both cases. */
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,
                           struct handler_fleets *ret);
-/* The fleet that the parameter `fleet` names, or NULL where the call was answered with an error. */
+/* Returns the fleet named by the parameter "fleet", or NULL after replying with an error. */
 struct fleet *handler_parse_fleet(struct control *control, struct call *call, json_t *parameters);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets that one image of sqmgr leaves to the next. */
+/* Passes sockets from one image of sqmgr to the next. */
 #include "daemon/api/handover.h"
 #include "base/fd.h"
 #include "base/parse.h"
@@ -12,7 +12,7 @@
 #define VARIABLE        "SQMGR_REEXEC"
 #define ENTRY_MAX_BYTES 40
 
-/* What stands before the descriptor; of a template the pid of its command stands between. */
+/* Prefix of the descriptor. For templates, the pid of the command comes in between. */
 static const char *const prefixes[] = {
         [HANDED_LISTEN] = "listen:", [HANDED_VIEW] = "view:",         [HANDED_IDLE] = "idle:",
         [HANDED_CALLER] = "caller:", [HANDED_TEMPLATE] = "template-",
@@ -77,7 +77,7 @@ void handover_take(struct handover *ret)
         char *text = getenv(VARIABLE), *rest = text, own[32];
         const char *pid = strsep(&rest, " ");
 
-        /* What was left to another process, whose environment we inherited, is not for us. */
+        /* Ignore descriptors meant for another process whose environment we inherited. */
         snprintf(own, sizeof(own), "pid:%d", (int)getpid());
         *ret = (struct handover){.taken = pid && strcmp(pid, own) == 0};
         for (const char *word; ret->taken && (word = strsep(&rest, " "));)

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets that one image of sqmgr leaves to the next, which an execve() puts in its place: their numbers
- * go through the environment. */
+/* Passes sockets from one image of sqmgr to the next across execve(). The descriptor numbers are passed in
+ * the environment. */
 #pragma once
 
 #include "daemon/api/server.h"
 #include "daemon/runtime/runtime.h"
 
-/* The two that listen, each connection once, and the sockets of templates: those beyond are loaded anew. */
+/* Two listening sockets, each connection once, and template sockets. Templates beyond this limit are loaded
+ * anew. */
 #define HANDOVER_MAX (2 + SERVER_CONNECTIONS_MAX + 256)
 
 struct handover {
         struct handed list[HANDOVER_MAX];
         size_t n;
-        bool taken; /* there was an image before */
+        bool taken; /* a previous image existed */
 };
 
-/* Closes all descriptors at an execve(), but not these. Returns 0 or -errno; handover_undo() is due in both
- * cases where no execve() follows. */
+/* Marks all descriptors close-on-exec except these and the standard ones, and sets the environment variable.
+ * Returns 0 or -errno. If no execve() follows, call handover_undo() in both cases. */
 int handover_put(const struct handover *handover);
 void handover_undo(const struct handover *handover);
 
-/* Takes what the image before left, if there was one, and wipes its traces: workers must not inherit any. */
+/* Takes the descriptors of the previous image, if any, and unsets the variable: workers must not inherit
+ * it. */
 void handover_take(struct handover *ret);
-/* The first descriptor of that kind; 0: there is none. */
+/* Returns the first descriptor of this kind, or 0 if there is none. */
 int handover_fd(const struct handover *handover, unsigned kind);

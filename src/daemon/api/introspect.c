@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the socket is, and which interfaces it has, as Varlink wants it of every service. */
+/* Implements org.varlink.service, which every Varlink service must offer. */
 #include "daemon/api/introspect.h"
 #include "wire/control.h"
 #include <string.h>

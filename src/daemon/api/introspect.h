@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the socket is, and which interfaces it has, as Varlink wants it of every service. */
+/* Implements org.varlink.service, which every Varlink service must offer. */
 #pragma once
 
 #include "wire/varlink.h"
 
 #define INTROSPECT_INTERFACE "org.varlink.service"
 
-/* What answers the call of a method of that interface; version: sqmgr's. *ret_error is the error that it is,
- * or NULL. To be released; NULL: memory is short. */
+/* Answers a call of that interface; version is that of sqmgr. Returns the parameters of the reply as a new
+ * reference, or NULL when memory is short. *ret_error is the name of the error, or NULL. */
 json_t *introspect(const struct varlink_call *call, const char *version, const char **ret_error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the workers run now: one reading of each Redis that holds some of them, and the calls are kept
- * until all are in. Who asks for the same meanwhile has the same answer. */
+/* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived; calls for the
+ * same fleets share the answer. */
 #include "daemon/api/jobs.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names that jobs bring along are cut at this. */
+/* Limit for names that jobs contain. */
 #define NAME_MAX_BYTES 200
-/* So many readings may be under way: each holds what some workers run. Of those who may only look it is one,
- * and begins at most so often: Redis is not to feel how many they are. */
+/* Maximum of concurrent readings, each of which holds job lists in memory. Read-only clients share one
+ * reading, which starts at most once per VIEW_EACH_USEC: their number must not load Redis. */
 #define QUERIES_MAX    8
 #define VIEW_EACH_USEC USEC_PER_SEC
 
@@ -27,9 +27,9 @@ struct place {
 /* The workers of one Redis. */
 struct reading {
         struct query *query;
-        struct running_jobs *running_jobs; /* NULL: none is under way */
+        struct running_jobs *running_jobs; /* NULL: no reading in progress */
         char *url;
-        const char **identities; /* borrowed, until they are asked for */
+        const char **identities; /* borrowed until the reading starts */
         struct place *places;
         size_t n;
 };
@@ -37,14 +37,14 @@ struct reading {
 struct query {
         struct jobs_calls *list;
         struct query *next;
-        bool is_view; /* of those who may only look */
-        char *names;  /* of the fleets, a line each: who asks for the same joins */
+        bool is_view; /* for read-only clients */
+        char *names;  /* names of the fleets, one per line; calls with the same names join */
         struct call *calls[SERVER_CONNECTIONS_MAX];
         size_t n_calls;
         struct reading *readings;
         size_t n_readings;
         size_t pending;
-        size_t n_read; /* of the readings, without an error */
+        size_t n_read; /* number of readings without an error */
         json_t *jobs;
         json_t *errors;
 };
@@ -80,7 +80,7 @@ static void on_cancelled(struct call *call, void *userdata)
                 query_free(query);
 }
 
-/* Returns false where memory is short. */
+/* Returns false when memory is short. */
 static _printf_(2, 3) bool add_error(struct query *query, const char *format, ...)
 {
         char text[512];
@@ -115,7 +115,7 @@ static json_t *render_job(const struct place *place, const struct job *job)
                                                : json_null());
 }
 
-/* Answers all with what could be learned, and frees the query. enough: memory. */
+/* Replies to all calls with the results so far, and frees the query. enough: memory was sufficient. */
 static void answer(struct query *query, bool enough)
 {
         json_t *first = json_array_get(query->errors, 0);
@@ -183,7 +183,7 @@ static void add_worker(struct reading *reading, const struct worker *worker)
         reading->identities[reading->n++] = identity;
 }
 
-/* Begins the reading of what fleet's Redis holds of these fleets. Returns false where memory is short. */
+/* Starts a reading of the workers of these fleets at link. Returns false when memory is short. */
 static bool read_link(struct query *query, const struct link *link, struct fleet *const *fleets,
                       size_t n_fleets)
 {
@@ -218,7 +218,7 @@ static bool read_link(struct query *query, const struct link *link, struct fleet
         return true;
 }
 
-/* To be freed; NULL: memory is short. */
+/* Returns a string to be freed, or NULL when memory is short. */
 static char *names_of(struct fleet *const *fleets, size_t n_fleets)
 {
         char *names = NULL;
@@ -251,7 +251,7 @@ static struct query *query_new(struct jobs_calls *list, size_t n_fleets, char *n
         return query;
 }
 
-/* May one more reading begin? Says why not. */
+/* Returns why no further reading may start, or NULL if it may. */
 static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
 {
         size_t n = 0;

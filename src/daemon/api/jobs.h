@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the workers run now, as their last beats told. */
+/* Answers GetJobs: the running jobs of the workers, as of their last heartbeats. */
 #pragma once
 
 #include "daemon/api/server.h"
 
 struct fleet;
 
-/* The calls that wait for an answer. */
+/* The calls that wait for a reply. */
 struct jobs_calls {
-        struct query *first; /* NULL in the beginning */
-        usec_t view_at;      /* the last reading for those who may only look; 0: none was */
+        struct query *first; /* NULL initially */
+        usec_t view_at;      /* start of the last reading for a read-only client; 0: none */
 };
 
-/* Answers the call once each Redis has, with the jobs of these fleets, and the reasons for which some are not
- * known; where nothing is known with an error. One reading serves all who ask for the same while it lasts.
- * Who may only look is refused where another such has been read for within the last second. */
+/* Replies once each Redis has answered, with the jobs of these fleets and the reasons why some are unknown.
+ * Replies with an error if nothing is known. Calls for the same fleets share one reading while it runs. A
+ * read-only client is refused if another reading for one runs or began within the last second. */
 void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
                     usec_t now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts a socket for clients in its place: its lock, its directory, its mode and group. */
+/* Opens a listening socket for clients: lock, directory, mode and group. */
 #include "daemon/api/listen.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* The socket is made beside its place and moved there when it answers. */
+/* The socket is created beside its final path and renamed once it is listening. */
 #define BESIDE SOCKET_PATH_BESIDE
 static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(BESIDE),
               "a path that the settings take can be listened on");
@@ -23,7 +23,7 @@ static_assert(SOCKET_PATH_MAX == sizeof(((struct sockaddr_un *)NULL)->sun_path) 
 #define OWN_LOCK_TRIES     500
 #define OWN_LOCK_STEP_NSEC (10 * 1000 * 1000L)
 
-/* Writes the sentence and returns error_number, which is negative. */
+/* Writes the sentence to error and returns error_number, which is negative. */
 static _printf_(4, 5) int fail(int error_number, char *error, size_t error_size, const char *format, ...)
 {
         va_list arguments;
@@ -52,7 +52,7 @@ static int make_directory(const char *path, char *error, size_t error_size)
                 return fail(-errno, error, error_size, "cannot make the directory '%s' for the socket",
                             directory);
         }
-        /* Whatever the umask: clients must get through. */
+        /* Set the mode regardless of the umask: clients must get through. */
         _cleanup_close_ int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fchmod(fd, 0755) < 0)
                 return fail(-errno, error, error_size, "cannot change the mode of '%s'", directory);
@@ -69,7 +69,7 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
                 return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
         }
         int r = lock_take(lock_path, ret_fd, &holder);
-        /* After a re-exec: a child that the image before had just forked lets go of it in a moment. */
+        /* After a re-exec, a child just forked by the previous image may hold the lock for a moment. */
         for (unsigned i = 0; r == LOCK_HELD && holder == getpid() && i < OWN_LOCK_TRIES; i++) {
                 (void)nanosleep(&(struct timespec){.tv_nsec = OWN_LOCK_STEP_NSEC}, NULL);
                 r = lock_take(lock_path, ret_fd, &holder);
@@ -85,7 +85,7 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
         return -EBUSY;
 }
 
-/* Refuses to put the socket over anything but a socket that nobody answers on. */
+/* Refuses to replace anything but a socket on which nothing answers. */
 static int check_place(const struct sockaddr_un *address, char *error, size_t error_size)
 {
         struct stat status;
@@ -121,7 +121,7 @@ int listener_check(const char *path, char *error, size_t error_size)
                 return fail(-EEXIST, error, error_size, "cannot listen on '%s'", path);
         if (!slash)
                 return directory ? 0 : fail(-ENOMEM, error, error_size, "cannot listen on '%s'", path);
-        /* The directory itself is made where it is missing, those above it are not. */
+        /* The directory itself is created if missing, its parents are not. */
         slash[slash == directory] = '\0';
         if (access(directory, F_OK) < 0 && errno == ENOENT && (slash = strrchr(directory, '/')))
                 slash[slash == directory] = '\0';
@@ -131,7 +131,8 @@ int listener_check(const char *path, char *error, size_t error_size)
         return r == -ENOENT ? 0 : r;
 }
 
-/* Mode and group of our own socket at path, whatever else may be put there meanwhile. Returns 0 or -errno. */
+/* Sets mode and group of our own socket at path, even if the path is replaced meanwhile. Returns 0 or
+ * -errno. */
 static int set_access(const char *path, mode_t mode, gid_t group)
 {
         char name[64];
@@ -144,12 +145,12 @@ static int set_access(const char *path, mode_t mode, gid_t group)
                 return -EPERM;
         if (group != CONTROL_NO_GROUP && fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0)
                 return -errno;
-        /* There is no fchmod() of an O_PATH descriptor. */
+        /* fchmod() does not work on O_PATH descriptors. */
         snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
         return chmod(name, mode) < 0 ? -errno : 0;
 }
 
-/* Paths that are listened on leave room for it. */
+/* SOCKET_PATH_MAX leaves space for the suffix. */
 static struct sockaddr_un address_beside(const struct sockaddr_un *address)
 {
         struct sockaddr_un beside = *address;
@@ -178,7 +179,7 @@ static int listen_beside(const struct sockaddr_un *address, mode_t mode, gid_t g
         return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* Nobody shall knock in vain where an inherited socket was bound to. */
+/* Removes the path of an inherited socket: a client must not connect where nothing accepts. */
 static void remove_name(const struct sockaddr_un *bound)
 {
         struct sockaddr_un place = *bound;
@@ -202,7 +203,7 @@ void listener_drop(int inherited)
         close_fd(inherited);
 }
 
-/* Does the socket listen on path already, with mode and group as they shall be? */
+/* True if the socket already listens on path; sets mode and group. */
 static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mode, gid_t group)
 {
         const struct sockaddr_un beside = address_beside(address);
@@ -215,7 +216,7 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
                 remove_name(&bound);
                 return false;
         }
-        /* A group that was configured before loses its access. */
+        /* A previously configured group loses its access. */
         return set_access(address->sun_path, mode, group == CONTROL_NO_GROUP ? getegid() : group) == 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts a socket for clients in its place: its lock, its directory, its mode and group. */
+/* Opens a listening socket for clients: lock, directory, mode and group. */
 #pragma once
 
 #include "base/macro.h"
@@ -17,30 +17,32 @@ struct listener {
                 .fd = -1, .lock_fd = -1                                                                      \
         }
 
-/* Takes the lock PATH.lock, which *ret_fd then holds; waits a while where a child of an earlier image of this
- * process has it. Returns 0; or -errno with a sentence in error: -EBUSY
- * where another sqmgr holds it, with its pid. */
+/* Takes the lock PATH.lock, held through *ret_fd. Waits up to 5 s if a child of the previous image of this
+ * process still holds the lock. Returns 0, or -errno with a sentence in error. -EBUSY: another sqmgr holds
+ * the lock; the sentence names its pid if known. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
-/* Could a listener be opened there, another sqmgr's aside? Returns 0, or -errno with a sentence in error. */
+/* Checks whether a listener could be opened at path, apart from a running sqmgr there. Returns 0, or -errno
+ * with a sentence in error. */
 int listener_check(const char *path, char *error, size_t error_size);
 
 /* Where to listen, and who may connect. */
 struct listener_place {
         const char *path;
         mode_t mode;
-        gid_t group;   /* CONTROL_NO_GROUP: as it comes */
-        int inherited; /* a socket that may listen there already; 0: none */
+        gid_t group;   /* CONTROL_NO_GROUP: leave the default group */
+        int inherited; /* socket that may listen at path already; 0: none */
 };
 
-/* Takes PATH.lock, makes the directory where it alone is missing (0755), and listens. A socket that nobody
- * answers on is replaced; the inherited one is taken over in any case. Returns 0 with *listener filled, to be
- * closed by listener_close(); or -errno with a sentence in error: -EBUSY where another holds it. */
+/* Takes PATH.lock, makes the directory if only the last component is missing (mode 0755), and listens.
+ * Replaces a socket on which nothing answers. Takes ownership of place->inherited in all cases. Returns 0
+ * with *listener, to be closed with listener_close(), or -errno with a sentence in error. -EBUSY: another
+ * sqmgr holds the lock. */
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
                   size_t error_size);
 
-/* Closes and removes a socket that was inherited and is no longer wanted; 0: there is none. */
+/* Closes and removes an inherited socket that is no longer wanted. 0 is allowed: none. */
 void listener_drop(int inherited);
 
-/* Removes the socket, closes it and lets go of the lock; does nothing to LISTENER_NONE. */
+/* Removes the socket, closes it and releases the lock. Does nothing for LISTENER_NONE. */
 void listener_close(struct listener *listener);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Renders the model as text for Prometheus. */
+/* Renders the model as Prometheus text. */
 #include "daemon/api/metrics.h"
 #include "advice/leak.h"
 #include "base/printable.h"
@@ -21,9 +21,9 @@ struct metrics {
         FILE *out;
         const struct status_info *info;
         const struct world *world;
-        const struct fleet_counts *counts; /* of each fleet */
+        const struct fleet_counts *counts; /* per fleet */
         usec_t now;
-        const char *name; /* of the family that the next samples belong to */
+        const char *name; /* family of the next samples */
 };
 
 const struct world *metrics_world(const struct metrics *metrics)
@@ -42,7 +42,7 @@ static void put_label(FILE *out, const char *name, const char *text)
         _cleanup_free_ char *copy = strdup(text);
         const char *value = copy ? copy : "";
 
-        /* A path may be anything; Prometheus takes UTF-8 alone. */
+        /* Prometheus accepts only UTF-8, but a path may be any bytes. */
         if (copy)
                 printable_replace(copy, strlen(copy), true);
         fprintf(out, "%s=\"", name);
@@ -75,12 +75,12 @@ static double seconds(usec_t usec)
         return (double)usec / (double)USEC_PER_SEC;
 }
 
-/* A sample of the family. Behind the value its labels, each a name and a text, and NULL. */
+/* A sample of the current family. The value is followed by labels: pairs of name and text, then NULL. */
 #define SAMPLE(metrics, value, ...)                                                                          \
         metrics_sample(metrics, (metrics)->name, value, (const char *const[]){__VA_ARGS__})
 
-/* Samples of each fleet: n of them, which i counts. n, number and the labels behind that of the fleet are
- * expressions of fleet, counts, i, and worker, the fleet's i-th. Where number is below 0 there is none. */
+/* n samples per fleet, counted by i. n, number and the labels after the fleet's are expressions of fleet,
+ * counts, i and worker, the i-th of the fleet. A negative number means no sample. */
 #define PUT_SAMPLES(metrics, n, number, ...)                                                                 \
         for (size_t at_ = 0; at_ < (metrics)->world->n_fleets; at_++) {                                      \
                 const struct fleet *fleet = (metrics)->world->fleets[at_];                                   \
@@ -95,17 +95,17 @@ static double seconds(usec_t usec)
                 }                                                                                            \
         }
 
-/* A family of them. */
+/* A family of such samples. */
 #define PUT(metrics, name, type, help, n, number, ...)                                                       \
         do {                                                                                                 \
                 metrics_family(metrics, name, type, help);                                                   \
                 PUT_SAMPLES(metrics, n, number, ##__VA_ARGS__)                                               \
         } while (0)
 
-/* One number of each fleet. */
+/* One sample per fleet. */
 #define PUT_FLEETS(metrics, name, help, number) PUT(metrics, name, "gauge", help, 1, number)
 
-/* One number of each worker that lives. */
+/* One sample per worker that is running. */
 #define PUT_WORKERS(metrics, name, help, number)                                                             \
         PUT(metrics, name, "gauge", help, fleet->n_workers,                                                  \
             worker->state == WORKER_GONE ? -1 : (double)(number), "worker", WORKER_ID(worker))
@@ -142,7 +142,8 @@ static void put_self(struct metrics *metrics, const struct tick_totals *ticks)
                         (double)world->available_bytes);
 }
 
-/* Fleets that log in to one Redis as different users have a connection each, and one URL is told of them. */
+/* True if an earlier connection has the same URL. Fleets that log in as different users have separate
+ * connections, reported under one URL. */
 static bool is_repeated(const struct status_info *info, size_t i)
 {
         for (size_t j = 0; j < i; j++)
@@ -173,9 +174,9 @@ static void put_redis(struct metrics *metrics)
                         SAMPLE(metrics, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url, NULL);
 }
 
-/* Names that are no text could look alike once they are made one, and of two samples with the same labels
- * Prometheus refuses all. Where one that is hostile holds a phrase of wire/withhold.h, the text would end
- * there for those who may only look. */
+/* True if name is safe as a label. Invalid text could become equal to another name once replaced, and
+ * Prometheus rejects duplicate samples. A hostile name with a phrase of wire/withhold.h would cut the text
+ * for read-only clients. */
 static bool is_label(const char *name)
 {
         _cleanup_free_ char *copy = strdup(name);
@@ -186,7 +187,8 @@ static bool is_label(const char *name)
         return strcmp(copy, name) == 0 && !withhold_finds(name);
 }
 
-/* NULL: they are not read, or told already: one user may be forbidden what another one may read. */
+/* Returns NULL if the queues are not read or already reported. One Redis user may lack permissions that
+ * another has. */
 static const struct queues *queues_of(const struct status_info *info, size_t i)
 {
         for (size_t j = 0; j < i; j++)
@@ -264,7 +266,7 @@ static void put_fleets(struct metrics *metrics)
                    fleet->crash.count);
         PUT(metrics, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.", 1, 1, "framework",
             fleet->settings->traits->name);
-        /* One of the names holds: it has the value 1, the others 0. */
+        /* A state set: the current state has the value 1, the others 0. */
         PUT(metrics, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.",
             _FLEET_ORDER_MAX, fleet_order(fleet) == (enum fleet_order)i, "state",
             fleet_order_name((enum fleet_order)i));
@@ -273,7 +275,7 @@ static void put_fleets(struct metrics *metrics)
             rollout_state_name((enum rollout_state)i));
 }
 
-/* Is there a fleet for which that holds? Else there is nothing to tell. */
+/* True if holds is true for any fleet. Otherwise the family is left out. */
 static bool any_fleet(const struct metrics *metrics, bool (*holds)(const struct fleet *fleet))
 {
         WORLD_FOREACH_FLEET(metrics->world, fleet)
@@ -326,8 +328,8 @@ static void put_workers(struct metrics *metrics)
             cut_word_name((enum cut_word)i));
 }
 
-/* i counts the classes, and the causes of each. Names of classes come from Redis; so many of them have a
- * number of their own as the totals have places. Below 0: there is none that can be told. */
+/* i counts the classes, and the causes of each. Class names come from Redis; at most CULPRIT_CLASSES_MAX have
+ * separate counts. Negative: no class that can be reported. */
 static double culprit_times(const struct fleet_totals *totals, unsigned i)
 {
         const char *name = totals->culprits[i / _CULPRITS_CAUSE_MAX].name;

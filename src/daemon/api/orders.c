@@ -6,7 +6,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-/* Answers the call by what became of the order; count: that to which the fleet was to be scaled. */
+/* Replies with the outcome of the order. count is the requested count of Scale. */
 static void answer(struct control *control, struct call *call, const struct fleet *fleet,
                    enum command_outcome outcome, json_int_t count)
 {

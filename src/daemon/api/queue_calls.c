@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what waits in each Redis. */
+/* Answers GetQueues, and the calls that need queues. */
 #include "daemon/api/queue_calls.h"
 #include "frameworks/framework.h"
 #include "wire/varlink.h"
@@ -32,7 +32,7 @@ static json_t *render(const struct links *links)
         FOREACH_POINTER(link, links->list, links->n) {
                 const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
 
-                /* Its framework does not tell of them. */
+                /* The framework does not report queues. */
                 if (!link->framework->queues)
                         continue;
                 json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what waits in each Redis: those who ask wait for one reading together. */
+/* Answers GetQueues, and GetMetrics and GetDiagnosis where they need queues. Waiting calls share one
+ * reading. */
 #pragma once
 
 #include "daemon/api/server.h"
@@ -7,15 +8,15 @@
 
 enum queue_question {
         QUEUE_QUESTION_QUEUES,
-        QUEUE_QUESTION_METRICS, /* the queues among them */
+        QUEUE_QUESTION_METRICS, /* includes the queues */
         QUEUE_QUESTION_DOCTOR,  /* answered by diagnose() */
         _QUEUE_QUESTION_MAX,
 };
 
 struct queue_calls {
         struct links *links; /* not owned */
-        /* They have been read. What answers those who ask for the metrics, to be released, NULL: memory is
-         * short; and what answers the call of who asks for a diagnosis, or keeps it. */
+        /* Called once the queues were read. metrics() returns the reply to GetMetrics as a new reference, or
+         * NULL when memory is short. diagnose() replies to the call or keeps it. */
         json_t *(*metrics)(void *userdata);
         void (*diagnose)(struct call *call, void *userdata);
         void *userdata;
@@ -24,19 +25,17 @@ struct queue_calls {
                 enum queue_question question;
         } list[SERVER_CONNECTIONS_MAX];
         size_t n;
-        /* What was answered last, for those who may only look: how often they ask is not to be felt by Redis.
-         */
+        /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
         struct {
-                char *text; /* encoded; NULL: nothing that is young enough */
+                char *text; /* encoded; NULL: no recent reply */
                 size_t size;
                 usec_t at;
         } answers[_QUEUE_QUESTION_MAX];
 };
 
-/* Answers the call when the queues have been read; one of those who may only look maybe at once, with what
- * was read within the last second. */
+/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
 void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now);
-/* They have been read: answers all. */
+/* Replies to all waiting calls. Call when the queues were read. */
 void queue_calls_answer(struct queue_calls *calls, usec_t now);
-/* Forgets answers that have grown old; USEC_INFINITY: all. */
+/* Drops replies that are older than one second; now = USEC_INFINITY drops all. */
 void queue_calls_forget(struct queue_calls *calls, usec_t now);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of the sockets one may have. */
+/* Limits on connections and buffered bytes per user and class. */
 #include "daemon/api/quota.h"
 
-/* Of the connections: those that the owner alone may have, those that one other user may, and those of all
- * who may only read. */
+/* Connections reserved for the owner, the limit of one other user, and the limit of all with read access
+ * only. */
 #define OWNER_CONNECTIONS 16
 #define USER_CONNECTIONS  64
 #define READERS_MAX       (QUOTA_CONNECTIONS_MAX / 2)
-/* Of the read socket's, those that one user may have. */
+/* Limit of one user on the read socket. */
 #define VIEW_CONNECTIONS (QUOTA_VIEW_CONNECTIONS_MAX / 2)
 
 static const char full[] = "there are too many connections already: try again later";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles the calls that only read: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
+/* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
 #include "daemon/api/metrics.h"
 #include "io/clock.h"
@@ -8,10 +8,11 @@
 #include "model/world.h"
 
 #define REDIS_MAX 64
-/* How old a rendered status may grow while nothing changes: its ages go on. */
+/* Maximum age of a rendered status while the model is unchanged: ages in the status still grow. */
 #define STATUS_KEEP_USEC (50 * USEC_PER_MSEC)
 
-/* redis: of status_info.redis. What it names stays valid until the loop's next turn. */
+/* redis is storage for status_info.redis. Strings in redis stay valid until the next iteration of the
+ * loop. */
 static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
 {
         const struct control_host *host = &control->host;
@@ -148,7 +149,7 @@ void handle_get_jobs(struct control *control, struct call *call, json_t *paramet
                 jobs_calls_add(&control->jobs_calls, call, list.fleets, list.n_fleets, now);
 }
 
-/* Of fleets whose counts follow queues these are read before. */
+/* With autoscaled fleets, the queues are read first. */
 void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
         const struct world *world = control->host.world;

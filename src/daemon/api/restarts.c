@@ -5,9 +5,7 @@
 #include "model/fleet.h"
 #include <string.h>
 
-/* What a caller wants to know of restarts, but for the fleets. Returns false where the call was answered with
- * an error.
- */
+/* Parses the parameters of a watch except the fleets. Returns false after replying with an error. */
 static bool parse_watch(struct call *call, json_t *parameters, struct watch_request *ret)
 {
         const char *what;

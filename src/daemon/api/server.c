@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket and the one for those who may only look: connections, limits and permissions.
- * What the calls do is the handler's. */
+/* Serves the control socket and the read socket: connections, limits and permissions. */
 #include "daemon/api/server.h"
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
@@ -14,15 +13,15 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
-/* While this much waits to be read by the peer, its next calls wait; a subscriber that lags by OUTPUT_MAX
- * goes. */
+/* Above OUTPUT_PAUSE unread bytes, the next calls of the peer wait. Above OUTPUT_MAX, a subscriber is
+ * disconnected. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
-/* Calls of one connection in one turn of the loop: of those who may only look, so that whoever may do more
- * waits for one at most. */
+/* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at
+ * most. */
 #define CALLS_PER_TURN      16
 #define VIEW_CALLS_PER_TURN 1
-/* The control socket comes after the fleets' own events, and who may only look after that. */
+/* Fleet events are handled before the control socket, and the control socket before the read socket. */
 #define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
 #define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
@@ -41,26 +40,26 @@ struct connection {
         int fd;
         struct quota_peer peer;
         sd_event_source *io;
-        sd_event_source *deadline; /* made when it is first needed */
-        sd_event_source *resume;   /* goes on with what needs no event of the socket */
+        sd_event_source *deadline; /* created on first use */
+        sd_event_source *resume;   /* advances the connection without a socket event */
         struct varlink_input input;
         char *output;
         size_t output_start, output_end, output_allocated;
         struct call call;
         bool end;     /* the peer sends no more */
         bool hung_up; /* the peer reads no more either */
-        bool closing; /* closed once its output is sent */
-        bool dead;    /* closed at the next opportunity: never while a caller may hold its call */
+        bool closing; /* to be closed once the output is sent */
+        bool dead;    /* to be closed later: callers may still hold the call */
 };
 
-/* A socket that is listened on. */
+/* A listening socket. */
 struct listening {
         struct server *server;
-        bool is_view; /* whoever connects there may only look */
+        bool is_view; /* the read socket */
         struct listener listener;
         sd_event_source *accept;
         sd_event_source *accept_pause;
-        bool starved; /* no connection could be taken, which was told; none has been since */
+        bool starved; /* the last accept failed for lack of resources, which was logged */
 };
 
 struct server {
@@ -88,7 +87,7 @@ static int64_t priority(bool view)
         return view ? VIEW_PRIORITY : PRIORITY;
 }
 
-/* Bytes of one call. */
+/* Maximum size of one call. */
 static size_t call_max(const struct connection *connection)
 {
         return is_view(connection) ? QUOTA_VIEW_CALL_MAX : VARLINK_CALL_MAX;
@@ -138,8 +137,8 @@ static void connection_flush(struct connection *connection)
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n < 0) {
-                        /* It reads no more. What it sent before is carried out all the same. But one that
-                         * waits for what could not be sent must not wait for ever. */
+                        /* The peer reads no more, but calls already received are still executed. A connection
+                         * that waits for an unsent reply must not wait forever. */
                         connection->hung_up = errno == EPIPE || errno == ECONNRESET;
                         connection->dead = !connection->hung_up;
                         break;
@@ -168,7 +167,7 @@ static int output_add(struct connection *connection, const char *text, size_t si
                 connection->output = output;
                 connection->output_allocated = connection->output_end + size;
         }
-        /* The one way to whoever is connected. */
+        /* The only path of output to a client. */
         char *there = memcpy(connection->output + connection->output_end, text, size);
         connection->output_end += is_view(connection) ? withhold_cut(there, size) : size;
         return 0;
@@ -195,7 +194,7 @@ bool call_wants_more(const struct call *call)
         return call->message.more;
 }
 
-/* Is there room for so much more that waits to be read? */
+/* True if size more bytes of output fit into the limit. */
 static bool has_output_room(const struct connection *connection, size_t size)
 {
         size_t total = size;
@@ -205,7 +204,7 @@ static bool has_output_room(const struct connection *connection, size_t size)
         return total <= quota_output_max(&connection->peer);
 }
 
-/* Sends text, made with the outcome r, as the call's reply. */
+/* Sends text as the reply to the call; r is the result of encoding text. */
 static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
 {
         static const char no_room[] =
@@ -263,7 +262,7 @@ void server_keep(struct call *call, void (*cancelled)(struct call *call, void *u
         call->userdata = userdata;
 }
 
-/* Tells a peer that does not speak Varlink so, and closes: nothing after it can be trusted. */
+/* Reports an error to a peer that does not speak Varlink, and closes: later input cannot be trusted. */
 static void connection_refuse(struct connection *connection, const char *reason)
 {
         _cleanup_free_ char *text = NULL;
@@ -335,19 +334,20 @@ static void call_dispatch(struct call *call)
         message->more = message->more && method->more && !message->oneway;
         server->handle(call, method, message->parameters, server->userdata);
         assert(!call->open || call->kept);
-        /* Who keeps the call has taken of it what he needs. As JSON it may be twenty times what was sent. */
+        /* Handlers that keep the call have copied what they need. Parsed JSON may take twenty times the bytes
+         * received. */
         if (call->open)
                 varlink_call_free(message);
 }
 
-/* May the next call be taken? */
+/* True if the next call may be taken. */
 static bool connection_is_free(const struct connection *connection)
 {
         return !connection->dead && !connection->closing && !connection->call.open &&
                (connection->hung_up || output_size(connection) < OUTPUT_PAUSE);
 }
 
-/* Takes the next call. Returns false where there is none. */
+/* Takes the next call. Returns false if there is none. */
 static bool connection_take(struct connection *connection)
 {
         const char *text;
@@ -379,7 +379,7 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         return 0;
 }
 
-/* Half a message, or output that nobody reads before closing, is borne for a while only. */
+/* Limits the time for an incomplete message, and for unread output before closing. */
 static int connection_arm(struct connection *connection, bool wanted)
 {
         struct server *server = connection->server;
@@ -404,21 +404,21 @@ static int connection_arm(struct connection *connection, bool wanted)
         return sd_event_source_set_enabled(connection->deadline, SD_EVENT_ONESHOT);
 }
 
-/* How much is read of it by now: more than one whole message is not read ahead, and next to nothing while a
- * call is in progress. */
+/* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
+ * progress. */
 static size_t input_max(const struct connection *connection)
 {
         return connection->call.open ? READ_BYTES : call_max(connection) + READ_BYTES;
 }
 
-/* Closes the connection, or waits for what it needs next. */
+/* Closes the connection, or waits for the next event. */
 static void connection_settle(struct connection *connection)
 {
         bool ready = varlink_input_ready(&connection->input, call_max(connection)) != 0;
         bool half = !ready && varlink_input_size(&connection->input) > 0;
         uint32_t events = 0;
 
-        /* Idle connections hold no buffers, and those that wait next to none. */
+        /* Idle connections hold no buffers, and waiting ones almost none. */
         if (varlink_input_size(&connection->input) == 0)
                 varlink_input_free(&connection->input);
         else if (connection->call.open)
@@ -457,7 +457,7 @@ static void connection_advance(struct connection *connection)
         connection_settle(connection);
 }
 
-/* Small calls always have room, so that large ones of some keep out nobody. */
+/* Small calls are always accepted: large calls of some clients must not lock out others. */
 static bool has_input_room(const struct connection *connection)
 {
         size_t total = 0;
@@ -510,7 +510,7 @@ static int on_resume(sd_event_source *source _unused_, void *userdata)
         return 0;
 }
 
-/* Asks the kernel who the peer is. Who cannot be told may only read. */
+/* Reads the peer's credentials from the kernel. Without credentials, a peer gets read access only. */
 static struct quota_peer peer_of(const struct listening *listening, int fd)
 {
         const struct server *server = listening->server;
@@ -581,7 +581,7 @@ static void refuse_connection(int fd, const char *reason)
         close_fd(fd);
 }
 
-/* Without descriptors or memory the listening socket stays readable: accepting rests, so as not to spin. */
+/* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
 static int pause_accepting(struct listening *listening, int error)
 {
         if (!listening->starved)
@@ -601,7 +601,7 @@ static int on_accept_pause(sd_event_source *source _unused_, uint64_t usec _unus
 {
         struct listening *listening = userdata;
 
-        /* To wait for the socket again takes memory of the kernel's. */
+        /* Enabling the source takes kernel memory, which may fail. */
         int r = sd_event_source_set_enabled(listening->accept, SD_EVENT_ON);
         return r < 0 ? pause_accepting(listening, -r) : 0;
 }
@@ -701,7 +701,7 @@ static int listening_watch(struct listening *listening)
         return MIN(r, 0);
 }
 
-/* Closed where it fails. */
+/* Closes the listener on failure. */
 static int listening_open(struct listening *listening, const struct listener_place *place, char *error,
                           size_t error_size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves the control socket and the one for those who may only look: connections, limits and permissions.
- * What the calls do is the handler's. */
+/* Serves the control socket and the read socket: connections, limits and permissions. The handler implements
+ * the calls. */
 #pragma once
 
 #include "base/macro.h"
@@ -10,68 +10,69 @@
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 
-/* So many calls are in progress at most: one for each connection. */
+/* Maximum of calls in progress: one per connection. */
 #define SERVER_CONNECTIONS_MAX (QUOTA_CONNECTIONS_MAX + QUOTA_VIEW_CONNECTIONS_MAX)
 
 struct handed; /* daemon/runtime/runtime.h */
 struct server;
-/* One call in progress. It lives until its last reply, or until cancelled; then the pointer is dead. */
+/* A call in progress. The pointer is valid until the last reply or cancellation. */
 struct call;
 
 struct server_options {
         struct listener_place place;
-        const char *group_name; /* of place.group, reported to a client that lacks the right; NULL: none */
-        const char *version;    /* of sqmgr; outlives the server */
-        usec_t message_timeout; /* for half a message; 0: 10 s */
-        /* Called for each method of the control interface that the peer may call. Replies before it returns,
-         * or keeps the call. parameters is borrowed. */
+        const char *group_name; /* name of place.group, reported to clients without the right; NULL: none */
+        const char *version;    /* of sqmgr; must outlive the server */
+        usec_t message_timeout; /* for an incomplete message; 0: 10 s */
+        /* Called for each method of the control interface that the peer may call. Must reply or keep the call
+         * before returning. parameters is borrowed. */
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
                        void *userdata);
         void *userdata;
 };
 
-/* Opens the listener of options.place and serves it on event. Returns 0 with *ret to be freed by
- * server_free(); or -errno with a sentence in error, as listener_open() does. */
+/* Opens the listener at options->place and serves it on event. Returns 0 with *ret, to be freed with
+ * server_free(), or -errno with a sentence in error, like listener_open(). */
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
-/* Listens at another place, too: whoever connects there may only look, whoever he is, is told nothing that
- * wire/withhold.h speaks of, and has bounds of his own. Once only. Returns 0; or -errno with a sentence in
- * error, and the server as it was. */
+/* Also serves the read socket at place. All its clients, whatever their user, are read-only, do not see text
+ * that wire/withhold.h cuts, and have separate limits. Call at most once. Returns 0, or -errno with a
+ * sentence in error and the server unchanged. */
 int server_open_view(struct server *server, const struct listener_place *place, char *error,
                      size_t error_size);
 
-/* Cancels the calls in progress, closes and removes the sockets, and lets go of their locks. Returns NULL. */
+/* Cancels the calls in progress, closes and removes the sockets, and releases their locks. Returns NULL. */
 struct server *server_free(struct server *server);
 
-/* Does the caller want to know at all? */
+/* False if the caller wants no reply ("oneway"). */
 bool call_wants_reply(const struct call *call);
-/* Did the caller ask for more than one reply? */
+/* True if the caller accepts more than one reply ("more"). */
 bool call_wants_more(const struct call *call);
 
-/* Who called, as the kernel told when he connected; (uid_t)-1: it did not tell. */
+/* Returns the user of the caller, as the kernel reported when the connection was accepted; (uid_t)-1: not
+ * known. */
 uid_t call_uid(const struct call *call);
 
-/* Does it come from where one may only look? */
+/* True if the call came in on the read socket. */
 bool call_is_view(const struct call *call);
 
-/* Replies; parameters is taken over, and NULL stands for an allocation that failed: the connection is closed
- * then. Where continues is false the call has ended. */
+/* Sends a reply and takes ownership of parameters. NULL stands for a failed allocation and closes the
+ * connection. The call ends unless continues is set. */
 void server_reply(struct call *call, json_t *parameters, bool continues);
-/* Ends the call with an error; parameters as above. */
+/* Ends the call with an error; parameters as for server_reply(). */
 void server_reply_error(struct call *call, const char *error, json_t *parameters);
-/* Ends the call with a reply that varlink_encode_reply() made. */
+/* Ends the call with a reply made by varlink_encode_reply(). */
 void server_reply_text(struct call *call, const char *text, size_t size);
 
-/* The call stays in progress after the handler returns. cancelled is called where its connection closes
- * before the last reply; after that reply it is not. */
+/* Keeps the call in progress after the handler returns. cancelled is called if the connection closes before
+ * the last reply, never after. */
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata);
 
-/* For the next image of the program, which an execve() puts in the place of this one: the sockets that
- * listen, and the connections of the control socket that are between two calls. They stay the server's.
- * Read-only clients connect again. Returns how many: at most SERVER_CONNECTIONS_MAX + 2. */
+/* Lists sockets for the next image of the program: the listening sockets, and idle connections of the control
+ * socket. The server keeps ownership. Clients of the read socket must reconnect. Returns the number of
+ * entries, at most SERVER_CONNECTIONS_MAX + 2. */
 size_t server_hand(const struct server *server, struct handed *ret);
 int call_fd(const struct call *call);
-/* Goes on with a connection of the image before; fd is taken over. reply answers the call that it still waits
- * for, and is taken over, too; NULL: it waits for none. */
+/* Continues a connection of the previous image and takes ownership of fd. reply answers the call that still
+ * waits, and is owned too; NULL: no call waits. */
 void server_continue(struct server *server, int fd, json_t *reply);

@@ -16,7 +16,7 @@
 #include "observe/culprits.h"
 #include <string.h>
 
-/* Seconds, to the millisecond: more digits would be noise. */
+/* Seconds, rounded down to milliseconds. */
 static double seconds(usec_t usec)
 {
         return (double)(usec / USEC_PER_MSEC) / 1000.0;
@@ -43,7 +43,7 @@ static const char *worker_evidence(const struct worker *worker, usec_t now)
         return "none";
 }
 
-/* Null where its framework does not tell. */
+/* Null if the framework does not report the number. */
 static json_t *jobs_number(const struct worker *worker, unsigned number)
 {
         return worker->fleet->settings->traits->reports_busy ? json_integer(number) : json_null();
@@ -56,7 +56,7 @@ static json_t *heartbeat_age(const struct worker *worker, usec_t now)
                        : json_null();
 }
 
-/* Until its trial is over; null where that is, or cannot be told. */
+/* Time until the worker is ready; null if it is ready, or if the time is not known. */
 static json_t *ready_in(const struct worker *worker, usec_t now)
 {
         if (worker->state != WORKER_ACTIVE || !worker_fresh(worker, now) || now >= worker_ready_at(worker))
@@ -175,7 +175,7 @@ json_t *status_orderer(const struct orderer *by)
         return json_pack("{s:I, s:o}", "uid", (json_int_t)by->uid, "name", varlink_text(by->name));
 }
 
-/* Since 1970; null where it is not known. */
+/* Seconds since 1970; null if not known. */
 static json_t *scaled_at(const struct fleet *fleet, const struct status_info *info, usec_t now)
 {
         if (!fleet_is_scaled(fleet) || fleet->scale_at == 0)
@@ -183,7 +183,7 @@ static json_t *scaled_at(const struct fleet *fleet, const struct status_info *in
         return json_real(seconds(usec_sub(info->realtime, usec_sub(now, fleet->scale_at))));
 }
 
-/* The one that workers are, or are to be, forked from; null where there is none. */
+/* The template that workers are or will be forked from; null if there is none. */
 static json_t *render_template(const struct fleet *fleet)
 {
         const char *refused = fleet_preload_refused(fleet);
@@ -200,7 +200,7 @@ static json_t *render_template(const struct fleet *fleet)
                          kept ? json_integer((json_int_t)kept->generation) : json_null());
 }
 
-/* Null where its workers do not grow. */
+/* Null if the workers do not grow. */
 static json_t *render_leak(const struct fleet *fleet)
 {
         const struct worker *first = leak_first(fleet);
@@ -270,7 +270,7 @@ static json_t *render_redis(const struct status_info *info)
         return TAKE_PTR(list);
 }
 
-/* Null while it goes on. */
+/* Null while sqmgr is not shutting down. */
 static json_t *render_shutdown(const struct world *world, usec_t now)
 {
         usec_t at = world->shutdown_now ? 0 : usec_add(world->shutdown_at, world->settings->shutdown_timeout);

@@ -13,25 +13,25 @@ struct world;
 
 /* One connection to Redis. */
 struct status_redis {
-        const char *url;    /* without passwords */
-        const char *server; /* `host:port` of the master in use, where Sentinels named it; NULL else */
-        const char *state;  /* "connecting", "connected" or "down" */
-        const char *error;  /* why it is not connected; NULL: there is no error */
-        double rtt_ms;      /* below 0: not known */
-        const struct queues *queues; /* as they were read of late; NULL: they were not */
+        const char *url;             /* without passwords */
+        const char *server;          /* `host:port` of the current master, if Sentinels named it; else NULL */
+        const char *state;           /* "connecting", "connected" or "down" */
+        const char *error;           /* why it is not connected; NULL: no error */
+        double rtt_ms;               /* negative: not known */
+        const struct queues *queues; /* as last read; NULL: not read */
 };
 
-/* Of the settings in force. */
+/* State of the settings. */
 struct status_settings {
-        usec_t loaded_at; /* by the wall clock: when they were read */
-        bool refused;     /* those that were read last are not among them */
+        usec_t loaded_at; /* wall clock time of the last successful load */
+        bool refused;     /* the last reload was refused */
 };
 
 struct status_info {
         const char *version;
         pid_t pid;
-        usec_t started_at; /* monotonic: when sqmgr started */
-        usec_t realtime;   /* now, since 1970 */
+        usec_t started_at; /* monotonic start time of sqmgr */
+        usec_t realtime;   /* current wall clock time */
         const struct status_settings *settings;
         const struct world *world;
         const struct subsystems *subsystems; /* NULL: none */
@@ -39,10 +39,11 @@ struct status_info {
         size_t n_redis;
 };
 
-/* The status of the n_fleets fleets given. Returns a new reference, or NULL where memory is short. */
+/* Renders the status of the given fleets. Returns a new reference, or NULL when memory is short. */
 json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                       usec_t now);
 
-/* The list of the fleet's workers in it, with the same result. */
+/* Render an orderer (JSON null: not known) and the list of a fleet's workers. Return a new reference, or NULL
+ * when memory is short. */
 json_t *status_orderer(const struct orderer *by);
 json_t *status_workers(const struct fleet *fleet, usec_t now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles what is about sqmgr itself: Reload, Reexec, Ping and GetVersion. */
+/* Handles calls about sqmgr itself: Reload, Reexec, Ping and GetVersion. */
 #include "daemon/api/handler.h"
 #include "model/names.h"
 #include "model/world.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
+/* Follows restarts for waiting clients: reports progress and the end. */
 #include "daemon/api/watch.h"
 #include "daemon/api/status.h"
 #include "io/clock.h"
@@ -10,10 +10,10 @@
 #include "model/world.h"
 #include <string.h>
 
-/* So often the workers are told to who wants them, moved or not: their ages go on. */
+/* Interval of replies with workers, sent even without changes: ages grow. */
 #define WORKERS_USEC USEC_PER_SEC
 
-/* A worker as it was told of last. */
+/* A worker as last reported. */
 struct seen {
         unsigned index;
         pid_t pid;
@@ -24,22 +24,22 @@ struct seen {
         bool outdated;
 };
 
-/* What is told of a fleet: where any of it differs, it is told again. */
+/* The facts reported of a fleet: any difference is reported again. */
 struct reported {
         uint64_t generation;
         enum rollout_state state;
-        bool stopped; /* the fleet is, which says more than state */
+        bool stopped; /* the fleet is stopped; takes precedence over state */
         bool ended;
         unsigned total, replaced, outdated, draining;
         enum wait waits_for;
 };
 
 struct watched {
-        char *name; /* a reload may take the fleet away */
+        char *name; /* copied: a reload may remove the fleet */
         struct watch_order order;
         struct reported reported;
-        char waits_for[512]; /* the sentence that was told */
-        bool moved;          /* since the reply before */
+        char waits_for[512]; /* the sentence last reported */
+        bool moved;          /* progress since the previous reply */
         struct seen *seen;
         size_t n_seen;
 };
@@ -49,10 +49,10 @@ struct watch {
         struct watch *next;
         struct call *call;
         bool drained, workers;
-        sd_event_source *timer; /* NULL: nobody wants the workers */
+        sd_event_source *timer; /* NULL: the client does not want workers */
         struct watched *fleets;
         size_t n_fleets;
-        uint64_t events_at; /* the next that was not told */
+        uint64_t events_at; /* number of the next event to report */
 };
 
 static void watch_free(struct watch *watch)
@@ -111,7 +111,7 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
         *ret_ended = true;
         switch (state) {
         case ROLLOUT_HALTED:
-                /* What it says is complete with them. */
+                /* The reply is complete only with the log tail. */
                 *ret_ended = fleet->rollout.lines_token == 0;
                 return state;
         case ROLLOUT_NONE:
@@ -128,7 +128,7 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
         }
 }
 
-/* fleet may be NULL: it is no longer configured. */
+/* fleet may be NULL: no longer configured. */
 static struct reported describe(const struct watched *watched, const struct fleet *fleet, bool drained,
                                 usec_t now)
 {
@@ -165,7 +165,7 @@ static bool reported_equal(const struct reported *a, const struct reported *b)
                a->outdated == b->outdated && a->draining == b->draining && a->waits_for == b->waits_for;
 }
 
-/* Brings what is told of a fleet up to date; first: nothing was told before. Returns whether any of it
+/* Updates the facts reported of a fleet. first: nothing was reported yet. Returns true if any fact
  * differs. */
 static bool watched_update(struct watched *watched, const struct fleet *fleet, bool drained, bool first,
                            usec_t now)
@@ -178,7 +178,7 @@ static bool watched_update(struct watched *watched, const struct fleet *fleet, b
         return first || !reported_equal(&watched->reported, &before);
 }
 
-/* It is told again: says what it waits for in the words of now. */
+/* Before a repeated report, updates the sentence on what the restart waits for. */
 static void watched_report_wait(struct watched *watched, const struct fleet *fleet, usec_t now)
 {
         char before[sizeof(watched->waits_for)];
@@ -201,7 +201,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
         return fleet->rollout.error;
 }
 
-/* To be released; NULL: memory is short. fleet may be NULL. */
+/* Returns a new reference, or NULL when memory is short. fleet may be NULL. */
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, bool workers,
                             usec_t now)
 {
@@ -228,7 +228,7 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
 }
 
-/* Returns 0, or -1 where memory is short. */
+/* Returns 0, or -1 when memory is short. */
 static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
                       enum reason reason)
 {
@@ -253,16 +253,16 @@ static struct seen see(const struct worker *worker)
         };
 }
 
-/* A worker whose main process has gone while the process that beats lives on is the same still: its place and
- * generation tell. */
+/* A worker stays the same when its main process exits while the heartbeat process lives on. Index and
+ * generation are unchanged then. */
 static bool is_same(const struct seen *before, const struct seen *now)
 {
         return before->generation == now->generation && now->state >= before->state &&
                (before->pid_start == now->pid_start || before->reported_pid == now->pid);
 }
 
-/* Adds to changes what became of the fleet's workers, and remembers them as they are. Both lists are in the
- * order of their indices. */
+/* Adds the changes of the fleet's workers to changes, and stores the current workers. Both lists are sorted
+ * by index. */
 static int compare_workers(struct watched *watched, const struct fleet *fleet, json_t *changes)
 {
         size_t n_workers = fleet ? fleet->n_workers : 0, n_seen = 0;
@@ -298,13 +298,13 @@ static int compare_workers(struct watched *watched, const struct fleet *fleet, j
 }
 
 enum update {
-        UPDATE_MOVED,   /* tells what has moved */
-        UPDATE_FIRST,   /* tells all: all workers are new, and none of that is a change */
-        UPDATE_WORKERS, /* tells the workers, and what has moved */
+        UPDATE_MOVED,   /* report changes */
+        UPDATE_FIRST,   /* report everything; new workers are no changes */
+        UPDATE_WORKERS, /* report the workers and changes */
 };
 
-/* Brings what is told up to date. *ret_reply is NULL where there is nothing to tell. Returns 1 where all has
- * ended, 0, or -ENOMEM. */
+/* Updates the facts to report. *ret_reply is NULL if there is nothing to report. Returns 1 when all restarts
+ * have ended, 0, or -ENOMEM. */
 static int watch_update(struct watch *watch, enum update update, usec_t now, json_t **ret_reply)
 {
         _cleanup_json_ json_t *changes = json_array(), *fleets = json_array(), *events = json_array();
@@ -340,7 +340,7 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
         return due && !*ret_reply ? -ENOMEM : ended;
 }
 
-/* Tells what there is to tell. The watch is gone where that was the last. */
+/* Sends an update if there is anything to report. Frees the watch after the last one. */
 static void watch_report(struct watch *watch, enum update update, usec_t now)
 {
         json_t *reply = NULL;

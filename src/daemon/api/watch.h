@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows restarts for those who wait for them: tells what moved, and when they have ended. */
+/* Follows restarts for waiting clients: reports progress and the end. */
 #pragma once
 
 #include "daemon/api/events.h"
@@ -9,31 +9,31 @@
 struct fleet;
 struct world;
 
-/* All restarts that are waited for. */
+/* All restarts that clients wait for. */
 struct watch_list {
-        struct watch *first; /* NULL in the beginning */
+        struct watch *first; /* NULL initially */
         const struct world *world;
         const struct events *events;
         sd_event *event;
 };
 
 struct watch_order {
-        bool refused;        /* the fleet is stopped, so that there is nothing to wait for */
-        uint64_t superseded; /* the generation of a restart that was running; 0: none was */
+        bool refused;        /* the fleet is stopped: no restart to wait for */
+        uint64_t superseded; /* generation of the interrupted restart; 0: none */
 };
 
 struct watch_request {
         struct fleet *const *fleets;
-        const struct watch_order *orders; /* what became of the order just given for each; NULL: none was */
+        const struct watch_order *orders; /* result of the order just given, per fleet; NULL: no order */
         size_t n_fleets;
-        bool wait; /* the call is kept until the restarts have ended; newer ones of these fleets are followed
-                    */
-        bool drained; /* ended: the old workers are gone, too */
-        bool workers; /* the replies tell the workers, too, and one comes each second */
+        /* Keep the call until the restarts have ended. Newer restarts of these fleets are followed, too. */
+        bool wait;
+        bool drained; /* ended means: the old workers have exited, too */
+        bool workers; /* replies include the workers and are sent every second */
 };
 
-/* Answers how the restarts of these fleets stand. */
+/* Replies with the progress of the restarts of these fleets. Copies what it needs from *request. */
 void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
 
-/* Sends what has moved since, and what went wrong. */
+/* Sends progress, warnings and errors to the waiting clients. */
 void watch_tick(struct watch_list *list, usec_t now);

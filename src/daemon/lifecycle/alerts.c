@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has alert_command run for events: one after the other, none for longer than it may, like ones together. */
+/* Runs alert_command for events: one run at a time, each with a time limit, similar events grouped. */
 #include "daemon/lifecycle/alerts.h"
 #include "advice/alert_queue.h"
 #include "base/argv.h"
@@ -15,20 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What could not be started is tried again after this. */
+/* Delay before a failed start is retried. */
 #define RETRY_USEC (5 * USEC_PER_SEC)
 
 struct alerts {
         struct runtime *runtime;
         usec_t timeout;
         struct alert_queue queue;
-        int start_error; /* of the last try to run the command; 0: it was started */
-        bool losing;     /* the queue was full, which was told */
+        int start_error; /* of the last attempt to run the command; 0: started */
+        bool losing;     /* the queue overflowed, which was logged */
         struct child child;
         const char *running; /* the name of its event */
         bool timed_out;
         sd_event_source *deadline;
-        sd_event_source *timer; /* the next is due */
+        sd_event_source *timer; /* the next alert is due */
 };
 
 static void run_due(struct alerts *alerts);
@@ -44,7 +44,7 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         struct alerts *alerts = userdata;
 
         alerts->timed_out = true;
-        /* What it has started goes with it; it may not have come as far as to have a group. */
+        /* Also kill what the command has started. The process group may not exist yet. */
         if (kill(-alerts->child.pid, SIGKILL) < 0)
                 (void)kill(alerts->child.pid, SIGKILL);
         return 0;
@@ -97,7 +97,7 @@ static int start(struct alerts *alerts, const struct alert *alert, const char *i
         return 0;
 }
 
-/* Tells of one, or tries it again later. */
+/* Runs the command for an alert, or schedules a retry. */
 static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->runtime->world->settings->alert_command, *error;
@@ -106,7 +106,7 @@ static void run(struct alerts *alerts, struct alert *alert)
         _cleanup_free_ char *input = NULL;
         int r = -ENOMEM;
 
-        /* A reload has taken it away since. */
+        /* A reload has removed the command meanwhile. */
         if (!command) {
                 alert_queue_clear(&alerts->queue);
                 return;

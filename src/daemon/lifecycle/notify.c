@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the world outside how things stand. */
+/* Publishes events and the status of sqmgr. */
 #include "daemon/lifecycle/notify.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -44,7 +44,7 @@ static void running_text(const struct world *world, usec_t now, char *text, size
                 snprintf(text + n, size - (size_t)n, ", %u hung", hung);
 }
 
-/* A drain may last longer than the unit allows for its stop: as long as we turn it may. */
+/* Extends the stop timeout of the unit while the loop runs: a drain may last longer. */
 static void extend_stop(const struct settings *settings)
 {
         usec_t more = 2 * settings->check_interval + STOP_EXTEND_USEC;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. The
- * new program is asked first whether it takes what it would find. */
+/* Replaces the running sqmgr with the installed version: same process, same children, same sockets. First, a
+ * preflight run of the new program checks the settings and the state. */
 #include "daemon/lifecycle/reexec.h"
 #include "base/fd.h"
 #include "base/printable.h"
@@ -34,7 +34,7 @@ void reexec_end(struct reexec *reexec)
         reexec->length = 0;
 }
 
-/* Tells those who asked that nothing has changed. Takes details over, a list of lines. */
+/* Reports to all waiting calls that nothing has changed. Takes ownership of details, a list of lines. */
 static void refuse(struct reexec *reexec, const char *why, json_t *details)
 {
         _cleanup_json_ json_t *lines = details;
@@ -49,7 +49,7 @@ static void refuse(struct reexec *reexec, const char *why, json_t *details)
                                    json_pack("{s:o, s:O}", "reason", varlink_text(reason), "details", lines));
 }
 
-/* Why not now, or NULL. */
+/* Returns why a re-exec is not possible now, or NULL. */
 static const char *why_not(struct reexec *reexec)
 {
         if (reexec->runtime->world->shutting_down)
@@ -64,7 +64,7 @@ static const char *why_not(struct reexec *reexec)
         return NULL;
 }
 
-/* Returns only where it could not: -errno. */
+/* Returns only on failure: -errno. */
 static int replace_image(const struct reexec *reexec)
 {
         const struct invocation *invocation = reexec->invocation;
@@ -90,7 +90,7 @@ static int replace_image(const struct reexec *reexec)
         return r;
 }
 
-/* With 0 much else ends that is no sqmgr. */
+/* Exit status 0 is not enough: programs other than sqmgr return it, too. */
 static bool says_ok(const struct reexec *reexec)
 {
         static const char ok[] = ": ok\n";
@@ -109,7 +109,7 @@ static void finish(struct reexec *reexec, const siginfo_t *info)
         } else if (info->si_code == CLD_EXITED && info->si_status == 0) {
                 const char *still = why_not(reexec);
 
-                reexec->length = 0; /* that all is well is no reason */
+                reexec->length = 0; /* the output "ok" is no reason for a failure */
                 if (still)
                         snprintf(why, sizeof(why), "%s", still);
                 else
@@ -175,7 +175,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
         finish(reexec, info);
 }
 
-/* In the child. */
+/* Runs in the child. */
 static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
 {
         const struct invocation *invocation = reexec->invocation;

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the installed sqmgr in the place of the one that runs: same process, same children, same socket. */
+/* Replaces the running sqmgr with the installed version: same process, same children, same sockets. */
 #pragma once
 
 #include "daemon/api/server.h"
 #include "daemon/lifecycle/termination.h"
 #include "daemon/takeover/persist.h"
 
-/* How sqmgr was called; it is called so again. */
+/* How sqmgr was invoked; the new image is invoked the same way. */
 struct invocation {
-        const char *program; /* the path that was executed, absolute */
+        const char *program; /* absolute path of the executed program */
         char **argv;
         const char *config_path;
 };
 
 struct reexec {
-        const struct invocation *invocation; /* not owned; nor are those below, down to server */
+        const struct invocation *invocation; /* not owned; the same holds for all fields down to server */
         struct runtime *runtime;
         struct persist *persist;
         const struct termination *termination;
         struct server *server;
 
-        struct child child;      /* the new program, while it is asked; pid 0: it is not */
-        sd_event_source *output; /* what it writes; NULL: that has ended */
+        struct child child;      /* the preflight run of the new program; pid 0: none */
+        sd_event_source *output; /* the output pipe of the preflight; NULL: closed */
         sd_event_source *deadline;
-        char words[2048]; /* what it wrote */
+        char words[2048]; /* the output of the preflight */
         size_t length;
-        struct call *calls[16]; /* to be answered: here, or by the new image */
+        struct call *calls[16]; /* waiting calls, answered by the new image or on failure */
         size_t n_calls;
 };
 
-/* Has the new program asked whether it takes the settings and the state, and puts it in the place of this one
- * then. The new image answers the call, or this one where it cannot be; NULL: a signal asked. */
+/* Runs a preflight of the new program with the settings and the state, then executes the new program. The new
+ * image replies to the call; on failure, this one replies. call may be NULL: requested by a signal. */
 void reexec_request(struct reexec *reexec, struct call *call);
-/* Once no call waits for it. */
+/* Kills a running preflight. No call may be waiting. */
 void reexec_end(struct reexec *reexec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the config file again, and puts what a reload may change in the place of the old. */
+/* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
@@ -35,7 +35,7 @@ static int on_change(const struct settings_change *change, void *userdata)
         return ferror(lines) ? -ENOMEM : 0;
 }
 
-/* Where the file's count is not the one in force, which who edits it may wonder at. */
+/* Explains counts that differ from the config file, for whoever edits the file. */
 static void report_scales(const struct world *world, FILE *lines)
 {
         char scaled[FLEET_SCALED_MAX];
@@ -86,7 +86,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         if (r < 0)
                 return r;
 
-        /* From here on nothing can fail. */
+        /* Nothing can fail from here on. */
         event_by(by, world_event(runtime->world, EVENT_ORDER, NULL, NULL,
                                  "configuration read again by %s, %d change%s", orderer_text(by, who), n,
                                  n == 1 ? "" : "s"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the config file again, and puts what a reload may change in the place of the old. */
+/* Reads the config file again and applies the settings that a reload may change. */
 #pragma once
 
 #include "daemon/api/status.h"
@@ -8,16 +8,17 @@
 struct settings_errors;
 
 struct reloader {
-        const char *config_path;   /* not owned; nor is crew */
-        struct settings *settings; /* those in force, of crew's world; the reloader's owner frees them */
+        const char *config_path;   /* not owned, like runtime */
+        struct settings *settings; /* current settings, used by the world; not owned */
         struct runtime *runtime;
         struct status_settings age;
 };
 
-/* by: who ordered it; NULL: not known. Returns 0: *ret_lines says what changed; 1: refused, *ret_lines says
- * why, and nothing changed; each line ends with a newline, to be freed. -errno: *ret_lines is untouched. */
+/* Reloads the settings. by is who ordered the reload, or NULL if not known. Returns 0 with the changes in
+ * *ret_lines, or 1 if refused, with the reasons in *ret_lines and nothing changed. Each line ends with a
+ * newline; free *ret_lines. Returns -errno on failure, with *ret_lines untouched. */
 int reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
-/* The same, told by the log. */
+/* Like reload_settings(), with the result logged. */
 void reload_by_signal(struct reloader *reloader);
-/* Logs the warnings of reading the config file at path. */
+/* Logs the warnings from reading the config file at path. */
 void reload_log_warnings(const struct settings_errors *warnings, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How sqmgr ends. */
+/* Ends sqmgr. */
 #include "daemon/lifecycle/termination.h"
 #include "decide/command.h"
 #include "io/clock.h"
@@ -22,7 +22,7 @@ static void drain(struct termination *termination)
 static void end(struct termination *termination, enum systemd_intent intent)
 {
         const struct settings *settings = termination->runtime->world->settings;
-        /* Once the machine ends, nothing outlives us for long. */
+        /* When the machine shuts down, workers cannot outlive sqmgr for long. */
         bool leave = intent == SYSTEMD_RESTARTS ||
                      (intent != SYSTEMD_SHUTS_DOWN && settings->on_stop == ON_STOP_LEAVE);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How sqmgr ends: it drains its workers, or leaves them to the next one. */
+/* Ends sqmgr: drains the workers, or leaves them running for the next sqmgr. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -8,9 +8,9 @@ struct systemd_query; /* io/systemd.h */
 
 struct termination {
         struct runtime *runtime;     /* not owned */
-        struct systemd_query *query; /* told to end, systemd is asked why; NULL: it is not */
+        struct systemd_query *query; /* asks systemd why sqmgr is to end; NULL: not asked */
 };
 
-/* Told to end by this signal; a second one ends faster. */
+/* Handles a termination signal. A second signal ends sqmgr faster. */
 void termination_request(struct termination *termination, int signo);
 void termination_forget(struct termination *termination);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what this machine shows of its own workers; see the header. */
+/* Derives heartbeats from facts on this machine; see the header. */
 #include "daemon/poll/local_heartbeats.h"
 #include "daemon/poll/status_files.h"
 #include "daemon/workers/attach.h"
@@ -47,7 +47,7 @@ static void local_remove(struct heartbeat_slot *base)
         struct local_heartbeats *heartbeats = (struct local_heartbeats *)base->heartbeats;
         struct local_slot *slot = (struct local_slot *)base;
 
-        /* One that lives on is the next sqmgr's. */
+        /* The file of a running worker is for the next sqmgr. */
         if (base->worker->state == WORKER_GONE)
                 status_files_drop(base->worker);
         LIST_UNLINK(heartbeats->slots, slot);
@@ -64,7 +64,7 @@ static void local_want(struct heartbeat_slot *slot, unsigned poll_items)
         ((struct local_slot *)slot)->wanted |= poll_items & POLL_HEARTBEAT;
 }
 
-/* Of one that writes none, that its command runs is its beat. */
+/* Without heartbeat files, a running command counts as a heartbeat. */
 static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid, struct heartbeat *ret)
 {
         struct proc_place place;
@@ -89,7 +89,7 @@ static void poll_worker(struct local_slot *slot, struct status_poll *look, usec_
                 return;
         if (worker->process.heartbeat_pid != pid)
                 attach_heartbeat(worker, pid, now);
-        /* One that cannot be held is none. */
+        /* A process that could not be attached does not count. */
         if (worker->process.heartbeat_pid == pid)
                 observe_heartbeat(worker, &heartbeat, now);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Heartbeats of workers that need no Redis: what this machine itself shows of them. */
+/* Heartbeats of workers without Redis: derived from facts on this machine. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
-/* For crew->local, of which it is freed by heartbeats_free(). Returns 0 or -ENOMEM. */
+/* Creates runtime->local, to be freed with heartbeats_free(). Returns 0 or -ENOMEM. */
 int local_heartbeats_new(struct heartbeats **ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+/* Polls each worker for what is due: /proc at once, Redis by a pipeline whose replies arrive later. */
 #include "daemon/poll/poll.h"
 #include "base/fd.h"
 #include "daemon/poll/running_jobs.h"
@@ -14,10 +14,10 @@
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
 
-/* What a worker runs is read at each so manieth regular look, of others at other ones: the work list is two
- * commands, and no look may take more than two for each worker. */
+/* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two
+ * commands, and no poll may take more than two per worker. */
 #define JOBS_EVERY 3
-/* The same of what one that was forked does not share, which is dear to read. */
+/* The interval for the unshared memory of a forked worker, which is expensive to read. */
 #define OWN_MEMORY_EVERY 12
 
 static bool is_job_thread(const char *comm, void *userdata)
@@ -35,10 +35,10 @@ static int read_process(struct proc *proc, bool pss, uint64_t *ret_bytes)
 
 struct tree_memory {
         bool pss;
-        uint64_t bytes; /* so far; resident pages that several share count for each of them */
+        uint64_t bytes; /* so far; shared resident pages count once per process */
 };
 
-/* One that has exited meanwhile holds none. */
+/* A process that has exited meanwhile adds nothing. */
 static int add_process(pid_t pid, void *userdata)
 {
         struct tree_memory *tree = userdata;
@@ -52,7 +52,7 @@ static int add_process(pid_t pid, void *userdata)
         return is_shortage(r) ? r : 0;
 }
 
-/* What counts as the worker's: the memory of the process that beats, or of all that it started. */
+/* Reads the memory of the worker: of the heartbeat process, or of the whole process tree. */
 static int read_memory(const struct worker *worker, struct proc *proc, bool pss, uint64_t *ret_bytes)
 {
         struct tree_memory tree = {.pss = pss};
@@ -75,8 +75,7 @@ static void poll_memory(struct worker *worker, usec_t now)
 
         if (read_memory(worker, proc, false, &bytes) < 0)
                 return;
-        /* The proportional share is never more than what is resident, and dear to read: it is asked only
-         * where it can decide. */
+        /* PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
         if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
             bytes > settings->memory_threshold)
                 r = read_memory(worker, proc, true, &bytes);
@@ -118,7 +117,7 @@ static void poll_title(struct worker *worker)
         observe_title(worker, known, title.busy, title.quiet);
 }
 
-/* Until it sets its title. */
+/* Returns the shutdown time in the command line, which is readable until the process sets its title. */
 static usec_t shown_shutdown_usec(const struct worker *worker, const struct proc *proc)
 {
         char title[4096];
@@ -140,7 +139,8 @@ static int poll_arguments_each(pid_t pid, void *userdata)
         return 0;
 }
 
-/* A wrapper mostly becomes what it starts; who did not is found in its tree, which costs more to look at. */
+/* A wrapper mostly execs the command. Otherwise the command is in the tree, which is more expensive to
+ * scan. */
 static void poll_arguments(struct worker *worker, bool fast)
 {
         if (fast)
@@ -149,7 +149,7 @@ static void poll_arguments(struct worker *worker, bool fast)
                 (void)proc_tree_each(worker->process.pid, poll_arguments_each, worker);
 }
 
-/* Before it is cut off with the jobs that it runs, which are told of then. */
+/* True for the last poll before the worker is cut off: the jobs that run then are reported. */
 static bool is_last_poll(const struct worker *worker, usec_t now)
 {
         usec_t at = worker_cut_off(worker).at;
@@ -163,7 +163,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         struct process *process = worker->handle;
         unsigned poll_items = worker_poll_items(worker, fast, now);
 
-        /* One that could not be watched has been killed: its exit comes next. */
+        /* The process could not be watched and was killed: its exit comes next. */
         if (!process_is_watched(process))
                 return;
         if (poll_items & POLL_MEMORY)
@@ -174,7 +174,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
                 poll_title(worker);
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
-        /* One that was not looked for in all that time is not missed. */
+        /* A worker that was never searched for is not missing. */
         if (worker->state == WORKER_STARTING &&
             heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;
@@ -182,7 +182,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
                 int r = sibling_find(process, NULL);
                 bool unproven = worker->process.unproven;
 
-                /* Where the tree cannot be read, nothing is known: it is left alone. */
+                /* If the tree cannot be read, nothing is known: leave the worker alone. */
                 if (r >= 0)
                         observe_booted(worker, r > 0, now);
                 if (worker->process.unproven != unproven)
@@ -211,7 +211,7 @@ void poll_run(struct runtime *runtime, bool fast, usec_t now)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         poll_worker(worker, fast, now);
         templates_poll(runtime, fast, now);
-        /* What fails is asked again at the next look. */
+        /* Errors are ignored: the next poll repeats the requests. */
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 (void)heartbeats_poll(link->heartbeats);
         (void)heartbeats_poll(runtime->local);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what is due of each worker: /proc at once, Redis by one pipeline whose answers come later. */
+/* Polls each worker for what is due: /proc at once, Redis by a pipeline whose replies arrive later. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
-/* fast: of those in transition alone. */
+/* fast: only workers in transition. */
 void poll_run(struct runtime *runtime, bool fast, usec_t now);

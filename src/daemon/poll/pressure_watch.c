@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* As often as the kernel counts anew. */
+/* The kernel updates its averages this often. */
 #define READ_USEC (2 * USEC_PER_SEC)
-/* What one burst has left of avg10 by then is nothing. */
+/* After this time, a single burst has no effect on avg10 any more. */
 #define CALM_USEC (60 * USEC_PER_SEC)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
-/* Returns false where anything of it is not known. */
+/* Returns false if any value is not known. */
 static bool take_reading(const struct pressure_watch *watch, struct pressure_reading *ret)
 {
         const struct proc_host *host = watch->runtime->host;
@@ -37,7 +37,7 @@ static void read_again(struct pressure_watch *watch)
                                                READ_USEC, 0, on_timer, watch);
         else if ((r = sd_event_source_set_time_relative(watch->timer, READ_USEC)) >= 0)
                 r = sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
-        /* The next look, or the next word of the kernel's, tries again. */
+        /* On failure, the next poll or the next event of the kernel tries again. */
         if (r < 0)
                 watch->timer = sd_event_source_disable_unref(watch->timer);
 }
@@ -75,7 +75,7 @@ static int on_trigger(sd_event_source *source, int fd _unused_, uint32_t events,
 {
         struct pressure_watch *watch = userdata;
 
-        /* The control group is gone, from which we have been taken. */
+        /* The control group was removed, and we were moved out of it. */
         if (events & EPOLLERR) {
                 watch->trigger = sd_event_source_disable_unref(source);
                 return 0;
@@ -103,18 +103,19 @@ static void begin(struct pressure_watch *watch, unsigned limit)
                             r == -EOPNOTSUPP || r == -ENOENT
                                     ? "this kernel does not count it (CONFIG_PSI, and psi=1 at its start)"
                                     : strerrordesc_np(-r));
-                /* What an earlier sqmgr, or limit, found to be short would be so for good. */
+                /* Reset the observed pressure: a shortage seen by an earlier sqmgr or with another limit
+                 * would stay forever. */
                 observe_pressure(watch->runtime->world, NULL, clock_now(CLOCK_MONOTONIC));
                 return;
         }
-        /* A plain file has nothing to tell by itself. */
+        /* A plain file has no events. */
         if (psi_trigger_fd(watch->psi) >= 0 &&
             sd_event_add_io(watch->runtime->event, &watch->trigger, psi_trigger_fd(watch->psi), EPOLLPRI,
                             on_trigger, watch) < 0)
                 watch->trigger = NULL;
         log_info("memory pressure is watched: %s, %s", psi_path(watch->psi),
                  watch->trigger ? "as the kernel tells of it" : "read with each look");
-        /* There may be some already. */
+        /* Pressure may exist already. */
         observe(watch);
 }
 

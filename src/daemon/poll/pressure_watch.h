@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches memory pressure where pressure_limit asks for it: asleep until the kernel tells of some, then each
- * two seconds until it is over. */
+/* Watches memory pressure if pressure_limit is set. Sleeps until the kernel reports pressure, then reads it
+ * every two seconds until it is over. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -9,19 +9,18 @@ struct psi;
 
 struct pressure_watch {
         struct runtime *runtime; /* not owned */
-        struct psi *psi;         /* NULL: it is not watched, or cannot be */
-        unsigned limit;          /* that psi was opened for */
+        struct psi *psi;         /* NULL: pressure is not watched, or cannot be */
+        unsigned limit;          /* the limit that psi was opened for */
         sd_event_source *trigger;
-        sd_event_source *timer; /* while something is to be read again soon */
-        usec_t calm_at;         /* since when there has been nothing to see; 0: there is */
+        sd_event_source *timer; /* runs while another reading is due soon */
+        usec_t calm_at;         /* start of the time without pressure; 0: under pressure */
 };
 
-/* Puts the settings in force: at the beginning and after a reload. Costs nothing where nothing is to be
- * watched, nor was. */
+/* Applies the settings. Call at startup and after a reload; a call without a change of the limit is cheap. */
 void pressure_watch_apply(struct pressure_watch *watch);
-/* At each regular look: what the kernel does not tell of by itself is read. */
+/* Call at each regular poll. Reads the pressure where the kernel does not report by itself. */
 void pressure_watch_poll(struct pressure_watch *watch);
 void pressure_watch_close(struct pressure_watch *watch);
 
-/* The file that is read; NULL: none is. */
+/* Returns the path of the file that is read, or NULL if none. */
 const char *pressure_watch_path(const struct pressure_watch *watch);

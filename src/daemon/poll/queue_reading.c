@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the queues of each Redis read, and compared with their limits. */
+/* Reads the queues of each Redis and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
 #include "frameworks/framework.h"
 #include "io/clock.h"
@@ -54,12 +54,12 @@ const char *queue_reading_error(const struct link *link)
 {
         bool unread = !link->queues && link->queues_error[0] == '\0';
 
-        /* A reload has added it meanwhile. */
+        /* A reload has added the link during the reading. */
         return unread ? "it was not read yet" : link->queues_error;
 }
 
-/* Limits that nothing is compared with must not look like limits that are kept. That Redis is away is told
- * elsewhere. */
+/* Warns that limits are not checked: unchecked limits must not look like met limits. A lost connection is
+ * logged elsewhere. */
 static void report_unread(struct link *link)
 {
         bool refused = !link->queues && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
@@ -72,7 +72,7 @@ static void report_unread(struct link *link)
                 link->queues_error_reported = refused;
 }
 
-/* While it cannot be read what was over stays so. */
+/* Queues over their limit stay so while they cannot be read. */
 static void judge(struct link *link)
 {
         struct world *world = link->links->world;

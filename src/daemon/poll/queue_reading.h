@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the queues of each Redis read, and compared with their limits. One reading of all serves whoever asks
- * while it lasts. What was read stands in the links. */
+/* Reads the queues of each Redis and compares them with their limits. All requests during a reading share the
+ * reading. The results are stored in the links. */
 #pragma once
 
 #include "daemon/runtime/links.h"
 
-/* Begins one, unless it is under way. */
+/* Starts a reading unless one is in progress. */
 void queue_reading_begin(struct links *links);
-/* The same where there is a limit to compare with. */
+/* Like queue_reading_begin(), but only if there are limits to compare with. */
 void queue_reading_poll(struct links *links);
-/* True once, when all that was asked has answered: it is compared with the limits, which may add events. */
+/* Returns true once when all replies have arrived. Compares the results with the limits, which may add
+ * events. */
 bool queue_reading_tick(struct links *links);
 
-/* Why there are none of this Redis; "": they were read. */
+/* Returns why the queues of this Redis are missing, or "" if they were read. */
 const char *queue_reading_error(const struct link *link);

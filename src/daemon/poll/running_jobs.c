@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what workers run where somebody wants to know. */
+/* Reads the running jobs of workers where needed. */
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
 #include "daemon/workers/process.h"
@@ -20,7 +20,7 @@ static bool was_reported(char *const *reported, const char *jid)
         return false;
 }
 
-/* A signal that is not caught would freeze it. */
+/* Sends the dump signal, but only if the process catches it: the default action would stop the process. */
 static bool dump(const struct process *process)
 {
         int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
@@ -76,7 +76,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
         report_long_jobs(process, &lists[0], realtime);
 }
 
-/* Where it fails nothing is told; for the other reasons it is read again later. */
+/* Errors are ignored: nothing is reported, and periodic readings are repeated later. */
 static void read_list(struct worker *worker, bool culprits)
 {
         struct process *process = worker->handle;
@@ -107,7 +107,7 @@ void running_jobs_tick(const struct world *world)
                 FLEET_FOREACH_WORKER(fleet, worker) {
                         const struct process *process = worker->handle;
 
-                        /* A reading under way may be older than the beat that was waited for. */
+                        /* A reading in progress may be older than the awaited heartbeat. */
                         if (process && process->slot && !process->running_jobs && culprits_take(worker))
                                 read_list(worker, true);
                 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what workers run where somebody wants to know: how old the oldest job is of one that drains, which
- * run for longer than job_warn_after, of which each is told once, and which classes ran in one whose memory
- * went over a limit. */
+/* Reads the running jobs of workers where needed. Finds the age of the oldest job while a worker drains, and
+ * jobs that run longer than job_warn_after, reported once each. After memory exceeded a limit, finds the
+ * worker's job classes. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
-/* Has the jobs of this worker read, where it drains or any of them may be told of for running too long. */
+/* Reads the running jobs of this worker if it drains, or if job_warn_after may apply to any of them. */
 void running_jobs_poll(struct worker *worker);
-/* The same of all whose memory went over a limit: what they ran is told of. */
+/* Reads the running jobs of all workers whose memory exceeded a limit, and reports the job classes. */
 void running_jobs_tick(const struct world *world);

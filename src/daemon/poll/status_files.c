@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Heartbeats in files; see the header. No directory is searched: a file is named by its pid, so those of the
- * worker's own tree are tried, and what else stands there is never looked at. */
+/* Heartbeats in files; see the header. Files are named by pid. Only the names of the worker's own tree are
+ * tried; no directory is listed. */
 #include "daemon/poll/status_files.h"
 #include "daemon/workers/process.h"
 #include "frameworks/table.h"
@@ -9,7 +9,7 @@
 #include "observe/observe_identity.h"
 #include <string.h>
 
-/* Processes of one worker that are tried in one look. */
+/* Maximum of processes tried per worker and poll. */
 #define TRIES_MAX 64
 
 static bool is_read(const struct fleet_settings *settings)
@@ -17,7 +17,7 @@ static bool is_read(const struct fleet_settings *settings)
         return fleet_settings_heartbeat(settings) == HEARTBEAT_FILE;
 }
 
-/* Whose rights the worker has: its directory is named by that, too. */
+/* Returns the user of the worker's process, which selects the directory. */
 static uid_t uid_of(const struct process *process)
 {
         uid_t uid;
@@ -54,7 +54,7 @@ static enum heartbeat_fault read_record(const struct status_poll *look, pid_t pi
 
         if (fault == HEARTBEAT_FAULT_NONE && !framework->take_record(text, length, ret))
                 return HEARTBEAT_FAULT_RECORD;
-        /* Without it, it may be of an earlier process. */
+        /* Without the start time, the record may be of an earlier process. */
         if (fault == HEARTBEAT_FAULT_NONE && ret->start == 0)
                 return HEARTBEAT_FAULT_START;
         return fault;
@@ -64,12 +64,12 @@ struct tree_search {
         const struct status_poll *look;
         struct status_file *file;
         unsigned seen, tried;
-        enum heartbeat_fault fault; /* of a file that is there */
-        pid_t pid;                  /* that beats; 0: none is found */
+        enum heartbeat_fault fault; /* of an existing file */
+        pid_t pid;                  /* heartbeat process found; 0: none */
         struct heartbeat heartbeat;
 };
 
-/* What is there when it is first looked for may have been left by one that beats no more. */
+/* A file that exists at first sight may be left over from a process that has exited. */
 static bool is_new(struct status_file *file, pid_t pid, const struct heartbeat *heartbeat)
 {
         if (file->searched)
@@ -91,7 +91,7 @@ static int try_process(pid_t pid, void *userdata)
         if (search->tried++ == TRIES_MAX)
                 return 1;
         enum heartbeat_fault fault = read_record(search->look, pid, &heartbeat);
-        /* One that has exited may be in the tree for long: nobody need have waited for it. */
+        /* An exited process may stay in the tree for long as a zombie. */
         if (fault == HEARTBEAT_FAULT_NONE && !proc_lives(pid, heartbeat.start))
                 fault = HEARTBEAT_FAULT_START;
         if (fault != HEARTBEAT_FAULT_NONE) {
@@ -105,7 +105,7 @@ static int try_process(pid_t pid, void *userdata)
         return 1;
 }
 
-/* Which process of the worker's beats? */
+/* Finds the process of the worker that writes heartbeats. */
 static enum heartbeat_fault seek(const struct status_poll *look, struct status_file *file,
                                  const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
@@ -123,7 +123,7 @@ static enum heartbeat_fault seek(const struct status_poll *look, struct status_f
         return search.fault != HEARTBEAT_FAULT_NONE ? search.fault : HEARTBEAT_FAULT_MISSING;
 }
 
-/* Why it does not count, or HEARTBEAT_FAULT_NONE. */
+/* Returns why the heartbeat does not count, or HEARTBEAT_FAULT_NONE. */
 static enum heartbeat_fault read_heartbeat(struct status_poll *look, struct status_file *file,
                                            const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
@@ -142,8 +142,8 @@ bool status_files_read(struct status_poll *look, struct status_file *file, struc
                        pid_t *ret_pid, struct heartbeat *ret)
 {
         enum heartbeat_fault fault = read_heartbeat(look, file, worker, ret_pid, ret);
-        /* Before the first one there is nothing wrong with that; nor is there a directory before the child of
-         * its start has made it. */
+        /* Before the first heartbeat, a missing file is normal. A missing directory is normal, too, until the
+         * launch has made it. */
         bool awaited = worker->process.heartbeat_pid == 0 &&
                        (fault == HEARTBEAT_FAULT_MISSING ||
                         (fault == HEARTBEAT_FAULT_PLACE && look->error == -ENOENT));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Children that are no workers: who is told when they have exited. */
+/* Child processes other than workers, and the callbacks for their exits. */
 #include "daemon/runtime/children.h"
 #include <sys/wait.h>
 

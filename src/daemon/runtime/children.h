@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Children that are no workers: who is told when they have exited. */
+/* Child processes other than workers, and the callbacks for their exits. */
 #pragma once
 
 #include "base/macro.h"
 #include <signal.h>
 #include <sys/types.h>
 
-/* Part of its owner, which is told once. */
+/* Embedded in its owner. exited is called once, after the child was removed from the list. */
 struct child {
         pid_t pid;
         void (*exited)(struct child *child, const siginfo_t *info);
@@ -18,9 +18,9 @@ struct children {
 };
 
 void children_add(struct children *children, struct child *child);
-/* One that is not, or no longer, among them may be handed in, too. */
+/* Removes a child. A child that is not in the list is allowed. */
 void children_remove(struct children *children, struct child *child);
 
-/* A child has exited: where it is one of these it is waited for, removed, and its owner told. Returns false
- * where it is none. */
+/* Reaps an exited child that is in the list: waits for the process, removes it and calls exited(). Returns
+ * false if pid is not in the list. */
 bool children_reap(struct children *children, pid_t pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sqmgr puts into the environment of its workers, by which they are known again. */
+/* Environment markers by which sqmgr recognizes its workers. */
 #include "daemon/runtime/env_marker.h"
 #include "base/environment.h"
 #include "base/parse.h"

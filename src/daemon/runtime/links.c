@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections to Redis: one for each server that fleets name. */
+/* Connections to Redis: one per server and framework that fleets use. */
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/redis_heartbeats.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* server_text: the master, where Sentinels named it; NULL else. */
+/* server_text is the master if Sentinels named it, else NULL. */
 static void connected(struct link *link, const char *server_text)
 {
         const struct world *world = link->links->world;
@@ -32,7 +32,7 @@ static void connected(struct link *link, const char *server_text)
         WORLD_FOREACH_FLEET(world, fleet)
                 if (before && fleet->link == link)
                         observe_failover(fleet, before, server_text);
-        /* Where memory is short, the next move is told as one from the master before. */
+        /* If memory is short, the next failover is reported as one from the older master. */
         char *copy = strdup(server_text);
         if (copy) {
                 free(before);
@@ -48,7 +48,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
 
         if (state == REDIS_STATE_CONNECTED) {
                 connected(link, redis_server_text(redis));
-                /* At once: what is there before a new worker can have beaten is not its own. */
+                /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
                 wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
                 log_error("Redis %s: %s", redis_url_text(redis), error);
@@ -58,7 +58,7 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         wakeup_arm(link->links->wakeup);
 }
 
-/* It changes while sqmgr runs, where a machine is named late as it boots, say. */
+/* The host name may change while sqmgr runs, for example when a machine gets its name late during boot. */
 const char *links_host_name(struct links *links)
 {
         char name[sizeof(links->host_name)] = "";
@@ -117,7 +117,7 @@ static void on_identity(struct worker *worker, pid_t pid, void *userdata)
         link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
-/* Without a title it may run a job. */
+/* Without a title, assume that the worker runs a job. */
 static struct heartbeat completed(const struct worker *worker, const struct heartbeat *heartbeat)
 {
         struct title title = {.busy = 1};
@@ -198,7 +198,7 @@ int link_read_running_jobs(const struct link *link, const char *const *identitie
 
 DEFINE_CLEANUP(struct link *, free_link)
 
-/* The first thing to be read of it will be the set of identities. */
+/* Probes the key that is read first: the set of identities. */
 static int probe(const struct link *link, const char *namespace)
 {
         const struct heartbeat_format *format = link->framework->heartbeats;
@@ -244,7 +244,7 @@ static int make_link(struct links *links, const struct framework *framework, con
         return 0;
 }
 
-/* NULL: the Sentinels name it. Those are not asked for a Redis of the fleet's own. */
+/* Returns NULL if Sentinels name the server. Sentinels are not used for a fleet's own Redis. */
 static const char *fleet_url(const struct links *links, const struct fleet_settings *fleet)
 {
         const struct redis_settings *settings = &links->world->settings->redis;
@@ -280,11 +280,11 @@ void links_join(struct links *links)
                 if (fleet->link)
                         continue;
                 if (!fleet_settings_need_redis(fleet->settings)) {
-                        /* What it waits for of a Redis is there. */
+                        /* A fleet without Redis has nothing to wait for. */
                         observe_redis(fleet, true, now);
                         continue;
                 }
-                /* links_make() has made one for each. */
+                /* links_make() has created a link for each fleet. */
                 assert(link);
                 fleet->link = link;
                 if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
@@ -301,7 +301,7 @@ void links_join(struct links *links)
                 links->list[i] = links->list[kept];
                 links->list[kept++] = link;
         }
-        /* Whoever waits for one of these is told at once, and looks at those that there are. */
+        /* Freeing a link calls its waiting callbacks at once, which may iterate over the remaining links. */
         size_t n = links->n;
         links->n = kept;
         for (size_t i = kept; i < n; i++)

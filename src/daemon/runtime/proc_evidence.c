@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc tells of a framework, and of the machine. */
+/* Evidence in /proc of a framework's workers, and OOM kills of this machine. */
 #include "daemon/runtime/proc_evidence.h"
 #include "base/fd.h"
 #include "model/world.h"
@@ -13,7 +13,7 @@ bool proc_evidence_read_title(const struct proc *proc, const struct framework *f
                framework->title_parse(text, ret);
 }
 
-/* Before its first beat nothing is known of its capsules. */
+/* Before the first heartbeat, the capsules of the worker are not known. */
 static bool is_framework_thread(const char *comm, void *userdata)
 {
         const struct framework *framework = userdata;
@@ -30,7 +30,7 @@ static int look(const struct proc *proc, const struct framework *framework, bool
         int r = proc_title(proc, text, sizeof(text));
         if (r == 0 && framework->title_parse && framework->title_parse(text, &title))
                 return children || !title.maybe_child;
-        /* A title that was too long for its room lacks its end. */
+        /* A title that was too long for its space is truncated and may not parse: count threads instead. */
         if (!is_shortage(r) && framework->thread_is_processor)
                 r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
         return is_shortage(r) ? r : threads > 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc tells of a framework: titles and threads; and of the machine, the work of its OOM killer. */
+/* Evidence in /proc of a framework's workers: titles and threads. Also the count of OOM kills of this
+ * machine. */
 #pragma once
 
 #include "frameworks/table.h"
@@ -8,14 +9,14 @@
 
 struct world;
 
-/* True where the process carries a title that only a worker that beats has. */
+/* True if the process has a title that only a worker that sends heartbeats has. */
 bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);
 
-/* Does its title or do its threads show that this process is a worker of the framework's? Returns 1, 0, or
- * -errno where there was no descriptor or memory to find out with. */
+/* Checks by title and threads whether the process is a booted worker of this framework. Returns 1, 0, or
+ * -errno when descriptors or memory are short. */
 int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework);
-/* The same of one that is a worker or runs a job for one. */
+/* Like proc_evidence_has_booted(), but also accepts a process that runs a job for a worker. */
 int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework);
 
-/* Observes how often the kernel's OOM killer was at work so far. */
+/* Observes the total of OOM kills by the kernel. */
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);

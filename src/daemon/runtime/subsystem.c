@@ -18,7 +18,7 @@ int subsystems_begin(struct subsystems *subsystems, const struct subsystem *cons
         return 0;
 }
 
-/* Each subsystem that has that function; behind it what it is given besides its self. */
+/* Calls function of each subsystem that has it, with self and the remaining arguments. */
 #define CALL_EACH(subsystems, function, ...)                                                                 \
         for (size_t i = 0; i < (subsystems)->n; i++)                                                         \
                 if ((subsystems)->table[i]->function)                                                        \

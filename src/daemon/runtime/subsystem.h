@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An optional feature of the daemon, as the daemon calls it: rollouts over many hosts, autoscaling. The table
- * of all of them is daemon/subsystems.c; the daemon knows of a feature what stands here, and no more. */
+/* Interface of the optional features of the daemon: rollouts across hosts, autoscaling. daemon/subsystems.c
+ * has the table of all features. The daemon knows nothing else about them. */
 #pragma once
 
 #include "advice/findings.h"
@@ -17,56 +17,56 @@ struct codec_reader;
 struct codec_writer;
 struct state_features;
 
-/* All functions but begin() may be NULL. They are called from the loop, never from within each other. `now`
- * is CLOCK_MONOTONIC. Each costs next to nothing while no fleet uses the feature. */
+/* All functions but begin() may be NULL. The loop calls them, never from within each other. now is
+ * CLOCK_MONOTONIC. Each call must be cheap while no fleet uses the feature. */
 struct subsystem {
         const char *name;
-        /* Once, before the control socket is opened and before workers are adopted. keeper lends the loop,
-         * the world and the connections (keeper->crew), and outlives the subsystem. Returns 0 with *ret,
-         * which the other functions are given and which is not NULL; or -errno. */
+        /* Called once, before the control socket is opened and workers are adopted. persist outlives the
+         * subsystem and gives access to the loop, the world and the connections (persist->runtime). Returns 0
+         * with *ret, or -errno. *ret is passed to the other functions and must not be NULL. */
         int (*begin)(struct persist *persist, void **ret);
-        /* Other settings apply, and fleets may have been added or removed: before the adoption of workers,
-         * and after each reload. A fleet that is removed leaves the world only later. */
+        /* Called before workers are adopted and after each reload: settings may have changed, fleets may have
+         * been added or removed. A removed fleet stays in the world for a while. */
         void (*join)(void *self);
-        /* At each regular poll of the workers. */
+        /* Called at each regular poll of the workers. */
         void (*poll)(void *self, usec_t now);
-        /* Before each pass: what was observed since is to be put into the model. */
+        /* Called before each pass: updates the model with what was observed since. */
         void (*observe)(void *self, usec_t now);
-        /* After each pass, before its events are reported. */
+        /* Called after each pass, before its events are published. */
         void (*tick)(void *self, usec_t now);
-        /* After each pass, once its events are reported: answers control calls that wait. */
+        /* Called after each pass, after its events are published. Answers waiting control calls. */
         void (*answer)(void *self, usec_t now);
-        /* Writes samples of its own for GetMetrics; see daemon/api/metrics.h. */
+        /* Writes samples for GetMetrics; see daemon/api/metrics.h. */
         void (*metrics)(const void *self, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
-        /* Adds findings on one fleet, headed by `about`. Without any, its settings are reported as OK. */
+        /* Adds findings on one fleet, headed by about. Without findings, the fleet's settings are reported as
+         * OK. */
         void (*trouble)(const void *self, const struct fleet *fleet, const char *about, usec_t now,
                         struct findings *findings);
-        /* Adds findings on one Redis, whose queues were read, for GetDiagnosis. */
+        /* Adds findings on one Redis for GetDiagnosis. The queues were read before. */
         void (*diagnose_link)(const void *self, const struct link *link, struct findings *findings,
                               usec_t now);
-        /* Sets members of the status of a fleet, which are null until then. Returns 0 or -ENOMEM. */
+        /* Sets members of the status of a fleet, which are null by default. Returns 0 or -ENOMEM. */
         int (*status)(const void *self, const struct fleet *fleet, json_t *object);
-        /* Before the connections to Redis are closed, with no control call left. Frees self. */
+        /* Called before the connections to Redis are closed, with no control call in progress. Frees self. */
         void (*end)(void *self);
-        /* Writes what a later sqmgr has to know of the fleet, if there is anything. */
+        /* Writes the state of the fleet for a later sqmgr, if any. */
         void (*pack)(const void *self, const struct fleet *fleet, struct codec_writer *writer);
-        /* The fleet continues where it was: reads what pack() has written, which may be of another version of
-         * sqmgr. */
+        /* Restores the state of the fleet that pack() of any version of sqmgr wrote. */
         void (*unpack)(void *self, struct fleet *fleet, struct codec_reader *reader);
 };
 
 #define SUBSYSTEMS_MAX 8
 
-/* Those of one daemon. All zero before subsystems_begin(), and after subsystems_end(). */
+/* The subsystems of one daemon. Zeroed before subsystems_begin(), and empty after subsystems_end(). */
 struct subsystems {
         const struct subsystem *const *table; /* not owned */
-        size_t n;                             /* that have begun */
+        size_t n;                             /* number of subsystems begun */
         void *self[SUBSYSTEMS_MAX];
 };
 
-/* table: ends with NULL. Returns 0 or -errno; subsystems_end() is due in both cases. */
+/* table is terminated by NULL. Returns 0 or -errno; call subsystems_end() in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
                      struct persist *persist);
 void subsystems_join(const struct subsystems *subsystems);
@@ -77,17 +77,18 @@ void subsystems_answer(const struct subsystems *subsystems, usec_t now);
 void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
-/* As struct doctor_machine takes it, userdata is the subsystems. */
+/* For struct doctor_machine; userdata is the struct subsystems. */
 void subsystems_trouble(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
                         struct findings *findings);
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
                               struct findings *findings, usec_t now);
-/* subsystems: NULL for none. Returns 0 or -ENOMEM. */
+/* subsystems may be NULL: none. Returns 0 or -ENOMEM. */
 int subsystems_status(const struct subsystems *subsystems, const struct fleet *fleet, json_t *object);
-/* What a later sqmgr has to know of the fleet; as state_source takes it, userdata is the subsystems. */
+/* Writes the state of all features for a fleet. For struct state_source; userdata is the struct
+ * subsystems. */
 void subsystems_pack(struct codec_writer *writer, const struct fleet *fleet, void *userdata);
-/* The fleet continues with that. Parts of subsystems that this sqmgr does not have are passed over. */
+/* Restores that state. Parts of features that this sqmgr does not have are skipped. */
 void subsystems_unpack(const struct subsystems *subsystems, struct fleet *fleet,
                        const struct state_features *features);
-/* In the reverse order of the table. */
+/* Ends the subsystems in reverse order of the table. */
 void subsystems_end(struct subsystems *subsystems);

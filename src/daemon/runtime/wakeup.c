@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When the daemon plans next. */
+/* Schedules the passes of the daemon. */
 #include "daemon/runtime/wakeup.h"
 
-/* Timers may be late by this much, so that the machine may sleep on. */
+/* Timers may be late by this much, which lets the machine sleep longer. */
 #define TIMER_ACCURACY_USEC (5 * USEC_PER_MSEC)
 
 static int on_soon(sd_event_source *source _unused_, void *userdata)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When the daemon plans next: before the loop sleeps again, since something was observed, or when the timer
- * goes off. It holds the pass that is run then. */
+/* Schedules the passes of the daemon: before the loop sleeps again when something was observed, or when the
+ * timer fires. Holds the pass. */
 #pragma once
 
 #include "decide/pass.h"
@@ -8,7 +8,7 @@
 
 struct world;
 
-/* Called from the loop. timer: the timer went off, and looks may be due. */
+/* Called from the loop. timer: called by the timer, so polls may be due. */
 typedef void (*wakeup_fn)(bool timer, void *userdata);
 
 struct wakeup {
@@ -19,16 +19,17 @@ struct wakeup {
         sd_event_source *timer;
 };
 
-/* The first is due at once. world and event must outlive it. Returns 0 or -errno; wakeup_close() is due in
- * both cases. */
+/* The first poll is due at once. world and event must outlive wakeup. Returns 0 or -errno; call
+ * wakeup_close() in both cases. */
 int wakeup_open(struct wakeup *wakeup, sd_event *event, struct world *world, wakeup_fn run, void *userdata);
 void wakeup_close(struct wakeup *wakeup);
 
-/* Something was observed: plan before the loop sleeps again. */
+/* Requests a pass before the loop sleeps again. Call when something was observed. */
 void wakeup_arm(struct wakeup *wakeup);
-/* The same, where what the state holds may have changed. */
+/* Like wakeup_arm(), and requests writing of the state. Call when the content of the state may have
+ * changed. */
 void wakeup_changed(struct wakeup *wakeup);
-/* The next look is due at once. */
+/* Makes the next poll due at once. */
 void wakeup_poll_now(struct wakeup *wakeup, usec_t now);
-/* The timer goes off then, and no more until it is set again. */
+/* Sets the timer, which fires once. */
 void wakeup_at(struct wakeup *wakeup, usec_t at);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes over the workers of an earlier sqmgr: those that the state names and, where it does not tell, those
- * that are found (daemon/takeover/search.c). */
+/* Adopts the workers of an earlier sqmgr: those named in the state, and others found by takeover/search.c. */
 #include "daemon/takeover/adopt.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
@@ -22,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Between two searches for what is not clear yet. */
+/* Interval between searches while processes are unclear. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)
-/* Before anything else is served. */
+/* Slices of the first search, before anything else is served. */
 #define FIRST_SLICES 32
 
 struct search *adopt_free(struct search *search)
@@ -43,8 +42,8 @@ static void adopt_free_pointer(struct search **search)
         adopt_free(*search);
 }
 
-/* Pid and start time name a process for good, so that a user who is not the expected one is no reason to
- * start a second worker beside it: the command or the settings may have changed him. */
+/* Warns about an unexpected user. Pid and start time identify the process, so the worker is adopted: the
+ * command or the settings may have changed the user. */
 static void check_user(const struct search *search, const struct worker *worker, const struct proc *proc)
 {
         uid_t wanted, uid;
@@ -56,7 +55,7 @@ static void check_user(const struct search *search, const struct worker *worker,
                     (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
-/* One that the state names. */
+/* Adopts a worker named in the state. */
 static int adopt_known(struct search *search, struct fleet *fleet, const struct state_worker *saved,
                        usec_t now)
 {
@@ -92,7 +91,7 @@ static int adopt_known(struct search *search, struct fleet *fleet, const struct 
                        : heartbeats_know_hosts(worker->handle->slot, saved->identity);
 }
 
-/* One that is no longer configured: its workers drain. */
+/* Adds a fleet that is no longer configured: its workers drain. */
 static int add_removed(struct runtime *runtime, struct settings *settings, const struct state_fleet *saved,
                        usec_t now, struct fleet **ret)
 {
@@ -202,7 +201,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
         return 0;
 }
 
-/* Whose the workers of this fleet are. Returns 0 or -errno. */
+/* Finds the user of the fleet's workers. Returns 0 or -errno. */
 static int find_user(const struct fleet_settings *settings, uid_t *ret)
 {
         errno = 0;
@@ -239,7 +238,7 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
         return r;
 }
 
-/* more: the first search has not seen all. */
+/* more: the first search has not seen all processes yet. */
 static void report(const struct adoption *adoption, bool more, int outcome, const char *why)
 {
         const char *still = more                      ? "; others are still looked for"

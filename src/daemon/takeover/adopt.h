@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes over the workers of an earlier sqmgr. */
+/* Adopts the workers of an earlier sqmgr. */
 #pragma once
 
 #include "daemon/takeover/persist.h"
 
-/* What is not clear at once is looked for a while longer; none is started meanwhile in a fleet that it may be
- * of. settings: those in force, which fleets are added to that are no longer configured. Returns 0, or
- * -errno where a worker that lives cannot be watched: then no fleet may run. */
+/* Adopts the workers named in the state, and searches for others. Unclear processes are searched for a while
+ * longer; meanwhile no worker is started in fleets that they may belong to. settings are the current
+ * settings; fleets that are no longer configured but still have workers are added to them. Returns 0, or
+ * -errno if a running worker cannot be watched: then no fleet may run. */
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now);
 struct search *adopt_free(struct search *search);

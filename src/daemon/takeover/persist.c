@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes what the next sqmgr has to know. */
+/* Writes the state for the next sqmgr. */
 #include "daemon/takeover/persist.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"

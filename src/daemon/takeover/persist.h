@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes what the next sqmgr has to know. */
+/* Writes the state for the next sqmgr. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -10,14 +10,14 @@ struct search; /* search.h */
 struct persist {
         struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
-        int error; /* of the last try to write; 0: it is written */
-        /* What an earlier sqmgr left is still looked for, which the state then says. NULL: all that lives is
-         * known. */
+        int error; /* result of the last write; 0: written */
+        /* The search for workers of an earlier sqmgr, recorded in the state while it runs. NULL: the search
+         * is over. */
         struct search *search;
 };
 
-/* Writes the state; starting as state_pack() takes it. Returns false where it is not written; what fails is
- * told. */
+/* Writes the state, for starting see state_pack(). Returns false if the write failed; an error is logged when
+ * it changes. */
 bool persist_save(struct persist *persist, const struct plan *starting, usec_t now);
-/* The same outside of a pass; where it is not written the next pass tries again. */
+/* Like persist_save() outside of a pass. If the write fails, the next pass tries again. */
 void persist_save_now(struct persist *persist, usec_t now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks for the workers that the state does not tell of: reads what each process shows, and takes hold of
- * those that are ours. */
+/* Searches for workers that the state does not name: reads evidence of each process, and attaches our
+ * workers. */
 #include "daemon/takeover/search.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is looked at in one go: a few milliseconds. */
+/* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000
 #define SLICE_BYTES     ((size_t)2 << 20)
 
-/* What cannot be read of a process tells that it is none of ours: it is gone, or another's. But a shortage
- * tells nothing, and a worker that was passed over would be started once more. */
+/* A process that cannot be read is not ours: it is gone, or belongs to another user. A shortage proves
+ * nothing: a worker that is overlooked would be started again. */
 static int none_unless_shortage(int r)
 {
         return is_shortage(r) ? r : 0;
@@ -35,13 +35,13 @@ int search_service(struct search *search)
         int r = proc_open(getpid(), &self);
         if (r >= 0)
                 r = proc_cgroup(self, search->service, sizeof(search->service));
-        /* Others than services share their group with whatever else was started there. */
+        /* Units other than services share their group with other processes. */
         if (r < 0 || !strstr(search->service, ".service"))
                 search->service[0] = '\0';
         return none_unless_shortage(r);
 }
 
-/* Is it a sqmgr, or launching itself? One that has just ended is neither. */
+/* True if the process is a running sqmgr, or a launching child. */
 static bool starts_workers(pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL, *self = NULL;
@@ -52,8 +52,8 @@ static bool starts_workers(pid_t pid)
                (strcmp(place.comm, own.comm) == 0 || strcmp(place.comm, LAUNCH_COMM) == 0);
 }
 
-/* Is it the child of a sqmgr's that has not begun its command? Anybody may give himself that name: our
- * program it must be. Where that is not to be seen it may be one. */
+/* True if the process is a child of sqmgr that has not executed its command yet. Any process can take that
+ * name, so the program must be ours; if that cannot be read, assume so. */
 static bool is_launching(const struct proc *proc, const struct proc_place *place)
 {
         _cleanup_proc_ struct proc *self = NULL;
@@ -66,7 +66,7 @@ static bool is_launching(const struct proc *proc, const struct proc_place *place
         return r != 0 && r != -ESRCH;
 }
 
-/* Whether it is in our control group. Returns 0 or -errno. */
+/* Checks whether the process is in our control group. Returns 0 or -errno. */
 static int see_service(const struct search *search, const struct proc *proc, struct sighting *sighting)
 {
         char cgroup[sizeof(search->service)];
@@ -80,7 +80,7 @@ static int see_service(const struct search *search, const struct proc *proc, str
         return 0;
 }
 
-/* Which framework it shows to work for. Returns 0 or -errno. */
+/* Finds the framework that the process shows evidence of. Returns 0 or -errno. */
 static int see_boot(const struct search *search, const struct proc *proc, struct sighting *sighting)
 {
         const struct world *world = search->runtime->world;
@@ -122,8 +122,8 @@ static int see_process(struct search *search, pid_t pid)
                 return 0;
         if (r >= 0)
                 r = proc_uid(proc, &uid);
-        /* Nothing that others run is looked at, so nobody can have us look for long. A child of a sqmgr's is
-         * our own user's at first. */
+        /* Skip processes of other users, so that they cannot delay the search. A child of sqmgr first runs as
+         * our own user. */
         bool ours = r >= 0 && adoption_seeks_user(search->adoption, uid);
         if (r >= 0 && !ours && uid != geteuid())
                 return 0;
@@ -182,7 +182,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         return 0;
 }
 
-/* Looks at the next ones. Returns SEARCH_WHOLE, SEARCH_GOES_ON, or -errno. */
+/* Checks the next slice of processes. Returns SEARCH_WHOLE, SEARCH_GOES_ON, or -errno. */
 static int see_some(struct search *search)
 {
         size_t end = MIN(search->n_pids, search->at + SLICE_PROCESSES);
@@ -226,7 +226,7 @@ int search_run(struct search *search, usec_t now)
 {
         int r = step(search, now);
 
-        /* The next one begins anew. */
+        /* The next search starts over. */
         if (r < 0)
                 search->at = search->n_pids = 0;
         return r;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shell holds while the workers of an earlier sqmgr are adopted: who is ours is
- * continuity/adoption's to judge. */
+/* Searches /proc for workers of an earlier sqmgr. continuity/adoption decides which processes are ours. */
 #pragma once
 
 #include "daemon/runtime/env_marker.h"
@@ -14,22 +13,23 @@ struct search {
         struct runtime *runtime;
         struct persist *persist;
         struct adoption *adoption;
-        char service[512]; /* our control group where nothing but workers shares it; "": none */
-        int failed;        /* the last one, so; 0: it did not */
+        char service[512]; /* our control group if only workers share it; else "" */
+        int failed;        /* -errno of the last search; 0: no error */
         sd_event_source *timer;
 
-        pid_t *pids; /* those that there were as this search began, and how many have been seen */
+        /* Processes at the start of this search; at counts those that were seen. */
+        pid_t *pids;
         size_t n_pids, at;
-        size_t slice_bytes; /* of environments that were read in one go */
+        size_t slice_bytes; /* bytes of environments read in this slice */
         char environment[ENV_MARKERS_MAX_BYTES];
 };
 
 enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };
 
-/* Finds out whether we are a service of systemd's, whose control group tells who is ours. Returns 0 or
+/* Detects whether sqmgr is a systemd service, whose control group identifies its workers. Returns 0 or
  * -errno. */
 int search_service(struct search *search);
-/* Looks at processes, some in each call, and once it has seen all adopts the workers that it found. Returns
- * an enum search_outcome, or -errno: those that are not adopted yet can be found by another search. Follow
- * with adoption_search_end(), or where it goes on with adoption_hold() and another call. */
+/* Checks a slice of the processes, and adopts the workers found once all were seen. Returns an enum
+ * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
+ * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */
 int search_run(struct search *search, usec_t now);

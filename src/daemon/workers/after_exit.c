@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs after_exit for workers that are gone. Nothing waits for it, and nothing follows from it: so it has no
- * rule in the model. */
+/* Runs the after_exit command for workers that have exited. Nothing depends on the result, so the model has
+ * no rule for it. */
 #include "daemon/workers/after_exit.h"
 #include "base/parse.h"
 #include "io/clock.h"
@@ -14,10 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Held by the process that runs it, whatever becomes of sqmgr. */
+/* Enforced by the process that runs the command, independently of sqmgr. */
 #define AFTER_EXIT_TIMEOUT_USEC (30 * USEC_PER_SEC)
-/* That process is the fleet's user's, who can stop it, or have it wait for what it reads: it does not hold
- * the end of sqmgr for longer. */
+/* The fleet's user can stop or delay that process, so sqmgr waits no longer than this before it ends. */
 #define AFTER_EXIT_LATE_USEC (AFTER_EXIT_TIMEOUT_USEC + 5 * USEC_PER_SEC)
 
 struct after_exit {
@@ -46,7 +45,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         struct after_exit *after = (struct after_exit *)((char *)child - offsetof(struct after_exit, child));
         struct launch_report report = LAUNCH_REPORT_INIT;
 
-        /* All that it had to say has come: it is gone. */
+        /* The process has exited, so the report is complete. */
         (void)launch_report_read(after->report_fd, &report);
         if (report.outcome == LAUNCH_FAILED)
                 log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
@@ -62,7 +61,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 
         log_warning("%s: after_exit is killed: it took longer than %s", after->name,
                     format_duration(AFTER_EXIT_LATE_USEC, span, sizeof(span)));
-        /* It has not been waited for, so both are its own; it may have no group yet. */
+        /* The process was not reaped yet, so pid and group are its own. The group may not exist yet. */
         if (kill(-after->child.pid, SIGKILL) < 0)
                 (void)kill(after->child.pid, SIGKILL);
         return 0;
@@ -105,7 +104,7 @@ void after_exit_begin(struct runtime *runtime, const struct worker *worker, cons
         };
         struct launched launched;
 
-        /* Where its command never ran there is nothing to follow. */
+        /* If the worker's command never ran, skip after_exit. */
         if (!fleet->settings->after_exit_argv || exit->launch_error)
                 return;
         struct after_exit *after = calloc(1, sizeof(*after));

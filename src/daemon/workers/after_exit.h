@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs after_exit for workers that are gone. */
+/* Runs the after_exit command for workers that have exited. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -7,11 +7,11 @@
 struct exit_status;
 struct worker;
 
-/* Begins it for a worker that ended so, where its fleet has one. What becomes of it is logged alone. */
+/* Starts the command for an exited worker if its fleet has one. The result is only logged. */
 void after_exit_begin(struct runtime *runtime, const struct worker *worker, const struct exit_status *exit);
 
-/* Is one of them under way? The end of sqmgr waits for it. */
+/* True while a command runs. sqmgr waits for it before it ends. */
 bool after_exits_run(const struct runtime *runtime);
 
-/* They go on, unobserved. */
+/* Stops watching the commands; they keep running. */
 void after_exits_forget(struct runtime *runtime);

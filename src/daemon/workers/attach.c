@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes hold of the processes of a worker. */
+/* Attaches the processes of a worker. */
 #include "daemon/workers/attach.h"
 #include "daemon/workers/exits.h"
 #include "io/log.h"
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A descriptor to read back what it writes, or -1: what cannot be had of one cannot be had of most, and is
- * told once. */
+/* Returns a descriptor to read back the worker's output, or -1. If one worker fails, most do, so the failure
+ * is logged once. */
 static int open_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
 {
         int fd = proc_open_output(main);
@@ -30,7 +30,7 @@ int attach_started(struct runtime *runtime, struct worker *worker, struct proc *
 {
         int r = process_new(runtime, worker, main, report_fd);
 
-        /* A command begins in a session of its own. */
+        /* A command starts in its own session. */
         if (r >= 0) {
                 worker->handle->group = worker->process.pid;
                 r = exits_watch(worker->handle);
@@ -41,7 +41,7 @@ int attach_started(struct runtime *runtime, struct worker *worker, struct proc *
         return r < 0 ? r : heartbeats_add(heartbeats, worker, &worker->handle->slot);
 }
 
-/* What it writes to a log of its own is read back from what it has open. */
+/* Opens the log file that the worker writes to, through the worker's own descriptor. */
 static void attach_output(struct runtime *runtime, const struct worker *worker, const struct proc *main)
 {
         const char *log = worker->fleet->settings->log;
@@ -64,7 +64,7 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
         attach_output(runtime, worker, main);
-        /* What stands in it already is of others. */
+        /* Existing content belongs to other workers. */
         if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
                 process->report.log_start_bytes = (uint64_t)st.st_size;
         return 0;
@@ -80,9 +80,9 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
                 return r;
         struct process *process = worker->handle;
         struct proc_place place;
-        /* The process that its command began with may be gone. */
+        /* The process that leads the group may be gone. */
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
-        /* It is no child of ours: when it has exited nobody can be asked. */
+        /* Not our child: once the process has exited, the user cannot be read any more. */
         (void)proc_uid(main, &process->uid);
         attach_output(runtime, worker, main);
         if (held)
@@ -103,8 +103,8 @@ void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now)
                 observe_heartbeat_process(worker, worker->process.pid, worker->process.start, now);
                 return;
         }
-        /* Opened first and asked for its ancestors then: an answer for another process of that pid is none.
-         * What beats and cannot be held is no worker yet: its heartbeats must not count. */
+        /* The pidfd is opened before the ancestors are checked, so that a recycled pid is rejected. A process
+         * that cannot be attached is no worker yet: its heartbeats must not count. */
         if (proc_open(pid, &heartbeat) < 0 ||
             proc_has_ancestor(pid, worker->process.pid, worker->process.start) <= 0 ||
             exits_watch_heartbeat(process, TAKE_PTR(heartbeat)) < 0) {

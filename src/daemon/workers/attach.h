@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes hold of the processes of a worker. */
+/* Attaches the processes of a worker: opens, watches and registers them for heartbeats. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 #include "io/proc.h"
 
-/* One that was just started. Takes main and report_fd over, whatever it returns: 0 or -errno; worker->process
- * stays NULL only where memory was short. */
+/* Attaches a worker that was just started. Takes ownership of main and report_fd in all cases. Returns 0 or
+ * -errno. worker->handle stays NULL only when memory is short. */
 int attach_started(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd);
-/* The same for one that was forked, and awaits at go_fd, taken over too, that it is told to go on. */
+/* Like attach_started(), for a forked worker that waits at go_fd until it may continue. Owns go_fd, too. */
 int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *main, int go_fd);
-/* The same for an adopted one. beat, taken over too: the process that beats, where it is another than main;
- * identity: that it is known to beat under; NULL: none. */
+/* Like attach_started(), for an adopted worker. heartbeat is the process that sends heartbeats if different
+ * from main, owned too. identity is its known identity; NULL: none. */
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
                    const char *identity);
-/* The process pid was found to beat for this worker, for links. */
+/* For struct links: process pid was found to send heartbeats for this worker. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries out what the planner decided, and observes what became of it. */
+/* Executes the actions of the plan, and observes their results. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
 #include "daemon/workers/attach.h"
@@ -53,7 +53,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
         if (r >= 0)
                 return;
-        /* A process that cannot be watched must not stay; it has had no time to take a job. The sweep reaps
+        /* A process that cannot be watched must not stay; it had no time to take a job. exits_sweep() reaps
          * it. */
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
@@ -64,8 +64,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
 }
 
-/* Returns 0 or a positive errno. A worker that is not known to beat is signalled with all that it started:
- * what of it would become the worker cannot be known, and none of it has taken a job. */
+/* Returns 0 or a positive errno. Without known heartbeats, the whole process group gets the signal: any of it
+ * could become the worker, and none has taken a job. */
 static int signal_worker(const struct worker *worker, int signo)
 {
         const struct process *process = worker->handle;
@@ -73,13 +73,13 @@ static int signal_worker(const struct worker *worker, int signo)
 
         if (beating)
                 return -proc_signal(beating, signo);
-        /* Once it has been waited for, its pid may name another's group. */
+        /* Once the process was reaped, its pid may be another process group. */
         int r = proc_signal(process->main, 0);
         if (r < 0)
                 return -r;
         if (kill(-worker->process.pid, signo) == 0)
                 return 0;
-        /* It has no group of its own yet, or is a process that we did not start. */
+        /* The process has no group of its own yet, or was not started by us. */
         return -proc_signal(process->main, signo);
 }
 
@@ -89,7 +89,7 @@ static int quiet(const struct worker *worker, int signo)
 
         if (!beating)
                 return ESRCH;
-        /* A signal that is not caught would end or freeze it. */
+        /* A signal that is not caught would kill or stop the process. */
         int r = proc_catches_signal(beating, signo);
         if (r <= 0)
                 return r < 0 ? -r : ENOTSUP;
@@ -105,7 +105,7 @@ static int stop(const struct worker *worker, const struct framework *framework)
                 signo = framework->cut_off_signal;
         signo = signo ?: framework->stop_signal;
 
-        /* Its command has started another before. */
+        /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)
                 (void)proc_signal(process->main, signo);
         int error = signal_worker(worker, signo);
@@ -115,8 +115,8 @@ static int stop(const struct worker *worker, const struct framework *framework)
         return error;
 }
 
-/* The process that was told to exit, and no other: what else the worker started may run jobs. By the
- * operator's own word all that is known of it. */
+/* Kills the process that was asked to exit and no other: other processes of the worker may run jobs. If
+ * forced by the operator, kills all known processes. */
 static int kill_worker(const struct worker *worker, bool forced)
 {
         const struct process *process = worker->handle;
@@ -146,8 +146,8 @@ static int send_signal(const struct action *action, bool forced)
         return 0;
 }
 
-/* What is left of a worker gets a signal that ends it only while nothing in it runs jobs: it may have booted
- * since the last look. Returns whether it may be sent. */
+/* A leftover process may get a signal only while nothing in it runs jobs. Polls again, since the process may
+ * have booted after the last poll. Returns true if the signal may be sent. */
 static bool poll_again(const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
@@ -160,7 +160,7 @@ static bool poll_again(const struct action *action, usec_t now)
         return r == 0;
 }
 
-/* Returns 0, or EAGAIN where the signal would come as it may be taking a job. */
+/* Returns 0, or EAGAIN if the worker might just be taking a job. */
 static int await_idle_check(const struct worker *worker, usec_t now)
 {
         int r = worker_awaits_idle_check(worker, now) ? idle_check_poll(worker->handle, now) : 1;

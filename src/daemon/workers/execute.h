@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries out what the planner decided, and observes what became of it. */
+/* Executes the actions of the plan, and observes their results. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
-/* Returns false where nothing came of it. */
+/* Returns false if the action had no effect. */
 bool execute_action(struct runtime *runtime, const struct action *action, usec_t now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the last lines of workers that died read back from the journal, and observes them when they come. */
+/* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #include "daemon/workers/exit_log.h"
 #include "io/journal.h"
 #include "io/launch.h"
@@ -11,7 +11,7 @@
 #include "observe/observe_template.h"
 #include <string.h>
 
-/* When many die at once, the lines of some tell enough. */
+/* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
 
 struct exit_log {
@@ -19,7 +19,7 @@ struct exit_log {
         struct runtime *runtime;
         struct journal_read *read;
         uint64_t token;
-        char fleet[]; /* its name */
+        char fleet[]; /* name of the fleet */
 };
 
 static struct exit_log *exit_log_free(struct exit_log *lines)
@@ -59,7 +59,7 @@ static bool writes_to_journal(const struct fleet_settings *settings)
         return strcmp(settings->log, "journal") == 0;
 }
 
-/* Begins to read what went to the journal. Returns the token of the answer, or 0 where none will come. */
+/* Starts reading the journal. Returns the token of the answer, or 0 if none will come. */
 static uint64_t read_journal(struct runtime *runtime, const struct exit_log_source *of)
 {
         const char *name = of->fleet->settings->name;

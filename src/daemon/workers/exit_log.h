@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the last lines of workers that died read back from the journal, and observes them when they come. */
+/* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -8,16 +8,16 @@
 struct exit_status;
 struct launch_report;
 
-/* Whose they are. */
+/* The process whose log tail is read. */
 struct exit_log_source {
         const struct fleet *fleet;
-        pid_t pids[2]; /* 0, or one of them twice: there are fewer */
+        pid_t pids[2]; /* 0 or duplicates: fewer pids */
         usec_t since;
 };
 
-/* Adds to exit what else the launch report and the log tell of that exit: why the command never ran, its last
- * lines, or, unless the exit was expected, the token of lines that are being read. exit points into report
- * and lines then. */
+/* Adds details from the launch report and the log to exit: why the command never ran, and the log tail. If
+ * both are missing and the exit was not expected, sets lines_token for a pending read of the journal. exit
+ * then points into report and lines. */
 void exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                   const struct launch_report *report, bool expected,
                   char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exits of processes: of workers, and of all other children. */
+/* Handles the exits of processes: workers, and all other children. */
 #include "daemon/workers/exits.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/exit_log.h"
@@ -13,13 +13,12 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-/* Children that are waited for in one go: whatever a worker left behind may fork without end. */
+/* Children reaped in one go: leftover processes may fork without end. */
 #define SWEEP_MAX 64
 
 static int on_main_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
 
-/* The process that beats was another than the one started, and that one is gone: from now on it is the
- * worker. */
+/* The main process has exited and a separate heartbeat process lives on: it becomes the main process. */
 static bool promote(struct process *process)
 {
         if (!process->heartbeat || proc_has_exited(process->heartbeat))
@@ -32,8 +31,8 @@ static bool promote(struct process *process)
         return true;
 }
 
-/* The last that was known of it is gone, and its command has left another behind that works: nobody else
- * would look after that one. */
+/* The last known process is gone, but the command left another working process behind. Attach it: nothing
+ * else would supervise it. */
 static bool succeed(struct process *process, const struct exit_status *exit, usec_t now)
 {
         struct worker *worker = process->worker;
@@ -54,14 +53,16 @@ static bool succeed(struct process *process, const struct exit_status *exit, use
         return true;
 }
 
-/* What else of it beat may have ended with it: how, nobody can tell, and who lives keeps its jobs. */
+/* Starts rescues for sibling heartbeat processes, which may have exited with it. The exit status of siblings
+ * is not known; a living sibling keeps its jobs. */
 static void begin_rescue_of_siblings(const struct process *process)
 {
         const struct exit_status unknown = {.known = false};
         struct worker other = *process->worker;
         char *identity;
 
-        /* It was not told to exit, and what is known of the worker is not true of it. */
+        /* Siblings were not asked to exit unless the group was signaled, and the facts of the worker do not
+         * apply to them. */
         if (!other.orders.group_signaled)
                 other.state = WORKER_ACTIVE;
         other.heartbeat.busy = 0;
@@ -76,7 +77,7 @@ static void begin_rescue_of_siblings(const struct process *process)
         }
 }
 
-/* exit: of the main process, which need not be the one that ran the jobs. */
+/* exit is of the main process, which may not be the one that ran the jobs. */
 static void begin_rescue(const struct process *process, const struct exit_status *exit)
 {
         const struct exit_status unknown = {.known = false};
@@ -88,8 +89,8 @@ static void begin_rescue(const struct process *process, const struct exit_status
                      worker->process.heartbeat_pid == worker->process.pid ? exit : &unknown);
 }
 
-/* Waits for the main process. One that is not a child of ours, an adopted one say: how it ended nobody can
- * tell. */
+/* Reaps the main process. The exit status is not known if the process is not our child, for example when
+ * adopted. */
 static struct exit_status reap(const struct process *process)
 {
         siginfo_t info = {0};
@@ -104,7 +105,7 @@ static struct exit_status reap(const struct process *process)
         };
 }
 
-/* Nothing of it lives on, but what its command may have left behind. */
+/* Handles the exit of the last known process of the worker. */
 static void ended(struct process *process, struct exit_status exit)
 {
         const struct worker *worker = process->worker;
@@ -126,8 +127,8 @@ static void ended(struct process *process, struct exit_status exit)
         after_exit_begin(process->runtime, process->worker, &exit);
 }
 
-/* It went to the background before it beat. Left out of the model, each new start would leave one more
- * behind. */
+/* Attaches a process that went to the background before its first heartbeat. Otherwise each new start would
+ * leave another one behind. */
 static void adopt_orphan(struct worker *worker, struct proc *orphan)
 {
         _cleanup_proc_ struct proc *held = orphan;
@@ -147,7 +148,7 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
         heartbeats_moved(process->slot);
 }
 
-/* One that is no child of ours leaves nothing to us. */
+/* Orphans are reparented to us only if the worker was our child. */
 static bool may_leave_an_orphan(const struct process *process)
 {
         return process->worker->state == WORKER_STARTING && !process->heartbeat &&
@@ -158,7 +159,7 @@ static void exited(struct process *process)
 {
         if (process->worker->state == WORKER_GONE || process->orphan_search)
                 return;
-        /* Told until it has been waited for. */
+        /* Readable until the process is reaped. */
         int r = proc_uid(process->main, &process->uid);
         process->main_status = reap(process);
         wakeup_changed(process->runtime->wakeup);
@@ -187,7 +188,7 @@ static int on_heartbeat_exit(sd_event_source *source _unused_, int fd _unused_, 
 {
         struct process *process = userdata;
 
-        /* Promoted meanwhile, it was the worker itself. */
+        /* The process was promoted meanwhile: it was the main process. */
         if (!process->heartbeat) {
                 exited(process);
                 return 0;
@@ -222,7 +223,7 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
         return 0;
 }
 
-/* It has been, and the pid may be another's. */
+/* True if the main process was already reaped: the pid may be recycled. */
 static bool is_waited_for(const struct process *process)
 {
         return process && process->orphan_search;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The exits of processes: those of workers, whose successor or rescue begins then, and of all other children.
- */
+/* Handles the exits of processes: workers, which are then rescued or replaced, and all other children. */
 #pragma once
 
 #include "daemon/workers/process.h"
 
 /* Watches the main process. Returns 0 or -errno. */
 int exits_watch(struct process *process);
-/* Watches the process that beats, from now on this one, which is another than the main one and taken over.
- * Returns 0 or -errno: then nothing is changed. */
+/* Watches heartbeat, the process that sends heartbeats, from now on. Must not be the main process; ownership
+ * is taken in all cases. Returns 0, or -errno with nothing changed. */
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
-/* Waits for children that have exited: workers, others of ours, and orphans that we inherit as subreaper.
- * Returns whether there may be more of them, for another call that lets others have their turn first. */
+/* Reaps exited children: workers, other children, and orphans inherited as subreaper. Returns true if more
+ * may be waiting: call again after other events were handled. */
 bool exits_sweep(struct runtime *runtime);

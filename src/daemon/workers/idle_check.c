@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker that takes a job talks to Redis some times: it wakes up and sleeps again. See the header. */
+/* Taking a job involves several Redis round trips, so the worker wakes up and sleeps again. See the
+ * header. */
 #include "daemon/workers/idle_check.h"
 #include <stdlib.h>
 
-/* The longer it has waited for a job, the less likely one comes at the very moment of the signal. */
+/* The longer a worker has waited for a job, the less likely one arrives just with the signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
 
-/* The process of a job leads a group of its own; a scheduler say does not. */
+/* The process of a job leads its own group; a scheduler, for example, does not. */
 static int is_job(pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -49,6 +50,6 @@ int idle_check_poll(struct process *process, usec_t now)
                 process->slept_times = times;
                 process->slept_at = now;
         }
-        /* One that has been woken, and has had no time to run, is not asleep. */
+        /* A process that was woken but has not run yet is not asleep. */
         return asleep && usec_sub(now, process->slept_at) >= IDLE_CHECK_USEC;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command leaves behind that goes to the background. */
+/* Finds processes left by a command that goes to the background. */
 #include "daemon/workers/orphan.h"
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processes that are looked at in one go: anybody's worker may leave thousands behind. */
+/* Processes checked in one go: a worker may leave thousands behind. */
 #define SLICE 32
-/* In the middle of execve() a process shows no environment: it is looked at again, for 2 s in all, however
- * many there are that never show one, and a few times at least. */
+/* During execve(), a process shows no environment ("veiled") and is checked again. The limit is 2 s for all
+ * such processes together, with a minimum number of tries. */
 #define VEILED_USEC   (10 * USEC_PER_MSEC)
 #define VEILED_IN_ALL (2 * USEC_PER_SEC)
 #define VEILED_TRIES  5
@@ -23,11 +23,13 @@ struct orphan_search {
         bool failed;
         orphan_fn done;
         sd_event_source *timer;
-        pid_t *orphans; /* the veiled among those that were looked at, and the others behind at */
+        /* The veiled processes among those already checked (n_veiled), and those not checked yet (from
+         * at). */
+        pid_t *orphans;
         size_t n_veiled, at, n_orphans;
         unsigned tries;
         usec_t began_at;
-        struct proc *orphan; /* the likeliest so far; NULL: none */
+        struct proc *orphan; /* best candidate so far; NULL: none */
         char environment[ENV_MARKERS_MAX_BYTES];
 };
 
@@ -51,7 +53,7 @@ static bool is_of_this_start(const struct orphan_search *orphan_search, const st
                markers->started_at == worker->spawned_at;
 }
 
-/* Returns whether it must be looked at again. */
+/* Checks a process. Returns true if it must be checked again. */
 static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
 {
         const struct worker *worker = orphan_search->worker;
@@ -75,13 +77,13 @@ static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
                 return false;
         proc_close(orphan_search->orphan);
         orphan_search->orphan = TAKE_PTR(proc);
-        /* There will be no likelier one. */
+        /* No better candidate is possible. */
         if (booted)
                 orphan_search->n_veiled = orphan_search->n_orphans = 0;
         return false;
 }
 
-/* Looks at some. Returns whether all have been. */
+/* Checks a slice. Returns true when all were checked. */
 static bool poll_some(struct orphan_search *orphan_search)
 {
         for (unsigned n = 0; n < SLICE && orphan_search->at < orphan_search->n_orphans; n++) {

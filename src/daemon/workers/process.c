@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shell holds of a worker. */
+/* The processes of a worker. */
 #include "daemon/workers/process.h"
 #include "base/argv.h"
 #include "daemon/workers/orphan.h"
@@ -78,8 +78,8 @@ int process_new(struct runtime *runtime, struct worker *worker, struct proc *mai
         worker->handle = process;
         if (report_fd < 0)
                 return 0;
-        /* All of it is read at once when the child has no more to say: woken for each message, we would keep
-         * it from the processor on its way to the command. */
+        /* Read the report at once when the child has closed it. Waking up for each message would compete with
+         * the child for the processor before it executes its command. */
         return sd_event_add_io(runtime->event, &process->report_source, report_fd, EPOLLHUP, on_report,
                                process);
 }

@@ -12,26 +12,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the process sent last may still be on its way to Redis; and after a failure it is tried again. */
+/* Delay before the first reading, since data sent last may still be on its way to Redis. Also the retry
+ * interval. */
 #define WAIT_USEC USEC_PER_SEC
-/* The end of sqmgr waits for so long at most. */
+/* Maximum time that the end of sqmgr waits. */
 #define END_WAIT_USEC (5 * USEC_PER_SEC)
 
 struct rescue {
         struct state_dead
-                dead; /* comes first: the crew's list is of these, which are written into the state */
+                /* Must be first: the list in runtime->rescues links to these, and is written to the state. */
+                dead;
         struct runtime *runtime;
         char how[128];
-        bool judged;   /* whether it fell to the OOM killer */
-        bool culprits; /* it did, and they are yet to be told of */
+        bool judged;   /* the check for an OOM kill is done */
+        bool culprits; /* OOM kill with job classes yet to be reported */
         usec_t died_at;
         sd_event_source *timer;
-        struct running_jobs *running_jobs; /* NULL: not being read */
-        const struct framework *framework; /* of the requeue */
-        struct requeue *requeue;           /* NULL: no fate is asked for */
+        struct running_jobs *running_jobs; /* NULL: not reading */
+        const struct framework *framework; /* that created requeue */
+        struct requeue *requeue;           /* NULL: no request in progress */
         struct job_list jobs;
-        size_t next_job; /* whose fate is asked for */
-        char error[256]; /* why the last try ended at a job; "": it did not */
+        size_t next_job; /* the job that requeue handles */
+        char error[256]; /* why the last attempt failed at a job; "": it did not */
 };
 
 static void rescue_free(struct rescue *rescue)
@@ -80,7 +82,8 @@ static bool is_off(const struct fleet *fleet)
         return fleet->settings->rescue_jobs == RESCUE_JOBS_OFF;
 }
 
-/* The fleet it was of, with its Redis; NULL: it is gone or wants no more, and the rescue is gone with it. */
+/* Returns the fleet with its link. Frees the rescue and returns NULL if the fleet is gone or wants no
+ * rescue. */
 static struct fleet *find_fleet(struct rescue *rescue)
 {
         struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
@@ -92,7 +95,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
         return NULL;
 }
 
-/* Again later, while the work list can be there. */
+/* Schedules a retry while Redis still keeps the job list. */
 static void try_again(struct rescue *rescue, const char *error)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -178,7 +181,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
         if (rescue->culprits)
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
-        /* Redis forgets the list before we give up: what could not be put back until then is lost. */
+        /* Redis may drop the list before we give up: jobs not requeued until then are lost. */
         bool list_is_gone = rescue->jobs.n_jobs == 0 && rescue->jobs.n_unreadable == 0;
         if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
                 snprintf(rescue->error, sizeof(rescue->error),
@@ -189,7 +192,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
         ask_next(rescue);
 }
 
-/* The replacement of the dead did not wait for the kernel's count to be read. */
+/* Decides on an OOM kill. The kernel's count is read now: the replacement may have been planned before. */
 static void judge(struct rescue *rescue)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -202,7 +205,7 @@ static void judge(struct rescue *rescue)
         rescue->judged = true;
 }
 
-/* One of several of a worker may outlive the others: its jobs run on. */
+/* A worker may have several heartbeat processes: if this one still lives, its jobs run on. */
 static bool lives_on(const struct rescue *rescue)
 {
         const struct worker *worker = &rescue->dead.worker.worker;
@@ -242,7 +245,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
 {
         struct worker dead = *worker;
 
-        dead.fleet = fleet; /* what the state tells has none */
+        dead.fleet = fleet; /* a worker from the state has no fleet */
         if (!identity || !rescue_is_due(&dead, exit))
                 return;
         struct rescue *rescue = calloc(1, sizeof(*rescue));

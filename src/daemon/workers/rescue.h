@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows up the death of a worker: reads what it was running, names the job classes where the kernel's OOM
- * killer ended it, and has each job told of or put back. */
+/* Follows up the death of a worker: reads its running jobs, names the job classes after an OOM kill, and
+ * reports or requeues each job. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
 struct exit_status; /* model/exit_status.h */
 
-/* The process that beat for worker under identity, NULL where that is not known, is dead: begins to learn
- * what it was running, where that was cut off, for rescue_jobs and where the kernel's OOM killer did it.
- * worker: as it was before, which is copied; its fleet is fleet, whatever it says itself. exit: how that very
- * process ended, as far as it is known. */
+/* Starts a rescue for rescue_jobs and for OOM kills, if jobs were cut off. The process that sent heartbeats
+ * for worker under identity (NULL: not known) is dead. Copies worker, as it was before the exit; fleet
+ * replaces worker->fleet. exit is how that process ended, as far as known. */
 void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit);
-/* Is there one that the end of sqmgr should wait for? */
+/* True if sqmgr should wait for a rescue before it ends. */
 bool rescues_hold_the_end(const struct runtime *runtime, usec_t now);
-/* A fleet that is no longer configured is needed still. */
+/* True if a rescue still needs a fleet that is no longer configured. */
 bool rescues_need_removed(const struct runtime *runtime);
-/* Gives them all up, whatever is under way. */
+/* Drops all rescues, including those in progress. */
 void rescues_forget(struct runtime *runtime);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes of a worker besides the one that beat: of a command that starts several, or starts another when
- * one has ended. */
+/* Finds processes of a worker besides the one that sent heartbeats: some commands start several processes, or
+ * start another when one has ended. */
 #include "daemon/workers/sibling.h"
 #include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
@@ -10,7 +10,7 @@
 
 struct others {
         const struct process *process;
-        bool any_group; /* else that of the process alone */
+        bool any_group; /* else only the process's own group */
         struct proc *found;
 };
 
@@ -33,7 +33,7 @@ static int poll_at(pid_t pid, void *userdata)
                 return is_shortage(r) ? r : 0;
         if (proc_has_exited(proc) || (!others->any_group && place.group != process->group))
                 return 0;
-        /* Where the group has ended, its number may be given to another user's. */
+        /* Once the group has ended, its number may be reused by another user. */
         if (!others->any_group && process->uid != 0 && uid != process->uid)
                 return 0;
         r = proc_evidence_runs_jobs(proc, framework_of(process->worker->fleet->settings->traits));
@@ -47,12 +47,12 @@ int sibling_find(struct process *process, struct proc **ret)
         struct others others = {.process = process, .any_group = true};
         int r = 0;
 
-        /* Until it has been waited for. */
+        /* Readable until the process is reaped. */
         (void)proc_uid(process->main, &process->uid);
         if (!proc_has_exited(process->main))
                 r = proc_tree_each(process->worker->process.pid, poll_at, &others);
         others.any_group = false;
-        /* All processes are gone through only where the group is known to have any. */
+        /* Scan all processes only if the group still has any. */
         if (r == 0 && process->group > 0 && kill(-process->group, 0) == 0)
                 r = proc_group_each(process->group, poll_at, &others);
         if (r <= 0 || !ret)

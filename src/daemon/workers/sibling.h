@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes of a worker besides the one that beat. */
+/* Finds processes of a worker besides the one that sent heartbeats. */
 #pragma once
 
 #include "daemon/workers/process.h"
 
-/* Does another process that the worker's command started show that it has booted, below the main one or left
- * behind in its group? Returns 1, with *ret to be closed where that is asked for; 0; or -errno where there
- * was no descriptor or memory to find out with. */
+/* Searches for another process of the worker's command that is a booted worker or runs a job. Candidates are
+ * below the main process or left behind in its group. Returns 1 with *ret, to be closed (ret may be NULL); 0
+ * if there is none; -errno when descriptors or memory are short. */
 int sibling_find(struct process *process, struct proc **ret);

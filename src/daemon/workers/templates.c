@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates as processes. */
+/* Template processes; see the header. */
 #include "daemon/workers/templates.h"
 #include "base/fd.h"
 #include "continuity/state.h"
@@ -29,22 +29,23 @@
 struct template_process {
         struct runtime *runtime;
         struct template *template;
-        struct child child; /* its command, where that is ours to be waited for; pid 0 else */
+        struct child child; /* the command, if our child; else pid 0 */
         struct proc *main;  /* the command */
         struct proc
-                *serving; /* the process that forks, where it is another one; NULL else, or not known yet */
+                /* The process that forks, if not main; else NULL, or not known yet. */
+                *serving;
         sd_event_source *main_exit;
         sd_event_source *serving_exit;
-        int socket; /* -1: nobody speaks with it any more */
+        int socket; /* -1: closed */
         sd_event_source *words;
-        bool awaits_word; /* its command is not begun */
-        int report_fd;    /* of its launch; -1: there is none */
+        bool awaits_word; /* the command waits for permission to start */
+        int report_fd;    /* of its launch; -1: none */
         struct launch_report report;
 
-        int worker_socket; /* of the fork that was asked for; -1: there is none */
+        int worker_socket; /* of the pending fork; -1: none */
         sd_event_source *worker_words;
-        pid_t hello_pid;      /* it said so, and its parent is not us yet; 0: it did not */
-        uint64_t asked_ticks; /* when it was asked for, as field 22 of /proc/PID/stat would have it */
+        pid_t hello_pid;      /* forked process that is not our child yet; 0: none */
+        uint64_t asked_ticks; /* time of the fork request in the unit of field 22 of /proc/PID/stat */
 };
 
 static struct template_process *template_process_of(const struct template *template)
@@ -85,13 +86,13 @@ static struct template_process *template_process_free(struct template_process *p
 DEFINE_CLEANUP(struct template_process *, template_process_free)
 #define _cleanup_template_process_ _cleanup_(template_process_free_pointer)
 
-/* The one that forks, or is to. */
+/* Returns the process that forks or will fork. */
 static struct proc *serving(const struct template_process *process)
 {
         return process->serving ?: process->main;
 }
 
-/* Nothing of it lives. */
+/* Handles the exit of the last process of the template. */
 static void template_process_ended(struct template_process *process, struct exit_status exit)
 {
         struct runtime *runtime = process->runtime;
@@ -114,7 +115,7 @@ static void template_process_ended(struct template_process *process, struct exit
 
 static int on_serving_exit(sd_event_source *source, int fd, uint32_t events, void *userdata);
 
-/* What serves is left of it, and is the template from now on. It comes to us as an orphan. */
+/* The command has exited: the serving process, reparented to us, becomes the template. */
 static bool promote(struct template_process *process)
 {
         if (!process->serving || proc_has_exited(process->serving))
@@ -157,7 +158,7 @@ static int on_main_exit(sd_event_source *source _unused_, int fd _unused_, uint3
         return 0;
 }
 
-/* What is left around it has nothing more to do. */
+/* The serving process has exited: what remains of the command is killed. */
 static int on_serving_exit(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
                            void *userdata)
 {
@@ -173,8 +174,8 @@ static int on_serving_exit(sd_event_source *source _unused_, int fd _unused_, ui
         return 0;
 }
 
-/* It does what is not agreed: no more is had to do with it. Before it serves it may be a worker, of which
- * that is only not seen yet. */
+/* Closes the connection to a template that violates the protocol, and kills it if it serves. A loading
+ * template may turn out to be a worker and is not killed. */
 static void misbehaves(struct template_process *process, const char *how)
 {
         const struct template *template = process->template;
@@ -204,7 +205,7 @@ static bool is_of_its_user(const struct template_process *process, uid_t uid)
         return proc_uid(process->main, &expected) == 0 && uid == expected;
 }
 
-/* Takes hold of the process that says that it is ready: the command, or what that has started. */
+/* Attaches the process that reports ready: the command, or a descendant. */
 static int attach_serving(struct template_process *process, const struct template_message *message)
 {
         const struct template *template = process->template;
@@ -265,7 +266,7 @@ static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _u
                 handle_message(process, &message);
                 return 0;
         }
-        /* Before it is ready its command may have closed what it was given: whether it works shows itself. */
+        /* A loading command may have closed the socket it was given; it may still work. */
         if (r == 0 && process->template->serving_pid == 0)
                 process->words = sd_event_source_disable_unref(process->words);
         else
@@ -289,7 +290,7 @@ static void fork_failed(struct template_process *process, int error, const char 
         wakeup_changed(process->runtime->wakeup);
 }
 
-/* Takes hold of what said hello, once its parent has gone and it is ours. */
+/* Attaches a fork that said hello, once its parent has exited and it is our child. */
 static void attach_forked_worker(struct template_process *process, usec_t now)
 {
         struct runtime *runtime = process->runtime;
@@ -307,7 +308,8 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
                 fork_failed(process, -r, r == -ESRCH ? "it ended at once" : strerrordesc_np(-r));
                 return;
         }
-        /* Whatever has that pid by now began later than the template was asked for it. */
+        /* Reject a process that started before the request. The fork, or any process that got its pid since,
+         * started later. */
         if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
             is_known(runtime->world, process->hello_pid)) {
                 misbehaves(process, "what says that it was forked is none of its forks");
@@ -358,7 +360,7 @@ static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t ev
         return 0;
 }
 
-/* Takes main over, whatever it returns: 0 with *ret, which is the template's; or -errno. */
+/* Takes ownership of main in all cases. Returns 0 with *ret, to be owned by the template, or -errno. */
 static int template_process_new(struct runtime *runtime, struct proc *main, struct template_process **ret)
 {
         struct template_process *process = calloc(1, sizeof(*process));
@@ -384,7 +386,7 @@ static int template_process_new(struct runtime *runtime, struct proc *main, stru
         return r;
 }
 
-/* Takes the socket over, whatever it returns. */
+/* Takes ownership of the socket in all cases. */
 static int listen_to(struct template_process *process, int socket)
 {
         process->socket = socket;
@@ -492,15 +494,15 @@ static int poll_each(pid_t pid, void *userdata)
         return is_shortage(r) ? r : r > 0;
 }
 
-/* Has it begun to work? Then it is a worker, and no template from now on. Returns whether it may be told to
- * end. */
+/* Checks whether a loading template has started to work: then it is a worker and no longer a template.
+ * Returns true if the template may be ended. */
 static bool poll_loading(struct template_process *process, usec_t now)
 {
         struct template *template = process->template;
         struct runtime *runtime = process->runtime;
         struct boot_poll boot = {.framework = framework_of(template->fleet->settings->traits)};
 
-        /* Where the tree cannot be read, nothing is known. */
+        /* If the tree cannot be read, nothing is known. */
         if (proc_tree_each(template->pid, poll_each, &boot) < 0)
                 return false;
         struct worker *worker = template_observe_booted(template, boot.found, now);
@@ -508,7 +510,7 @@ static bool poll_loading(struct template_process *process, usec_t now)
                 return !boot.found;
         template->process = NULL;
         wakeup_changed(runtime->wakeup);
-        /* The loop takes each pidfd once. */
+        /* The loop accepts only one source per pidfd. */
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         int r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
@@ -535,7 +537,8 @@ void templates_end(struct template *template, usec_t now)
         template_observe_ended(template, now);
 }
 
-/* What else its command has started may be there for the workers that live on. */
+/* Kill the processes of a loading template. Other processes of a serving template's command may serve its
+ * workers. */
 void templates_kill(struct template *template, usec_t now)
 {
         if (template->serving_pid == 0)
@@ -544,8 +547,8 @@ void templates_kill(struct template *template, usec_t now)
         template_observe_killed(template, now);
 }
 
-/* What beats under its pid before it goes on is another's: to have seen that, a walk through all identities
- * is waited for, but never for long. */
+/* Heartbeats under the fork's pid before it continues belong to another process. Detecting that takes a scan
+ * of all identities, awaited for a limited time. */
 static bool siblings_are_seen(const struct worker *worker, usec_t now)
 {
         const struct process *process = worker->handle;
@@ -563,7 +566,7 @@ void templates_go(struct worker *worker, usec_t now)
                 (void)heartbeats_poll(worker->fleet->link->heartbeats);
                 return;
         }
-        /* One that has ended meanwhile is told of by its exit. */
+        /* If the fork has ended meanwhile, its exit reports that. */
         (void)template_socket_go(process->go_fd);
         process->go_fd = close_fd(process->go_fd);
         template_observe_go(worker, now);
@@ -630,7 +633,7 @@ static int adopt(struct runtime *runtime, struct fleet *fleet, const struct temp
                 return r;
         if (!main && !served)
                 return 0;
-        /* A wrapper around what served. */
+        /* The command was only a wrapper of the serving process. */
         if (main && !served && known->serving_pid != 0)
                 (void)proc_signal(main, SIGKILL);
         bool promoted = !main;
@@ -650,7 +653,7 @@ static int adopt(struct runtime *runtime, struct fleet *fleet, const struct temp
         if (!process->template)
                 return 0;
         process->template->process = process;
-        /* After a re-exec it is our child still. */
+        /* After a re-exec, the process is still our child. */
         process->child = (struct child){.pid = proc_pid(process->main), .exited = on_child_exited};
         children_add(&runtime->children, &process->child);
         TAKE_PTR(process);

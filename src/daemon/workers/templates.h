@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates as processes: starts them, speaks with them, takes hold of what they fork, and sees to their end.
- * Who speaks is of a fleet's user's making: what he says counts only where the kernel bears it out, and what
- * is not expected of him ends his template. */
+/* Template processes: starts them, talks to them, attaches their forks and ends them. A template runs code of
+ * the fleet's user and is not trusted. Messages count only if the kernel confirms them, and an unexpected
+ * message ends a serving template. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
@@ -11,28 +11,29 @@ struct state_fleet;
 struct template;
 struct worker;
 
-/* These carry out actions on templates; the outcome of each is observed. Loads a new template of the fleet.
- */
+/* Execute actions on templates; the results are observed. templates_load() loads a new template of the
+ * fleet. */
 void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now);
-/* Asks the action's template for a fork that becomes the action's worker. */
+/* Asks the template of the action for a fork that becomes the worker of the action. */
 void templates_fork(const struct action *action, usec_t now);
 void templates_end(struct template *template, usec_t now);
 /* Kills the process group of a template that did not end in time. */
 void templates_kill(struct template *template, usec_t now);
-/* A worker that was forked may go on. */
+/* Lets a forked worker continue. */
 void templates_go(struct worker *worker, usec_t now);
 
-/* The state tells of those that were started, or it could not be written: their commands begin. */
+/* Lets the commands of started templates begin. Call when the state was written, or could not be. */
 void templates_begin(const struct runtime *runtime);
 
-/* Looks at those of all fleets that something is due of. */
+/* Polls the templates of all fleets. fast: only forks in progress. */
 void templates_poll(struct runtime *runtime, bool fast, usec_t now);
 
-/* Takes over those that an earlier sqmgr had, as the state says. Returns 0 or -errno. */
+/* Adopts the templates in the state of an earlier sqmgr. Returns 0 or -errno. */
 int templates_adopt(struct runtime *runtime, struct fleet *fleet, const struct state_fleet *saved);
 
-/* The sockets that can be left to the next image of sqmgr. Returns how many, at most max. */
+/* Lists the sockets for the next image of sqmgr, at most max. Returns the number. */
 size_t templates_hand(const struct runtime *runtime, struct handed *ret, size_t max);
 
-/* Lets go of all: those that serve end by themselves. */
+/* Frees all template processes without killing them. Serving templates end by themselves when the socket
+ * closes. */
 void templates_forget(struct runtime *runtime);
