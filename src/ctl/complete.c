@@ -94,7 +94,7 @@ static void offer_names(struct ctl *ctl, const char *partial)
 }
 
 /* Offers the hosts of the fleet's group. Any Redis client can choose these names, and the shell inserts them
- * into a command line. So only names that are plain shell words are offered. */
+ * into a command line. Only names that are plain shell words are offered. */
 static void offer_hosts(struct ctl *ctl, const char *partial)
 {
         _cleanup_json_ json_t *reply = NULL;

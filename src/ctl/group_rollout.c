@@ -280,7 +280,7 @@ static int send_call(struct follow *follow)
 
         ctl->timeout = MIN(usec_sub(follow->until, now), ANSWER_USEC);
         int r = client_send(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", await->fleet), false);
-        /* This deadline is for one call, also after a reconnect. */
+        /* The deadline is for one call, also after a reconnect. */
         ctl->deadline = usec_add(now, ctl->timeout);
         return r;
 }

@@ -314,8 +314,8 @@ static int fail(struct follow *follow, int code)
         struct restart *restart = follow->userdata;
         struct ctl *ctl = follow->ctl;
 
-        /* An sqmgr that is older than sqmgrctl, as between upgrade and re-exec, does not send workers. Its
-         * progress is printed line by line. The refused call has started nothing. */
+        /* An sqmgr that is older than sqmgrctl, as between upgrade and re-exec, does not send workers. The
+         * progress is then printed line by line. The refused call has started nothing. */
         if (code == CTL_OLDER) {
                 follow->live = false;
                 screen_leave();

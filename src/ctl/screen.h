@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The live picture on the terminal, repainted in place. There is one terminal, so the state is global. */
+/* The live picture on the terminal, repainted in place. The state is global because a process has one
+ * terminal. */
 #pragma once
 
 #include "base/macro.h"

@@ -126,8 +126,8 @@ static int read_to_end(const struct show *show, int fd, char **ret)
         return CTL_DONE;
 }
 
-/* Reading a log may take long and exec's another program, so it runs in a child process. Returns CTL_DONE or
- * CTL_WOKEN. */
+/* Reading a log may take long and executes another program, so it runs in a child process. Returns CTL_DONE
+ * or CTL_WOKEN. */
 static int read_lines(struct show *show)
 {
         char *lines = NULL;
