@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands that are one call each: the method, its parameters, and what is shown of the reply. */
+/* Commands of one call each: the method, its parameters, and how the reply is shown. */
 #include "base/memstream.h"
 #include "base/text.h"
 #include "ctl/client.h"
@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the output of `doctor` the text begins behind the level. */
+/* In the output of `doctor` the text begins after the level. */
 #define TEXT_INDENT 9
 
 struct call_row {
         const char *command, *method;
-        json_t *(*parameters)(const struct ctl *ctl); /* NULL: the method has none */
+        json_t *(*parameters)(const struct ctl *ctl); /* NULL: no parameters */
         void (*show)(const struct ctl *ctl, json_t *reply);
         /* Instead of show, if the exit code depends on the reply. Prints nothing with --json. */
         int (*judge)(const struct ctl *ctl, json_t *reply);
@@ -89,13 +89,13 @@ static bool is_auto(const struct ctl *ctl)
         return strcmp(ctl->arguments[1], "auto") == 0;
 }
 
-/* ctl_scale() has checked it. */
+/* ctl_scale() has validated the count. */
 static long long count_of(const struct ctl *ctl)
 {
         return strtoll(ctl->arguments[1], NULL, 10);
 }
 
-/* An older sqmgr knows a count alone. */
+/* An older sqmgr knows only the parameter `count`. */
 static json_t *scale_parameters(const struct ctl *ctl)
 {
         const char *fleet = ctl->arguments[0];
@@ -316,7 +316,7 @@ static int report_lacks(json_t *lacks)
         json_t *sentence;
         FILE *out = open_memstream(&text, &size);
 
-        /* -fanalyzer: without out there is no list to loop over. */
+        /* For -fanalyzer: skip the loop if open_memstream() failed. */
         json_foreach(sentence, out ? lacks : NULL)
                 fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
                         json_string_value(sentence));

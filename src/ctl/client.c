@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Talks to sqmgr over its socket, and says what went wrong where it did. */
+/* Calls sqmgr over its socket and reports errors. */
 #include "ctl/client.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
@@ -20,7 +20,7 @@
 #include <time.h>
 
 #define READ_BYTES ((size_t)64 * 1024)
-/* How long one try to make a lost connection again may take. */
+/* Limits for the duration of one reconnect attempt. */
 #define AGAIN_USEC_MIN (250 * USEC_PER_MSEC)
 #define AGAIN_USEC_MAX (30 * USEC_PER_SEC)
 
@@ -32,7 +32,7 @@ usec_t client_now(void)
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
 }
 
-/* To be freed, or NULL where memory is short. */
+/* The caller frees the path. Returns NULL if memory is short. */
 static char *find_socket(const char *named)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
@@ -121,7 +121,7 @@ static int report_connect_error(struct ctl *ctl, int error)
         }
 }
 
-/* Why a lost connection could not be made again is told by the caller. */
+/* The caller reports why a reconnect failed. */
 static int client_connect(struct ctl *ctl)
 {
         usec_t now = client_now(), again = MIN(usec_sub(ctl->again_until, now), AGAIN_USEC_MAX);
@@ -144,7 +144,7 @@ int client_catch_signals(struct ctl *ctl, const int *signals, size_t n_signals)
 
         sigemptyset(&set);
         for (size_t i = 0; i < n_signals; i++)
-                /* Whoever had it ignored, as nohup does, wants it so. */
+                /* A signal that was ignored at the start, as with nohup, stays ignored. */
                 if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
                         sigaddset(&set, signals[i]);
         ctl->signal_fd = signalfd(ctl->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -166,8 +166,8 @@ static void take_signal(struct ctl *ctl)
                 ctl->signal = (int)info.ssi_signo;
 }
 
-/* Waits for a reply, a key or a signal. Returns CTL_DONE, CTL_WOKEN for all but the first, or an exit code.
- */
+/* Waits for a reply, a key or a signal. Returns CTL_DONE for a reply or at the time `until`. Returns
+ * CTL_WOKEN for a key or a signal, or an exit code. */
 static int wait_until(struct ctl *ctl, usec_t until)
 {
         struct pollfd fds[] = {
@@ -207,7 +207,7 @@ int client_detach(const struct ctl *ctl, const char *sentence)
         sigset_t set;
 
         if (sentence && isatty(STDERR_FILENO))
-                fputc('\n', stderr); /* the line has a ^C in it */
+                fputc('\n', stderr); /* the terminal has printed ^C on this line */
         if (sentence)
                 output_error(CTL_DONE, "%s", sentence);
         fflush(stdout);
@@ -238,7 +238,7 @@ int client_send(struct ctl *ctl, const char *method, json_t *parameters, bool mo
                 else if (errno == EAGAIN)
                         return report_timeout(ctl);
                 else if (errno != EINTR)
-                        /* It may have said why before it closed. */
+                        /* sqmgr may have sent an error before it closed the connection. */
                         break;
         }
         return CTL_DONE;
@@ -251,7 +251,7 @@ int client_report_lost(const struct ctl *ctl)
                             ctl->socket);
 }
 
-/* Reads some more of the reply. */
+/* Reads the next part of the reply. */
 static int read_more(struct ctl *ctl)
 {
         char *room;
@@ -305,7 +305,7 @@ static bool is_among(json_t *names, const char *name, size_t length)
         return false;
 }
 
-/* What was meant may be near. */
+/* Suggests what the user may have meant. */
 static int report_unknown_fleet(const struct ctl *ctl, json_t *parameters)
 {
         const char *name = reply_string(parameters, "name"), *slash = strrchr(name, '/');

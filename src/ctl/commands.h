@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of commands and of options: --help, completion and what a command line may hold follow from
- * them.
- */
+/* The tables of commands and options. --help, completion and the check of the command line use them. */
 #pragma once
 
 #include "ctl/ctl.h"
 
-/* The options: each is a bit above all letters. */
+/* Each option is a bit above all letters, which getopt_long() returns for short options. */
 enum option_bit {
         OPTION_SOCKET = 1 << 8,
         OPTION_JSON = 1 << 9,
@@ -22,41 +20,44 @@ enum option_bit {
         OPTION_HELP = 1 << 19,
         OPTION_VERSION = 1 << 20,
 };
-/* Those that every command has. */
+/* The options of every command. */
 #define OPTIONS_COMMON (OPTION_SOCKET | OPTION_JSON | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)
 
 struct command {
         const char *name;
-        const char *arguments; /* for people; where it has FLEET or WORKER in it, those are completed */
+        const char
+                *arguments; /* as --help shows them; FLEET or WORKER here enables completion of these names */
         const char *help;
-        size_t min, max; /* arguments */
+        size_t min, max; /* number of arguments */
         unsigned options;
         int (*run)(struct ctl *ctl);
 };
 
 struct usage_option {
-        char letter; /* '\0': it has none */
+        char letter; /* '\0': no short option */
         enum option_bit bit;
         const char *name;
-        const char *value; /* as --help has it: "" where it takes none, "[=VALUE]" where it may be left out */
-        const char *help;  /* for --help: may have several lines */
-        const char *hint;  /* for completion */
-        const char *value_hint; /* the same where the value stands there; NULL: it is not offered */
-        size_t flag;            /* where in struct ctl it sets a bool; 0: nowhere */
+        const char
+                *value; /* as --help shows it: "" if there is no value, "[=VALUE]" if the value is optional */
+        const char *help;       /* for --help; may have several lines */
+        const char *hint;       /* for completion */
+        const char *value_hint; /* for completion of the option with its value; NULL: not offered */
+        size_t flag;            /* offset in struct ctl of the bool that the option sets; 0: none */
 };
 extern const struct usage_option usage_options[];
 extern const size_t usage_n_options;
-/* Takes the next option of a command line by getopt_long(), and notes it in ctl. Returns its row; or NULL
- * where none is left (*ret is -1), or for a wrong one (*ret is '?' or ':'). */
+/* Reads the next option of a command line with getopt_long() and sets its bit and flag in ctl. Returns its
+ * row. Returns NULL at the end of the options (*ret is -1) or for a wrong option (*ret is '?' or ':'). */
 const struct usage_option *usage_next_option(struct ctl *ctl, int argc, char **argv, int *ret);
 
 extern const struct command commands[];
 extern const size_t n_commands;
 
-/* The command of that name, or NULL. */
+/* Returns NULL if there is no command of that name. */
 const struct command *commands_find(const char *name);
 
-/* They return an exit code. A command without a function of its own is a row in calls.c: ctl_call(). */
+/* All return an exit code. Commands without a function of their own are rows in calls.c and run by
+ * ctl_call(). */
 int ctl_abort(struct ctl *ctl);
 int ctl_call(struct ctl *ctl);
 int ctl_events(struct ctl *ctl);
@@ -68,12 +69,12 @@ int ctl_scale(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
 int ctl_why(struct ctl *ctl);
-/* Carries out restart --everywhere. Returns an exit code. */
+/* Runs restart --everywhere. Returns an exit code. */
 int group_rollout_restart(struct ctl *ctl);
 
-/* Tells what is wrong with the command's arguments, and how it is used. Returns CTL_USAGE. */
+/* Prints the error `what` and the usage of the command. Returns CTL_USAGE. */
 int usage_error(const struct command *command, const char *what);
 
-/* Answers the shells' completion (contrib/completion): prints what may stand in the place of the last word,
- * one a line: WORD, and often a tab and a word of help. argv[0] is not read. */
+/* Shell completion (contrib/completion): prints the candidates for the last argument, one per line. A tab and
+ * a short help text may follow a candidate. argv[0] is ignored. */
 void complete(struct ctl *ctl, int argc, char **argv);

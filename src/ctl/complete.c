@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers the shells' completion (contrib/completion): what may stand in the place of the last word. Nothing
- * goes to stderr, and what takes long is left out: somebody is typing. */
+/* Shell completion (contrib/completion): candidates for the last argument. Prints nothing to stderr and has a
+ * short timeout, because a user is typing. */
 #include "base/argv.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -18,8 +18,8 @@ static void offer(const char *word, const char *help, const char *partial)
                 printf("%s%s%s\n", word, help[0] != '\0' ? "\t" : "", help);
 }
 
-/* Reads the words before the one that is completed. Returns false where nothing can be offered: the command
- * is unknown, or a value is wanted, which is not ours to know. */
+/* Parses the arguments before the one to complete. Returns false if nothing can be offered: the command is
+ * unknown, or an option's value is being typed. */
 static bool read_words(struct ctl *ctl, int argc, char **argv)
 {
         int key;
@@ -53,14 +53,14 @@ static bool is_rollout(const struct ctl *ctl)
         return strcmp(ctl->command->name, "rollout") == 0;
 }
 
-/* Has `rollout forget` been typed? */
+/* Returns true if `rollout forget` was typed. */
 static bool forgets(const struct ctl *ctl)
 {
         return is_rollout(ctl) && ctl->n_arguments > 0 && strcmp(ctl->arguments[0], "forget") == 0;
 }
 
-/* May another name follow? A worker stands alone, and what comes after the first of several kinds is no name:
- * scale FLEET N. */
+/* Returns true if another name may follow. A worker stands alone. In commands with several kinds of arguments
+ * only the first is a name: scale FLEET N. */
 static bool takes_name(const struct ctl *ctl)
 {
         if (ctl->n_arguments == 0)
@@ -71,7 +71,7 @@ static bool takes_name(const struct ctl *ctl)
                !strchr(ctl->command->arguments, ' ') && !strchr(ctl->arguments[0], '/');
 }
 
-/* The names that are in use now. */
+/* Offers the names of current fleets and workers. */
 static void offer_names(struct ctl *ctl, const char *partial)
 {
         const char *wanted = ctl->command->arguments;
@@ -93,8 +93,8 @@ static void offer_names(struct ctl *ctl, const char *partial)
         }
 }
 
-/* The hosts of the fleet's group. Whoever writes to Redis names them, and a shell puts what is offered where
- * it will be run: so those alone that it takes for a word. */
+/* Offers the hosts of the fleet's group. Any Redis client can choose these names, and the shell inserts them
+ * into a command line. Only names that are plain shell words are offered. */
 static void offer_hosts(struct ctl *ctl, const char *partial)
 {
         _cleanup_json_ json_t *reply = NULL;
@@ -134,7 +134,7 @@ static void offer_options(const struct ctl *ctl, const char *partial)
                 offer(word, option->hint, partial);
                 if (!option->value_hint)
                         continue;
-                /* Without the brackets. */
+                /* Omit the brackets. */
                 snprintf(word, sizeof(word), "--%s%.*s", option->name, (int)strlen(option->value) - 2,
                          option->value + 1);
                 offer(word, option->value_hint, partial);

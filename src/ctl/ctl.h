@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of sqmgrctl: what its command line asks for, and its connection. */
+/* One run of sqmgrctl: its command line and its connection. */
 #pragma once
 
 #include "base/macro.h"
@@ -11,8 +11,8 @@ struct command;
 enum ctl_wait { CTL_WAIT_NONE, CTL_WAIT_REPLACED, CTL_WAIT_DRAINED };
 
 struct ctl {
-        unsigned options;         /* enum option_bit: those of the command line */
-        const char *named_socket; /* by an option; NULL: none */
+        unsigned options;         /* set of enum option_bit: options on the command line */
+        const char *named_socket; /* from the option --socket; NULL: not given */
         char *socket;             /* owned; NULL before client_find_socket() */
         bool json;
         bool force;
@@ -20,24 +20,23 @@ struct ctl {
         bool watch;
         bool ready;
         bool everywhere;
-        const char *release; /* NULL: none is named */
-        uint64_t lines;      /* no more than the last so many; UINT64_MAX: all */
+        const char *release; /* NULL: not given */
+        uint64_t lines;      /* print at most the last `lines` events or lines; UINT64_MAX: no limit */
         enum ctl_wait wait;
         usec_t timeout;                /* USEC_INFINITY: none */
-        const struct command *command; /* the one that runs */
+        const struct command *command; /* the current command */
         char **arguments;
         size_t n_arguments;
 
         int fd; /* -1: not connected */
         usec_t deadline;
-        usec_t again_until; /* 0, or the connection was lost and is tried to be made again until then */
-        int connect_error;  /* errno of the last try, 0: it succeeded */
+        usec_t again_until; /* reconnect until this time; 0: the connection was not lost */
+        int connect_error;  /* errno of the last connection attempt; 0: success */
         struct varlink_input input;
-        const char *newer; /* a parameter that an older sqmgr does not know, and the call can do without;
-                              NULL: none */
+        const char *newer; /* optional parameter that an older sqmgr does not know; NULL: none */
 
-        /* What ends client_receive() besides a reply. */
-        int signal_fd; /* -1: signals do what they always do */
-        int signal;    /* the one that asked for an end; 0: none has */
-        int key_fd;    /* -1: none; read by the caller */
+        /* Wake client_receive() in addition to a reply. */
+        int signal_fd; /* signalfd; -1: signals have their default action */
+        int signal;    /* signal that asked sqmgrctl to end; 0: none */
+        int key_fd;    /* -1: none; the caller reads it */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `events`: what has happened, and with --follow what happens. */
+/* The command `events`: past events, and with --follow new ones. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 
 struct events_shown {
-        double last_at; /* of the last event that was printed */
-        bool again;     /* the connection was lost since */
+        double last_at; /* time of the last printed event */
+        bool again;     /* the connection was lost since then */
 };
 
-/* An argument with a slash is a worker, of which there can be one. */
+/* An argument with a slash is a worker; only one is allowed. */
 static bool names_worker(const struct ctl *ctl)
 {
         return ctl->n_arguments > 0 && strchr(ctl->arguments[0], '/');
@@ -28,7 +28,8 @@ static int send_call(struct follow *follow)
         return client_send(ctl, "GetEvents", parameters, ctl->follow);
 }
 
-/* The next sqmgr has none of those before; the same one would tell them again. */
+/* After a reconnect, a new sqmgr process does not have the earlier events. The same process sends them again,
+ * so events that were printed already are skipped. */
 static int take_events(struct follow *follow, json_t *reply)
 {
         struct events_shown *printed = follow->userdata;

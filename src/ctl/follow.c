@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits until something in sqmgr has ended. */
+/* Waits until an operation of sqmgr has ended. */
 #include "ctl/follow.h"
 #include "base/parse.h"
 #include "ctl/client.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define REPEAT_USEC USEC_PER_SEC
-/* How long reconnecting is tried, and the interval. */
+/* Maximum time and interval of reconnect attempts. */
 #define AWAY_USEC  (30 * USEC_PER_SEC)
 #define RETRY_USEC (250 * USEC_PER_MSEC)
 
@@ -36,7 +36,7 @@ int follow_away(struct follow *follow)
                              follow->what ? ", the " : "", follow->what ?: "", follow->what ? " goes on" : "",
                              span);
         }
-        /* The first try is delayed, too: a peer that accepts and hangs up at once must not make us spin. */
+        /* Delay the first attempt, too: a peer that accepts and closes at once must not cause a busy loop. */
         follow->next_at = usec_add(now, RETRY_USEC);
         return now < ctl->again_until ? CTL_DONE : CTL_LOST;
 }
@@ -51,7 +51,7 @@ static void redraw(struct follow *follow)
         screen_draw(follow->draw, follow);
 }
 
-/* Has `q` been pressed? */
+/* Returns true if `q` was pressed. */
 static bool take_keys(struct ctl *ctl)
 {
         char keys[64];
@@ -67,7 +67,7 @@ static bool take_keys(struct ctl *ctl)
         return memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n);
 }
 
-/* Returns CTL_WOKEN where a signal or a key came first. */
+/* Returns CTL_WOKEN if a signal or a key came first. */
 static int get_reply(struct follow *follow, struct varlink_reply *ret)
 {
         struct ctl *ctl = follow->ctl;
@@ -130,7 +130,7 @@ int follow_run(struct follow *follow)
         struct ctl *ctl = follow->ctl;
         int r = CTL_DONE;
 
-        /* Only a picture has to be cleaned up after signals other than SIGINT. */
+        /* Without a live picture only SIGINT needs handling: nothing on the terminal must be restored. */
         if (follow->live || follow->detached)
                 r = client_catch_signals(ctl, signals, follow->live ? ELEMENTSOF(signals) : 1);
         if (follow->whole && isatty(STDIN_FILENO))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. The end
- * of one is waited for by asking each second, of whichever sqmgr answers here then. */
+/* Rollouts over the hosts of a group: the command `rollout`, and restart and abort with --everywhere. Waiting
+ * polls the local sqmgr each second, also after it was restarted. */
 #include "ctl/client.h"
 #include "ctl/commands.h"
 #include "ctl/follow.h"
@@ -11,25 +11,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An answer is waited for no longer: the next one may come at once. */
+/* Timeout of one call. The wait continues with the next call. */
 #define ANSWER_USEC (30 * USEC_PER_SEC)
-/* For how long a Redis that tells nothing of the rollout is awaited. */
+/* How long the wait continues while sqmgr cannot report the rollout. */
 #define UNTOLD_USEC (5 * USEC_PER_MIN)
-/* So often an older rollout is told of before ours is lost: what is told may be a second old. */
+/* After this many replies in a row with an older rollout, ours is lost. A single reply may be a second
+ * old. */
 #define OLDER_MAX 4
 
 struct await {
-        struct follow follow; /* its reply is the last one that told of the rollout */
+        struct follow follow; /* follow.reply is the last reply that reported the rollout */
         const char *fleet;
         long long epoch;
         usec_t timeout;
-        usec_t untold_from;  /* 0: it is told of */
-        unsigned older;      /* how often in a row an older rollout was told of */
-        char trouble[512];   /* that was said last */
-        bool waits_reported; /* why this host begins no turn yet */
+        usec_t untold_from;  /* 0: the last reply reported the rollout */
+        unsigned older;      /* replies in a row with an older rollout */
+        char trouble[512];   /* the problem printed last */
+        bool waits_reported; /* the reason why this host does not start yet was printed */
 };
 
-/* Of a reply for one fleet. Returns NULL where it is none. */
+/* The rollout in a reply for one fleet. Returns NULL if there is none. */
 static json_t *only_rollout(json_t *reply)
 {
         return json_array_get(json_object_get(reply, "rollouts"), 0);
@@ -77,7 +78,7 @@ static void print_host(const json_t *rollout, const json_t *host, enum reply_hos
         }
 }
 
-/* before: the same host, NULL where it was not there. */
+/* before: the same host in the previous reply; NULL if it was missing. */
 static void print_change(const json_t *rollout, const json_t *host, const json_t *before)
 {
         enum reply_host_state state = reply_host_state(host),
@@ -110,7 +111,7 @@ static void print_beginning(const struct await *await, const json_t *rollout, co
                     reply_hosts_details(rollout, more));
 }
 
-/* Why this host takes no part, once. */
+/* Prints a problem of this host, unless it is the one printed last. */
 static void print_trouble(struct await *await, const char *trouble)
 {
         if (trouble[0] != '\0' && strncmp(trouble, await->trouble, sizeof(await->trouble) - 1) != 0)
@@ -118,7 +119,7 @@ static void print_trouble(struct await *await, const char *trouble)
         snprintf(await->trouble, sizeof(await->trouble), "%s", trouble);
 }
 
-/* The time that it names passes: so once. */
+/* Prints waits_for only once: the remaining time in the sentence changes with each reply. */
 static void print_waiting(struct await *await, const char *waits_for)
 {
 
@@ -128,7 +129,7 @@ static void print_waiting(struct await *await, const char *waits_for)
         await->waits_reported = true;
 }
 
-/* A copy of what does not change as time passes. */
+/* A copy without the members that change as time passes. */
 static json_t *without_times(const json_t *rollout)
 {
         json_t *copy = json_deep_copy(rollout), *host;
@@ -192,8 +193,8 @@ static int report_timeout(const struct await *await)
                             await->epoch, format_duration(await->timeout, span, sizeof(span)), await->fleet);
 }
 
-/* sqmgr answers but does not know the state of the rollout, because of why. Returns CTL_DONE to keep waiting.
- */
+/* sqmgr answers but does not know the state of the rollout, for the reason `why`. Returns CTL_DONE to keep
+ * waiting. */
 static int retry_or_fail(struct await *await, const char *why)
 {
         usec_t now = client_now();
@@ -207,7 +208,7 @@ static int retry_or_fail(struct await *await, const char *why)
         return now >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
 
-/* The rollout is not among what Redis has. Returns CTL_DONE where it may yet be told of. */
+/* The reply does not report the rollout. Returns CTL_DONE to keep waiting. */
 static int rollout_missing(struct await *await, const json_t *rollout)
 {
         const char *trouble = reply_string(rollout, "trouble");
@@ -222,7 +223,8 @@ static int rollout_missing(struct await *await, const json_t *rollout)
         return client_now() >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
 
-/* An sqmgr without Redis tells of no host, and of what it remembers alone. */
+/* Returns true if the reply reports our rollout or a later one. Without Redis, sqmgr reports no hosts, only
+ * the rollout that it remembers. */
 static bool is_reported(const struct await *await, const json_t *rollout)
 {
         return reply_integer(rollout, "epoch") >= await->epoch &&
@@ -278,7 +280,7 @@ static int send_call(struct follow *follow)
 
         ctl->timeout = MIN(usec_sub(follow->until, now), ANSWER_USEC);
         int r = client_send(ctl, "GetRollouts", json_pack("{s:[s]}", "fleets", await->fleet), false);
-        /* The deadline is for this answer alone, also after a reconnect. */
+        /* The deadline is for one call, also after a reconnect. */
         ctl->deadline = usec_add(now, ctl->timeout);
         return r;
 }
@@ -318,7 +320,7 @@ static int fail(struct follow *follow, int code)
         return output_error(code == CTL_USAGE && follow->reply ? CTL_FAILED : code, "%s", follow->why);
 }
 
-/* epoch: of the rollout that was begun. Returns CTL_DONE where all hosts are done, or an exit code. */
+/* epoch: number of the rollout that was started. Returns CTL_DONE if all hosts are done, or an exit code. */
 static int await_rollout(struct ctl *ctl, const char *fleet, long long epoch)
 {
         struct await await = {
@@ -351,7 +353,7 @@ static int report_none(void)
                 "share: sqmgr-rollout(7) says how it is set");
 }
 
-/* The fleets of status that have a group. */
+/* The names of the fleets in status with a rollout group. */
 static json_t *fleets_with_group(json_t *status)
 {
         json_t *names = json_array(), *fleet;
@@ -362,7 +364,7 @@ static json_t *fleets_with_group(json_t *status)
         return names;
 }
 
-/* The fleet that the command line names, or the only one with a rollout_group: *ret is to be freed. */
+/* Finds the fleet named on the command line, or the only one with a rollout_group. The caller frees *ret. */
 static int find_fleet(struct ctl *ctl, char **ret)
 {
         _cleanup_json_ json_t *status = NULL;
@@ -388,7 +390,7 @@ static int find_fleet(struct ctl *ctl, char **ret)
         return *ret ? CTL_DONE : output_error(CTL_FAILED, "there is too little memory");
 }
 
-/* The order itself is answered at once, however long its end is waited for. */
+/* The call is answered at once, so it has a short timeout of its own. */
 static int begin(const struct ctl *ctl, const char *fleet, json_t **ret)
 {
         struct ctl order = *ctl;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows rollouts over many hosts: how far each is, and a line for each host. No I/O, no clock. */
+/* Shows rollouts over many hosts: the progress of each, and a line for each host. No I/O, no clock. */
 #include "base/argv.h"
 #include "base/memstream.h"
 #include "base/text.h"
@@ -8,16 +8,16 @@
 #include "wire/reply_hosts.h"
 #include <string.h>
 
-/* Where less than this is left for it, the last column has lines of its own. */
+/* With fewer columns left, the last column moves to lines of its own. */
 #define WHY_COLUMNS_MIN 24
 #define WHY_INDENT      6
-/* Bars give way on a narrow terminal. */
+/* Bars are shorter on a narrow terminal. */
 #define BAR_COLUMNS       30
 #define BAR_COLUMNS_SMALL 10
 #define BAR_WIDE          72
-/* On a terminal a longer name is cut. */
+/* On a terminal longer names are cut off. */
 #define NAME_COLUMNS_MAX 40
-/* Where the terminal has less than this, the count of those that are left out may need two lines. */
+/* On a narrower terminal the count of omitted hosts may need two lines. */
 #define FOOT_COLUMNS 64
 
 #define STATE_MAX  64
@@ -35,14 +35,14 @@ struct row {
         char name[NAME_BYTES];
         char reported[STATE_MAX];
         char why[REPLY_HOST_WHY_MAX + 16];
-        size_t lines; /* that it takes; SIZE_MAX where memory was short */
+        size_t lines; /* lines of output; SIZE_MAX if memory was short */
 };
 
 struct table {
         struct row *rows;
         size_t n;
         int name_columns, reported_columns;
-        bool brief; /* each has one line, and what is too long for it is cut */
+        bool brief; /* one line per host; longer text is cut off */
 };
 
 static void fill_reported(struct row *row, const json_t *rollout, const json_t *host)
@@ -69,13 +69,13 @@ static void fill_reported(struct row *row, const json_t *rollout, const json_t *
         }
 }
 
-/* A word of a sentence, so that nothing breaks it. */
+/* The bar contains no blank, so text wrapping does not break it. */
 static const char *share_bar(char text[static RENDER_BAR_MAX], double share, int columns)
 {
         return render_bar(text, MIN((int)(share * columns), columns), columns);
 }
 
-/* A name that fits, and in which what all have at their end is left out. */
+/* The host's name without the common domain, cut off to fit. */
 static void fill_name(struct row *row, const char *domain, const json_t *host, const struct view *view)
 {
         const char *name = reply_string(host, "host"), *here = reply_is_true(host, "here") ? " (here)" : "";
@@ -104,7 +104,8 @@ static void fill_row(struct row *row, const json_t *rollout, const json_t *host,
         }
 }
 
-/* Of several hosts that all have it: from its dot on, "" where they have none in common. */
+/* The domain shared by all hosts, with its leading dot. Returns "" for a single host or if the domains
+ * differ. */
 static const char *common_domain(const json_t *const *hosts, size_t n)
 {
         const char *domain = n > 1 ? strchr(reply_string(hosts[0], "host"), '.') : NULL;
@@ -158,8 +159,8 @@ static size_t count_row(const struct table *table, const struct row *row, const 
         return memstream_close(out, &text) == 0 ? (size_t)screen_count_lines(text) : SIZE_MAX;
 }
 
-/* How many lines the hosts of each state get: those that need someone, or roll, all that they want; of what
- * is left a third is for the last ones that are done. */
+/* Shares the lines among host states. Failed, lost and rolling hosts get all the lines they want. Up to a
+ * third of the remaining lines is reserved for hosts that are done. */
 static void share_room(const size_t *wanted, size_t room, size_t *ret)
 {
         for (int state = 0; state < REPLY_HOST_WAITING; state++) {
@@ -208,7 +209,7 @@ static void print_rows(FILE *out, const struct table *table, const size_t *share
                 print_left_out(out, left_out, view);
 }
 
-/* Measures the rows. Returns how many lines those of each state take, and all. */
+/* Measures the rows. Sets *ret_wanted to the lines of each state. Returns the sum. */
 static size_t measure(const struct table *table, size_t *ret_wanted, const struct view *view)
 {
         size_t all = 0;
@@ -224,7 +225,7 @@ static size_t measure(const struct table *table, size_t *ret_wanted, const struc
         return all;
 }
 
-/* Where there is no room for all that there is to say of each host, there may be for one line of each. */
+/* If the full rows do not fit, prints one line per host. */
 static void fit(FILE *out, struct table *table, size_t room, const struct view *view)
 {
         size_t wanted[_REPLY_HOST_MAX], shares[_REPLY_HOST_MAX];
@@ -287,7 +288,7 @@ static void print_bar(FILE *out, const json_t *rollout, const struct view *view)
                            view->columns);
 }
 
-/* What can be done about what is wrong. */
+/* Prints how to fix what is wrong. */
 static void print_remedies(FILE *out, const json_t *rollout, const struct view *view)
 {
         const char *fleet = reply_string(rollout, "fleet");
@@ -355,7 +356,7 @@ int hosts_render(FILE *out, json_t *reply, const struct view *view)
         json_t *list = json_object_get(reply, "rollouts"), *rollout;
         size_t i;
         int n = (int)json_array_size(list), code = CTL_DONE;
-        /* The cursor has a line of its own, and so has what stands between two groups. */
+        /* The cursor needs a line of its own, and so does the separator between two groups. */
         int rows = n > 0 ? (view->rows - n) / n : 0;
 
         json_array_foreach(list, i, rollout)

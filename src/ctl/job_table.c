@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The jobs that run, as a table. No I/O. */
+/* The table of running jobs. No I/O. */
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
@@ -7,7 +7,7 @@
 
 static const struct {
         const char *key, *header;
-        bool below; /* where all are too wide, it stands on a line of its own */
+        bool below; /* if the table is too wide, printed below on a separate line */
 } columns[] = {
         {"class", "CLASS", false},
         {"jid", "JID", true},
@@ -23,7 +23,7 @@ struct layout {
         bool below;
 };
 
-/* Jobs that do not tell when they began come last. */
+/* Jobs without a start time come last. */
 static int compare_started(const void *left, const void *right)
 {
         json_t *a = json_object_get(*(json_t *const *)left, "started_at");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `logs`: what workers have written, from wherever their `log` leads, with the caller's own
- * rights. */
+/* The command `logs`: reads what workers wrote, from the destination of their `log` option, with the caller's
+ * own rights. */
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -16,12 +16,12 @@
 
 struct source {
         const struct ctl *ctl;
-        const char *name; /* as it was asked for */
+        const char *name; /* from the command line */
         size_t fleet_length;
         json_t *fleet;
-        char **argv; /* the program that reads it, NULL-terminated */
+        char **argv; /* the program that reads the log; NULL-terminated */
         size_t n;
-        bool failed; /* memory is short */
+        bool failed; /* memory was short */
 };
 
 static bool is_of_worker(const struct source *source)
@@ -58,7 +58,7 @@ static void add_beginning(struct source *source, const char *program, const char
                 add(source, "%s", follow);
 }
 
-/* Each worker writes under a name of its own, one that is gone as well. */
+/* Each worker has a journal identifier of its own, which remains after the worker is gone. */
 static void read_by_name(struct source *source)
 {
         long long places = reply_integer(source->fleet, "max_processes");
@@ -73,9 +73,8 @@ static void read_by_name(struct source *source)
                 add(source, "--identifier=%s/%lld", source->name, i);
 }
 
-/* With `inherit` nothing but their processes tells the lines of workers apart. Returns false where there are
- * none.
- */
+/* With `log = inherit` only the pid distinguishes the lines of workers. Returns false if there are no
+ * workers. */
 static bool read_by_pid(struct source *source)
 {
         size_t before;
@@ -106,7 +105,7 @@ static int run(char **argv)
         return output_error(CTL_FAILED, "cannot run '%s': %s", argv[0], strerrordesc_np(errno));
 }
 
-/* What stands in a file may say anything to a terminal; journalctl knows. */
+/* A log file may contain escape sequences; tail passes them on, journalctl does not. */
 static int run_cleaned(char **argv)
 {
         _cleanup_free_ char *line = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgrctl: reads the command line, and runs the command that it names. */
+/* sqmgrctl: parses the command line and runs the command. */
 #include "base/argv.h"
 #include "base/fd.h"
 #include "base/parse.h"
@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define ANSWER_TIMEOUT_USEC (30 * USEC_PER_SEC)
-/* Where the help of an option begins. */
+/* Column of an option's help. */
 #define HELP_COLUMN 23
-/* The same of a command, and how wide its arguments are before it. */
+/* Column of a command's help, and the width of the arguments before it. */
 #define COMMAND_HELP_COLUMN 30
 #define ARGUMENTS_COLUMNS   17
 
@@ -31,7 +31,7 @@ static void print_option(const struct usage_option *option)
         text_print_wrapped(stdout, option->help, HELP_COLUMN, HELP_COLUMN, 0);
 }
 
-/* Arguments that are too wide for their column have the help below them. */
+/* If the arguments are too wide for their column, the help comes on the next line. */
 static void print_command(const struct command *command)
 {
         bool wide = text_width(command->arguments) > ARGUMENTS_COLUMNS;
@@ -61,9 +61,9 @@ static void print_help(void)
              "two the operation goes on.");
 }
 
-/* A word that may have been meant. */
+/* The best suggestion for a mistyped word. */
 struct near {
-        const char *word; /* NULL: none so far */
+        const char *word; /* NULL: none yet */
         unsigned distance;
 };
 
@@ -86,7 +86,7 @@ static int report_unknown_command(const char *name)
         return output_error(CTL_USAGE, "unknown command '%s': 'sqmgrctl --help' lists them", name);
 }
 
-/* What getopt does not take; option: '?' or ':'. */
+/* Reports an option that getopt_long() rejected. option: '?' or ':'. */
 static int report_bad_option(int option, const char *word)
 {
         struct near near = {0};
@@ -102,7 +102,7 @@ static int report_bad_option(int option, const char *word)
                         return output_error(CTL_USAGE, "--%s takes no value", name);
                 compare_words(&near, name, usage_options[i].name);
         }
-        /* As other programs have it. */
+        /* Other programs call this option --tail. */
         if (strcmp(name, "tail") == 0)
                 near.word = "lines";
         if (near.word)
@@ -111,7 +111,7 @@ static int report_bad_option(int option, const char *word)
         return output_error(CTL_USAGE, "unknown option '--%s': 'sqmgrctl --help' lists them", name);
 }
 
-/* Carries out one option, as far as that is not done by its flag. Returns CTL_DONE or an exit code. */
+/* Applies the part of an option that its flag does not cover. Returns CTL_DONE or an exit code. */
 static int take_option(struct ctl *ctl, enum option_bit option)
 {
         switch (option) {
@@ -150,13 +150,13 @@ static int take_option(struct ctl *ctl, enum option_bit option)
         }
 }
 
-/* Was help or the version asked for? */
+/* Returns true if help or the version was requested. */
 static bool is_answered(const struct ctl *ctl)
 {
         return ctl->options & (OPTION_HELP | OPTION_VERSION);
 }
 
-/* Carries out the options of the command line up to where that is so. */
+/* Applies options up to a request for help or the version. */
 static int take_options(struct ctl *ctl, int argc, char **argv)
 {
         int key, r = CTL_DONE;
@@ -228,10 +228,10 @@ int main(int argc, char **argv)
         struct ctl ctl = {.lines = UINT64_MAX, .fd = -1, .signal_fd = -1, .key_fd = -1};
         int code = CTL_DONE;
 
-        /* One that was closed can be read alone, so that what is written there fails. */
+        /* A closed standard stream is opened read-only, so that writing to it fails. */
         if (fd_open_standard(O_RDONLY) < 0)
                 return CTL_FAILED;
-        /* For shells, not for people: --help has no word on it. */
+        /* For shells only: not listed in --help. */
         if (argc > 1 && strcmp(argv[1], "--complete") == 0)
                 complete(&ctl, argc - 1, argv + 1);
         else

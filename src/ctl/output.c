@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for people, on a terminal broken between words. */
+/* Messages for users. On a terminal, lines are broken between words. */
 #include "ctl/output.h"
 #include "base/text.h"
 #include "ctl/screen.h"
@@ -20,7 +20,7 @@ static struct {
         bool json;
 } errors;
 
-/* To be freed, or NULL where memory is short. */
+/* The caller frees the text. Returns NULL if memory is short. */
 static _printf_(1, 0) char *format_text(const char *format, va_list arguments)
 {
         char *text;

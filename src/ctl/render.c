@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. */
+/* Shows status, workers and events as sentences and tables. */
 #include "ctl/render.h"
 #include "base/memstream.h"
 #include "base/text.h"
@@ -26,10 +26,10 @@ struct row {
 
 #define MAGENTA "\033[35m"
 
-/* Where less than this is left for it, the last column has lines of its own. */
+/* With fewer columns left, the last column moves to lines of its own. */
 #define WHY_COLUMNS_MIN 40
 #define WHY_INDENT      6
-/* Where less than this is left beside the time of an event, further lines begin below that. */
+/* With fewer columns left after the time of an event, continuation lines start at RENDER_INDENT. */
 #define EVENT_COLUMNS_MIN 40
 
 static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"},
@@ -71,7 +71,7 @@ static void fill_row(struct row *row, json_t *worker, long long threshold)
 
         snprintf(row->cells[COLUMN_WORKER], size, "%s", reply_string(worker, "id"));
         snprintf(row->cells[COLUMN_PID], size, "%lld", reply_integer(worker, "pid"));
-        /* What matters of one that hangs is how long nothing has been heard of it. */
+        /* For a hung worker, show the time since its last heartbeat. */
         bool hung = reply_is_true(worker, "hung");
         snprintf(row->cells[COLUMN_STATE], size, "%s %s", state,
                  reply_seconds(worker, hung ? "beat_age_seconds" : "state_seconds", span));
@@ -98,7 +98,7 @@ static int table_width(const int *widths)
         return all;
 }
 
-/* All but the last column; beside: that comes behind them. */
+/* All columns but the last. beside: the last column follows on the same line. */
 static void render_cells(FILE *out, const struct row *row, const int *widths, bool beside,
                          const struct view *view)
 {
@@ -111,7 +111,7 @@ static void render_cells(FILE *out, const struct row *row, const int *widths, bo
                         continue;
                 fprintf(out, "  %*s%s%s%s", right ? pad : 0, "", colour ? colour : "", cell,
                         colour ? RENDER_PLAIN : "");
-                /* Nothing comes after the last one of a line. */
+                /* No padding at the end of a line. */
                 if (!right && (i < COLUMN_UPTIME || beside))
                         fprintf(out, "%*s", pad, "");
         }
@@ -138,7 +138,7 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
         }
 }
 
-/* rows: the header, and n more. */
+/* rows: the header and n workers. */
 static void measure(const struct row *rows, size_t n, int *widths)
 {
         for (size_t i = 0; i <= n; i++)
@@ -146,7 +146,7 @@ static void measure(const struct row *rows, size_t n, int *widths)
                         widths[k] = MAX(widths[k], text_width(rows[i].cells[k]));
 }
 
-/* What can be missed most is left out first: its width is 0 then. */
+/* Drops the least important columns first: their width becomes 0. */
 static void drop_columns(int *widths, const struct view *view)
 {
         static const enum column order[] = {COLUMN_GENERATION, COLUMN_UPTIME, COLUMN_MEMORY, COLUMN_PID};
@@ -156,7 +156,7 @@ static void drop_columns(int *widths, const struct view *view)
                         widths[order[i]] = 0;
 }
 
-/* The name of the fleet stands above, and can be missed where the terminal is too narrow. */
+/* On a narrow terminal, ids lose the fleet's name, which is in the line above. */
 static void shorten_ids(struct row *rows, size_t n, int *widths, const struct view *view)
 {
         int width = text_width(rows[0].cells[COLUMN_WORKER]);
@@ -199,7 +199,7 @@ const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns)
         return text;
 }
 
-/* How many workers do their work, and how many of those are to be replaced. */
+/* Counts the workers that are active and ready, and how many of them are outdated. */
 static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct view *view)
 {
         char text[128], outdated[64] = "";
@@ -258,7 +258,7 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
         for (size_t i = 0; i <= lines->n; i++) {
                 if (i > 0 && (i - 1 < lines->first || i - 1 >= lines->first + lines->n_shown))
                         continue;
-                /* The first of the two blanks before a line is the mark's. */
+                /* The mark replaces the first of the two blanks at the beginning of the line. */
                 bool marked = i > 0 && i - 1 == lines->marked;
                 fprintf(out, "%s%s", marked ? ">" : " ", marked && view->colour ? "\033[7m" : "");
                 struct view plain = {.columns = view->columns, .colour = view->colour && !marked};
@@ -283,7 +283,7 @@ char *render_fleet_summary(json_t *fleet)
         fprintf(out, "%s (%s): ", reply_string(fleet, "name"), reply_string(fleet, "framework"));
         if (strcmp(state, "running") != 0)
                 fprintf(out, "%s%s%s, ", state, ordered[0] != '\0' ? " " : "", ordered);
-        /* At a shutdown the target of all is 0. */
+        /* During a shutdown the target of every fleet is 0. */
         else if (reply_integer(fleet, "target") == 0 && reply_integer(fleet, "configured") == 0 &&
                  json_array_size(json_object_get(fleet, "workers")) == 0)
                 fputs("switched off, ", out);
@@ -311,7 +311,7 @@ static void render_trouble(FILE *out, char *text, const char *colour, const stru
         render_text(out, output_log_tail(text), colour, view);
 }
 
-/* What is wrong or is waited for, each of it beginning a line: it may be long. */
+/* Problems and waits, each starting a new line because the text may be long. */
 static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
@@ -320,12 +320,12 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         const char *crash_state = reply_string(crash, "state");
         char text[4096];
 
-        /* Why it was aborted its operator knows. */
+        /* The operator who aborted a restart knows the reason. */
         if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
                 snprintf(text, sizeof(text), "restart: %s", error);
                 render_trouble(out, text, RENDER_RED, view);
         }
-        /* An older sqmgr has a count alone. */
+        /* An older sqmgr sends only the count. */
         if (strcmp(crash_state, "failing") == 0 ||
             (crash_state[0] == '\0' && reply_integer(crash, "count") > 0)) {
                 snprintf(text, sizeof(text), "crash: %s",
@@ -335,14 +335,14 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
                 snprintf(text, sizeof(text), "%s", reply_string(crash, "text"));
                 render_trouble(out, text, RENDER_YELLOW, view);
         }
-        /* That a start waits has been told. */
+        /* The crash text has already said that the next start is delayed. */
         if (waits_for[0] != '\0' && json_number_value(json_object_get(crash, "next_start_seconds")) <= 0) {
                 snprintf(text, sizeof(text), "%s", waits_for);
                 render_trouble(out, text, RENDER_YELLOW, view);
         }
 }
 
-/* What workers are forked from, or why they are not. */
+/* The template that workers are forked from, or why there is none. */
 static void render_template(FILE *out, json_t *template, const struct view *view)
 {
         char text[REPLY_TEMPLATE_MAX];
@@ -354,7 +354,7 @@ static void render_template(FILE *out, json_t *template, const struct view *view
         render_text(out, text, refused ? RENDER_YELLOW : "", view);
 }
 
-/* What ran in workers whose memory ran out. */
+/* The jobs that ran in workers whose memory exceeded its limit. */
 static void render_culprits(FILE *out, json_t *list, const struct view *view)
 {
         json_t *culprits;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what sqmgr tells of its fleets and of events: sentences and tables for people. What returns an int
- * returns CTL_DONE or an exit code. */
+/* Shows replies and events as sentences and tables. Functions that return an int return CTL_DONE or an exit
+ * code, unless their comment says otherwise. */
 #pragma once
 
 #include "ctl/screen.h"
 #include "wire/json.h"
 #include <time.h>
 
-/* What GetStatus tells. */
+/* Shows a reply of GetStatus. */
 int render_status(FILE *out, json_t *status, const struct view *view);
-/* A table of workers; threshold: the memory_threshold of their fleet, 0 where there is none. */
+/* Shows a table of workers. threshold: memory_threshold of their fleet in bytes; 0: none. */
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view);
-/* One event with its time: a line, where nothing limits its length. */
+/* Shows one event with its time, on one line if view->columns is 0. */
 void render_event(FILE *out, json_t *event, const struct view *view);
 
-/* The summary of a fleet: to be freed; NULL where memory is short. */
+/* The summary of a fleet. The caller frees the text. Returns NULL if memory is short. */
 char *render_fleet_summary(json_t *fleet);
 
-/* A paragraph below a heading, indented; nothing where text is "". colour: an escape sequence, or "". */
+/* An indented paragraph below a heading. Prints nothing if text is "". colour: an escape sequence, or "". */
 #define RENDER_INDENT 2
 void render_text(FILE *out, const char *text, const char *colour, const struct view *view);
 #define RENDER_RED    "\033[31m"
@@ -26,29 +26,29 @@ void render_text(FILE *out, const char *text, const char *colour, const struct v
 #define RENDER_CYAN   "\033[36m"
 #define RENDER_PLAIN  "\033[0m"
 
-/* A bar in brackets, with so many columns within them, 30 at most, `full` of them filled. Returns text. */
+/* A bar in brackets: `columns` characters (at most 30), the first `full` of them filled. Returns text. */
 #define RENDER_BAR_MAX 34
 const char *render_bar(char text[static RENDER_BAR_MAX], int full, int columns);
 
-/* The same table with one line for each worker, which may be wider than the terminal. */
+/* The table of workers with one line per worker, which may be wider than the terminal. */
 struct render_line {
         json_t *worker;
-        long long threshold; /* of its fleet */
-        /* For who sorts them: the least key comes first, among equals the least number. */
+        long long threshold; /* memory_threshold of the worker's fleet */
+        /* For sorting: the lowest key comes first, then the lowest number. */
         double key;
         size_t number;
 };
 struct render_lines {
         struct render_line *lines;
-        size_t n, first, n_shown; /* the columns are as wide as all n need */
+        size_t n, first, n_shown; /* column widths fit all n lines */
         size_t marked;
 };
 /* Returns 0, or -ENOMEM. */
 int render_worker_lines(FILE *out, const struct render_lines *lines, const struct view *view);
 
-/* What GetRollouts tells. Where view->rows says how much room there is, hosts for which there is none are
- * counted, those first that wait or are done. Returns CTL_DONE or an exit code. */
+/* Shows a reply of GetRollouts. If view->rows limits the output, hosts that do not fit are counted. Waiting
+ * hosts and hosts that are done are left out first. Returns CTL_DONE or an exit code. */
 int hosts_render(FILE *out, json_t *reply, const struct view *view);
 
-/* jobs: as GetJobs tells them. Those that have run for longest come first. Returns 0, or -ENOMEM. */
+/* Shows jobs, from a reply of GetJobs, the longest-running first. Returns 0, or -ENOMEM. */
 int job_table_print(FILE *out, json_t *jobs, time_t now, const struct view *view);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `restart`: shows what sqmgr sends of its progress. */
+/* The command `restart`: shows the progress that sqmgr reports. */
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -12,10 +12,10 @@
 
 struct restart {
         usec_t begun_at;
-        bool followed; /* the connection was lost, and another sqmgr may answer */
+        bool followed; /* the connection was lost; a new sqmgr process may answer */
 };
 
-/* Has one of the events told how it ended? */
+/* Returns true if an event already reports how the worker ended. */
 static bool is_reported(json_t *events, json_t *change)
 {
         json_t *event;
@@ -44,7 +44,7 @@ static const char *plural(long long count)
         return count == 1 ? "" : "s";
 }
 
-/* "" where no old worker finishes its jobs. Returns text. */
+/* Returns text: "" if no old worker is finishing jobs. */
 #define DRAINS_MAX 48
 static const char *drains_text(json_t *fleet, char text[static DRAINS_MAX])
 {
@@ -67,7 +67,7 @@ static void print_numbers(json_t *fleet)
                     waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-/* The fleet of the same name in the reply before, or NULL. */
+/* The fleet of that name in a reply. Returns NULL if reply has none. */
 static json_t *find_fleet(json_t *reply, const char *name)
 {
         json_t *fleet;
@@ -78,7 +78,7 @@ static json_t *find_fleet(json_t *reply, const char *name)
         return NULL;
 }
 
-/* at: a stamp, or "". */
+/* at: a time stamp, or "". */
 static void print_started(json_t *fleet, const char *at)
 {
         long long total = reply_integer(fleet, "total"), superseded = reply_integer(fleet, "superseded");
@@ -92,9 +92,8 @@ static void print_started(json_t *fleet, const char *at)
                     waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-/* The progress itself is compared by sqmgr. That a restart has begun, or begun anew, is seen here: the reply
- * before may be of another connection. Returns false where the fleet's restart is that of the reply before.
- */
+/* Returns true if the fleet's restart is not the one in the previous reply. The client checks this itself
+ * because the previous reply may belong to another connection. */
 static bool has_begun(json_t *fleet, json_t *old)
 {
         return !old || reply_integer(fleet, "generation") != reply_integer(old, "generation");
@@ -113,7 +112,7 @@ static void print_beginning(json_t *fleet, json_t *old)
                             total, plural(total));
 }
 
-/* live: only the beginnings, the rest is in the picture. */
+/* live: print only the beginnings; the picture shows the progress. */
 static void print_progress(json_t *reply, json_t *before, bool live)
 {
         json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
@@ -133,7 +132,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {
-                /* An older sqmgr does not tell whether it moved. */
+                /* An older sqmgr does not send `moved`. */
                 if (reply_is(fleet, "state", "running") && !json_is_false(json_object_get(fleet, "moved")) &&
                     !has_begun(fleet, find_fleet(before, reply_string(fleet, "name"))))
                         print_numbers(fleet);
@@ -141,7 +140,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
         fflush(stdout);
 }
 
-/* The bar gives way to what stands beside it. */
+/* The bar shrinks to make room for the text around it. */
 #define BAR_COLUMNS     30
 #define BAR_COLUMNS_MIN 5
 
@@ -161,7 +160,7 @@ static void print_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct vie
         fprintf(out, "%s%s%s\n", before, render_bar(bar, full, columns), behind);
 }
 
-/* Of each fleet a bar, and its workers as `status` shows them. */
+/* For each fleet: a bar, and its workers as in `status`. */
 static void draw(FILE *out, const struct view *view, void *userdata)
 {
         const struct follow *follow = userdata;
@@ -189,7 +188,7 @@ static int report_halt(json_t *fleet)
                 text ? output_log_tail(text) : error);
 }
 
-/* Says how the restart of one fleet ended, or that it began. */
+/* Prints how the restart of one fleet ended, or that it began. */
 static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
@@ -200,7 +199,7 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "stopped") == 0) {
                 const char *ordered = reply_string(fleet, "state_text");
 
-                /* A deployment goes on, but whoever reads its log is to see it. */
+                /* Not an error, so that a deployment continues, but visible in its log. */
                 return output_error(
                         CTL_DONE,
                         "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
@@ -239,7 +238,7 @@ static int finish(struct follow *follow)
         return code;
 }
 
-/* The state of sqmgr was lost with it: then it knows nothing of this restart. */
+/* Detects that sqmgr lost its state and no longer knows this restart. */
 static int check_known(json_t *reply, json_t *before)
 {
         json_t *fleet;
@@ -259,8 +258,8 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
-/* The fleets to follow after a lost connection: those of the last reply. A fleet that
- * was stopped from the beginning has nothing to follow. */
+/* The fleets to follow after a lost connection: those of the last reply. Fleets that were stopped from the
+ * beginning are skipped. */
 static json_t *followed_fleets(json_t *last)
 {
         json_t *names = json_array(), *fleet;
@@ -300,7 +299,7 @@ static int take_reply(struct follow *follow, json_t *reply)
         return r;
 }
 
-/* Called at the first lost connection: these fleets are not followed. */
+/* Called at the first lost connection: stopped fleets are not followed. */
 static void print_stopped(const struct follow *follow)
 {
         json_t *fleet;
@@ -315,8 +314,8 @@ static int fail(struct follow *follow, int code)
         struct restart *restart = follow->userdata;
         struct ctl *ctl = follow->ctl;
 
-        /* An sqmgr that is older than we, as between an upgrade and its re-exec, tells no workers: what it
-         * tells is shown line by line. It has not begun anything. */
+        /* An sqmgr that is older than sqmgrctl, as between upgrade and re-exec, does not send workers. The
+         * progress is then printed line by line. The refused call has started nothing. */
         if (code == CTL_OLDER) {
                 follow->live = false;
                 screen_leave();
@@ -324,7 +323,7 @@ static int fail(struct follow *follow, int code)
         }
         if (code == CTL_LOST && !follow->reply)
                 return client_report_lost(ctl);
-        /* A fleet that is gone from the settings meanwhile is no wrong usage. */
+        /* If the fleet was removed from the configuration meanwhile, the command line is not wrong. */
         if (code != CTL_LOST)
                 return restart->followed && code == CTL_USAGE ? CTL_FAILED : code;
         if (!restart->followed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays in its place on the terminal and is painted anew. There is one terminal, so this is one, too. */
+/* The live picture on the terminal, repainted in place. The state is global because a process has one
+ * terminal. */
 #include "ctl/screen.h"
 #include "base/memstream.h"
 #include "base/text.h"
@@ -14,9 +15,9 @@
 
 static struct {
         bool on, whole, keys;
-        struct termios before; /* where keys */
-        int columns, rows;     /* as of the last picture */
-        int painted;           /* lines of it that are above the cursor */
+        struct termios before; /* valid if keys */
+        int columns, rows;     /* size at the last paint */
+        int painted;           /* lines of the picture above the cursor */
 } screen;
 
 bool screen_is_there(void)
@@ -45,7 +46,7 @@ int screen_columns(int fd)
         return columns;
 }
 
-/* Is it a terminal that shows colours, and does the user want them? */
+/* Returns true if the terminal shows colors and the user wants them. */
 static bool shows_colour(void)
 {
         const char *no_color = getenv("NO_COLOR");
@@ -78,7 +79,7 @@ void screen_enter(bool whole)
                 raw.c_cc[VTIME] = 0;
                 (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
         }
-        /* The cursor is hidden, and a line that is too long for the terminal does not go on in the next. */
+        /* Hide the cursor and disable automatic line wrapping. */
         printf("%s\033[?25l\033[?7l", whole ? "\033[?1049h" : "");
         fflush(stdout);
 }
@@ -108,7 +109,7 @@ static void begin_picture(int columns, int rows)
 {
         bool resized = screen.columns != 0 && (columns != screen.columns || rows != screen.rows);
 
-        /* A terminal whose size has changed may have broken lines anew: nobody knows where ours are. */
+        /* After a resize the terminal may have rewrapped lines, so the old position is unknown. */
         if (screen.whole || resized)
                 printf("\033[H%s", resized || screen.columns == 0 ? "\033[2J" : "");
         else if (screen.painted > 0)
@@ -135,14 +136,14 @@ static void redraw(const char *text)
                 return;
         measure(STDOUT_FILENO, &columns, &rows);
         begin_picture(columns, rows);
-        /* The cursor needs a line of its own below the last one. */
+        /* The cursor needs a line of its own below the picture. */
         int room = MAX(rows - 1, 1), shown = lines <= room ? lines : room - 1;
         for (int i = 0; i < shown; i++) {
                 size_t length = strcspn(text, "\n");
 
                 size_t shown_length = text_fitting(text, length, columns);
                 const char *end = memchr(text, '\033', shown_length) ? "\033[0m" : "";
-                /* Cleared first: after its last column the cursor still stands on that. */
+                /* Clear the line first: after its last column the cursor would still be on that column. */
                 printf("\033[K%.*s%s\n", (int)shown_length, text, end);
                 text += length + 1;
         }

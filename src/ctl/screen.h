@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays in its place on the terminal and is painted anew. There is one terminal, so this is one, too. */
+/* The live picture on the terminal, repainted in place. The state is global because a process has one
+ * terminal. */
 #pragma once
 
 #include "base/macro.h"
 #include <stdio.h>
 
-/* How what is told is shown. */
+/* Limits and style of the output. */
 struct view {
-        int columns; /* 0: lines may be as long as they want */
-        int rows;    /* 0: there may be as many as they want */
+        int columns; /* 0: line length is not limited */
+        int rows;    /* 0: number of lines is not limited */
         bool colour;
-        bool brief; /* only what is on its way: workers that just do their work are counted */
+        bool brief; /* count workers that are active and ready instead of listing them */
 };
 
-/* Is standard output a terminal on which one can move about? */
+/* Returns true if standard output is a terminal with cursor movement. */
 bool screen_is_there(void);
-/* The columns of the terminal that fd leads to; 0 where it leads to none. */
+/* Returns the width of the terminal behind fd; 0 if fd is no terminal. */
 int screen_columns(int fd);
-/* How standard output shows it. */
+/* The view for standard output. */
 struct view screen_view(void);
 
-/* Begins. whole: takes all of the terminal until screen_leave(), which gives it back as it was, and keys come
- * one by one on standard input. Else the picture grows below what was printed before, and stays. */
+/* Starts a live picture. whole: uses the alternate screen and reads single keys from standard input, until
+ * screen_leave() restores the terminal. Otherwise the picture starts below earlier output and stays there. */
 void screen_enter(bool whole);
 void screen_leave(void);
-/* Stops the process as Ctrl-Z does, the terminal left as it was meanwhile. */
+/* Stops the process like Ctrl-Z. The terminal is restored while the process is stopped. */
 void screen_suspend(void);
 
-/* Paints the lines that draw prints in the place of those painted last: in brief where there is no room for
- * all. What does not fit even so is cut off, with a word on it where lines are missing. The lines may hold
- * colours (ESC [ ... m), no other escape sequences. */
+/* Repaints the picture with the output of draw. If not all lines fit, draw is called again with view->brief.
+ * Lines that still do not fit are cut off and counted in the last line. Lines may contain colors (ESC [ ...
+ * m) but no other escape sequences. */
 void screen_draw(void (*draw)(FILE *out, const struct view *view, void *userdata), void *userdata);
-/* The lines of a text of whole lines. */
+/* Counts the newlines in text. */
 int screen_count_lines(const char *text);
-/* Something else is to be printed: what is painted stays, the next picture comes below. */
+/* Call before other output: the current picture stays, the next one starts below. */
 void screen_release(void);

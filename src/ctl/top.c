@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `top`: the live view with keys. What it shows and what keys do is top_model's. */
+/* The command `top`: the live view with keys. top_model.h decides what is shown and what keys do. */
 #include "base/printable.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -15,11 +15,11 @@
 
 #define LOOK_USEC   USEC_PER_SEC
 #define ANSWER_USEC (3 * USEC_PER_SEC)
-/* Of what a worker wrote, and how long whoever reads it may take. */
+/* Limits for reading a worker's log tail: lines, bytes and time. */
 #define LINES      200
 #define LINES_MAX  ((size_t)256 * 1024)
 #define LINES_USEC (5 * USEC_PER_SEC)
-/* A journal is large, and is searched from the beginning each time. */
+/* A journal is large and is searched from the beginning each time. */
 #define LINES_AGAIN_USEC (5 * USEC_PER_SEC)
 
 struct show {
@@ -29,7 +29,7 @@ struct show {
         char *lines;
         char lines_of[TOP_ID_MAX];
         usec_t lines_at;
-        usec_t looked_at; /* the last try */
+        usec_t looked_at; /* time of the last attempt */
         usec_t status_at;
         char error[TOP_REPORTED_MAX];
         bool ends;
@@ -50,8 +50,8 @@ static void redraw(struct show *show)
         screen_draw(draw, show);
 }
 
-/* Takes over the reference to parameters. Returns CTL_DONE with *ret replaced, or another code: then it is as
- * it was. */
+/* Takes over the reference to parameters. Returns CTL_DONE with *ret replaced, or another code with *ret
+ * unchanged. */
 static int ask(struct show *show, const char *method, json_t *parameters, json_t **ret)
 {
         json_t *reply = NULL;
@@ -69,7 +69,7 @@ static int ask(struct show *show, const char *method, json_t *parameters, json_t
         return CTL_DONE;
 }
 
-/* The child's part of read_lines(): as `sqmgrctl logs` does it. */
+/* Runs in the child of read_lines(): like `sqmgrctl logs`. */
 static void write_lines(const struct ctl *ctl, const char *id, int fd)
 {
         char worker[TOP_ID_MAX], *arguments[] = {worker, NULL};
@@ -93,8 +93,8 @@ static void write_lines(const struct ctl *ctl, const char *id, int fd)
         fflush(stdout);
 }
 
-/* Reads fd to its end into *ret. Returns CTL_DONE; CTL_TIMEOUT; or CTL_WOKEN where a key or a signal came
- * first. */
+/* Reads fd to its end into *ret. Returns CTL_DONE, CTL_TIMEOUT, or CTL_WOKEN after a key, a signal or an
+ * error. */
 static int read_to_end(const struct show *show, int fd, char **ret)
 {
         _cleanup_free_ char *text = malloc(LINES_MAX + 1);
@@ -126,8 +126,8 @@ static int read_to_end(const struct show *show, int fd, char **ret)
         return CTL_DONE;
 }
 
-/* Whoever reads a log may take long, and reads it with the caller's rights: a process of its own. Returns
- * CTL_DONE or CTL_WOKEN. */
+/* Reading a log may take long and executes another program, so it runs in a child process. Returns CTL_DONE
+ * or CTL_WOKEN. */
 static int read_lines(struct show *show)
 {
         char *lines = NULL;
@@ -160,7 +160,7 @@ static int read_lines(struct show *show)
         return r == CTL_WOKEN ? CTL_WOKEN : CTL_DONE;
 }
 
-/* What is shown of the chosen worker is not that old. */
+/* Returns true if the log tail of the chosen worker is recent. */
 static bool has_lines(const struct show *show)
 {
         return strcmp(show->lines_of, show->top.chosen) == 0 &&
@@ -180,7 +180,7 @@ static int poll_worker_at(struct show *show)
         return has_lines(show) ? CTL_DONE : read_lines(show);
 }
 
-/* Asks for what is shown. A key comes first: then it is asked again behind that. */
+/* Queries the data of the current view. A key interrupts the query, which is repeated after the key. */
 static void look(struct show *show)
 {
         char error[TOP_REPORTED_MAX] = "";
@@ -199,7 +199,7 @@ static void look(struct show *show)
         show->looked_at = client_now();
 }
 
-/* What was said yes to. */
+/* Runs a confirmed action. */
 static void order(struct show *show, enum top_do what)
 {
         struct top *top = &show->top;
@@ -207,7 +207,7 @@ static void order(struct show *show, enum top_do what)
         char error[TOP_REPORTED_MAX] = "";
         json_t *reply = NULL;
 
-        /* A further key does not take back what was sent. */
+        /* A further key must not interrupt a call that was sent. */
         show->ctl->key_fd = -1;
         output_errors_to(error, sizeof(error));
         int r = what == TOP_QUIET ? ask(show, "Quiet", json_pack("{s:s}", "target", top->target), &reply)
@@ -249,7 +249,7 @@ static void press(struct show *show, int key)
                 order(show, todo);
 }
 
-/* Without keys there is no end but a signal's. */
+/* End of input ends the view: without keys only a signal could end it. */
 static void take_keys(struct show *show)
 {
         struct pollfd poll_fd = {.fd = show->ctl->key_fd, .events = POLLIN};
@@ -268,7 +268,7 @@ static void take_keys(struct show *show)
                 press(show, key);
                 at += taken;
                 n -= (ssize_t)taken;
-                /* What was typed or pasted before the question was to be seen does not answer it. */
+                /* Input typed or pasted before the question was visible must not answer it. */
                 if (!asked && show->top.asked != TOP_NOTHING) {
                         (void)tcflush(show->ctl->key_fd, TCIFLUSH);
                         return;
@@ -307,7 +307,7 @@ int ctl_top(struct ctl *ctl)
                 return output_error(CTL_USAGE,
                                     "'top' needs a terminal: 'sqmgrctl status --watch' does without");
         ctl->timeout = ANSWER_USEC;
-        /* What is wrong from the beginning is told without the view. */
+        /* Errors at the start are printed without the view. */
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);
         if (r != CTL_DONE)
                 return r;
@@ -320,6 +320,6 @@ int ctl_top(struct ctl *ctl)
         forget_worker(&show);
         json_decref(show.replies.status);
         free(show.lines);
-        /* It was asked to end. */
+        /* A signal ends `top` normally: the exit code does not change. */
         return r;
 }

@@ -23,10 +23,10 @@ struct page {
         const struct top *top;
         const struct top_replies *replies;
         const struct view *view;
-        size_t left; /* lines that there is room for */
+        size_t left; /* lines left on the screen */
 };
 
-/* One line, of so many bytes and cut to the terminal's width. */
+/* Prints one line of `length` bytes, cut off at the terminal's width. */
 static void put_bytes(struct page *page, const char *line, size_t length)
 {
         size_t fitting = text_fitting(line, length, page->view->columns);
@@ -58,7 +58,7 @@ static const char *colour(const struct page *page, const char *sequence)
         return page->view->colour ? sequence : "";
 }
 
-/* The lines of text from the one of that number on, no more than n. Returns how many it has in all. */
+/* Prints up to n lines of text, starting with line `first`. Returns the total number of lines. */
 static size_t put_lines(struct page *page, const char *text, size_t first, size_t n)
 {
         size_t number = 0;
@@ -117,7 +117,7 @@ static void put_fleet(struct page *page, json_t *fleet)
                     summary, waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
-/* No more than a third of the terminal is theirs. */
+/* Fleets use at most a third of the terminal. */
 static void put_fleets(struct page *page)
 {
         json_t *fleets = json_object_get(page->replies->status, "fleets");
@@ -130,7 +130,7 @@ static void put_fleets(struct page *page)
                 put(page, "... %zu more fleets", n - shown);
 }
 
-/* The part of the table in which the chosen one stands. */
+/* The part of the table around the chosen worker. */
 static void put_workers(struct page *page)
 {
         _cleanup_top_rows_ struct render_lines rows = {0};
@@ -204,7 +204,7 @@ static void print_tab(FILE *out, const struct page *page)
         }
 }
 
-/* Returns how far it can be scrolled. */
+/* Returns the maximum scroll position. */
 static size_t put_tab(struct page *page)
 {
         _cleanup_free_ char *text = NULL;

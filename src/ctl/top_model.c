@@ -17,7 +17,7 @@ static const struct {
         {"\033[4~", TOP_KEY_END},
 };
 
-/* The bytes of a sequence that begins with ESC [ or ESC O, whatever it means. */
+/* The length of a sequence that begins with ESC [ or ESC O, known or unknown. */
 static size_t sequence_length(const char *bytes, size_t n)
 {
         size_t length = 2;
@@ -78,7 +78,7 @@ int top_clean(json_t *json)
         return r;
 }
 
-/* The worker itself is what is meant, wherever others come to stand. */
+/* The choice is a worker, not a row: it moves with the worker. */
 static void choose(struct top *top, const struct render_lines *rows, size_t at)
 {
         if (rows->n == 0)
@@ -98,7 +98,7 @@ static const struct move {
         {TOP_KEY_HOME, false, SIZE_MAX}, {TOP_KEY_END, true, SIZE_MAX},
 };
 
-/* NULL: the key moves nothing. */
+/* Returns NULL if the key does not move. */
 static const struct move *find_move(int key)
 {
         for (size_t i = 0; i < ELEMENTSOF(moves); i++)
@@ -107,7 +107,7 @@ static const struct move *find_move(int key)
         return NULL;
 }
 
-/* at, after the move, held at 0. */
+/* Returns the position after the move, at least 0. */
 static size_t moved(size_t at, const struct move *move, const struct view *view)
 {
         size_t step = move->lines > 0 ? move->lines : (size_t)view->rows / 2;
@@ -131,7 +131,7 @@ static void press_in_filter(struct top *top, int key)
                 memcpy(top->filter + length, (const char[]){(char)key, '\0'}, 2);
 }
 
-/* Anything but yes is no. */
+/* Any key but y or Y means no. */
 static enum top_do press_at_question(struct top *top, int key)
 {
         enum top_do asked = top->asked;
@@ -153,13 +153,13 @@ static void ask(struct top *top, enum top_do what)
         top->asked = what;
 }
 
-/* What was told or written last is seen first. */
+/* The newest events and lines are shown first. */
 static void begin_tab(struct top *top)
 {
         top->scroll = top->tab == TOP_JOBS ? 0 : TOP_SCROLL_END;
 }
 
-/* Who is at the end stays there as more comes. */
+/* At the end, the view keeps showing the newest lines. */
 static void scroll(struct top *top, const struct move *move, const struct top_replies *replies,
                    const struct view *view)
 {
@@ -251,7 +251,7 @@ enum top_do top_press(struct top *top, int key, const struct top_replies *replie
         if (key == TOP_KEY_NONE || top_rows_collect(&rows, top, replies->status) < 0)
                 return TOP_NOTHING;
         top->reported[0] = '\0';
-        /* Where nothing of it can be seen nothing is ordered. */
+        /* A terminal that is too small accepts only q. */
         if (top_is_too_small(view))
                 return key == 'q' ? TOP_QUIT : TOP_NOTHING;
         if (!top->opened)

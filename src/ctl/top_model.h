@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `top` shows and what keys do: its state, the rows, the lines, (state, key) -> (state, what is to be
- * done). No I/O, no clock. */
+/* Model of `top`: its state, rows and lines, and what each key does. No I/O, no clock. */
 #pragma once
 
 #include "base/usec.h"
@@ -11,50 +10,50 @@
 #define TOP_REPORTED_MAX 512
 #define TOP_SCROLL_END   SIZE_MAX
 
-/* Below it nothing of use can be shown. */
+/* A smaller terminal shows only that it is too small. */
 #define TOP_COLUMNS_MIN 40
 #define TOP_ROWS_MIN    8
 
 enum top_sort { TOP_SORT_NAME, TOP_SORT_MEMORY, TOP_SORT_BUSY, TOP_SORT_AGE, TOP_SORT_STATE, _TOP_SORT_MAX };
 
-/* What is shown of a worker that was opened. */
+/* The parts of an opened worker. */
 enum top_tab { TOP_JOBS, TOP_WORKER_REPORT, TOP_LINES, _TOP_TAB_MAX };
 
 enum top_do {
         TOP_NOTHING,
-        TOP_LOOK,    /* what is shown has changed: ask for it now */
-        TOP_QUIET,   /* the worker `target`, which was said yes to */
-        TOP_RESTART, /* the same of the fleet `target` */
+        TOP_LOOK,    /* the view has changed: query its data now */
+        TOP_QUIET,   /* quiet the worker `target`; confirmed */
+        TOP_RESTART, /* restart the fleet `target`; confirmed */
         TOP_QUIT,
 };
 
 struct top {
         enum top_sort sort;
         enum top_tab tab;
-        enum top_do asked; /* what the question is about; TOP_NOTHING: none is asked */
-        bool opened;       /* the chosen worker */
-        bool typing, help; /* the filter is written; the keys are explained */
+        enum top_do asked; /* subject of the open question; TOP_NOTHING: no question */
+        bool opened;       /* the chosen worker is opened */
+        bool typing, help; /* the filter is being edited; the help is shown */
         char filter[TOP_FILTER_MAX];
-        char chosen[TOP_ID_MAX]; /* a worker's id, "": none yet */
-        size_t at;               /* where that was among the workers */
-        size_t scroll; /* lines of an opened worker that are above; TOP_SCROLL_END: as many as can be */
+        char chosen[TOP_ID_MAX]; /* a worker's id; "": none yet */
+        size_t at;               /* last row of the chosen worker */
+        size_t scroll;           /* first line shown of an opened worker; TOP_SCROLL_END: the end */
         char target[TOP_ID_MAX];
-        char reported[TOP_REPORTED_MAX]; /* what became of the last order, until the next key */
+        char reported[TOP_REPORTED_MAX]; /* outcome of the last action, until the next key */
 };
 
-/* What was answered. The strings in it are printable (top_clean()). */
+/* The replies of sqmgr. All strings are printable, see top_clean(). */
 struct top_replies {
-        json_t *status;    /* of GetStatus; NULL: none came yet */
-        json_t *jobs;      /* of the opened worker's fleet, of GetJobs; NULL: not asked */
-        json_t *events;    /* of GetEvents; NULL: not asked */
-        const char *lines; /* what the opened worker wrote last; NULL: not asked */
-        const char *error; /* why status is an old one, "": it is not */
-        usec_t age;        /* of status */
+        json_t *status;    /* from GetStatus; NULL: none yet */
+        json_t *jobs;      /* from GetJobs for the fleet of the opened worker; NULL: not queried */
+        json_t *events;    /* from GetEvents; NULL: not queried */
+        const char *lines; /* log tail of the opened worker; NULL: not read */
+        const char *error; /* why status is out of date; "": it is current */
+        usec_t age;        /* age of status */
         time_t now;
 };
 
-/* The workers that pass the filter, sorted: lines is to be freed, the workers are borrowed. status may be
- * NULL. Returns 0, or -ENOMEM. */
+/* Collects and sorts the workers that pass the filter. Free with top_rows_release(); the workers are borrowed
+ * from status. status may be NULL. Returns 0, or -ENOMEM. */
 int top_rows_collect(struct render_lines *ret, const struct top *top, json_t *status);
 
 static inline void top_rows_release(struct render_lines *rows)
@@ -63,16 +62,16 @@ static inline void top_rows_release(struct render_lines *rows)
 }
 #define _cleanup_top_rows_ _cleanup_(top_rows_release)
 
-/* Where the chosen worker is; where it is gone, what stands in its place. */
+/* Returns the row of the chosen worker. If the worker is gone, returns the row that replaced it. */
 size_t top_rows_find(const struct render_lines *rows, const struct top *top);
 
 bool top_is_too_small(const struct view *view);
 
-/* Prints one line less than view has rows, or fewer, each no wider than its columns. Returns how far what is
- * shown of an opened worker can be scrolled. */
+/* Prints at most view->rows - 1 lines, each at most view->columns wide. Returns the maximum scroll position
+ * of an opened worker. */
 size_t top_draw(FILE *out, const struct top *top, const struct top_replies *replies, const struct view *view);
 
-/* What was pressed: a character, or one of these. */
+/* A key: a character, or one of these values. */
 enum top_key {
         TOP_KEY_NONE = 0,
         TOP_KEY_TAB = '\t',
@@ -89,12 +88,12 @@ enum top_key {
         TOP_KEY_END,
 };
 
-/* Takes the next key off n bytes that a terminal sent, *ret: TOP_KEY_NONE for what means nothing here.
- * Returns how many bytes it had, 0 where n is 0. */
+/* Decodes the next key from n bytes of terminal input. *ret is TOP_KEY_NONE for unknown input. Returns the
+ * number of bytes used; 0 if n is 0. */
 size_t top_take_key(const char *bytes, size_t n, int *ret);
 
-/* Makes all strings in json fit for a terminal. Returns 0, or -ENOMEM. */
+/* Replaces control characters in all strings of json. Returns 0, or -ENOMEM. */
 int top_clean(json_t *json);
 
-/* The key does to top what it does where those replies are shown in that view. */
+/* Applies a key to top. replies and view are those on screen. Returns what the caller must do. */
 enum top_do top_press(struct top *top, int key, const struct top_replies *replies, const struct view *view);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers that `top` shows, in their order. No I/O. */
+/* The workers that `top` shows, sorted. No I/O. */
 #include "ctl/top_model.h"
 #include "wire/reply.h"
 #include <string.h>
 
-/* Those that want to be looked at come first. */
+/* Workers that need attention come first. */
 static double state_rank(json_t *worker)
 {
         static const char *const states[] = {"hung", "starting", "stopping", "quiet"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of options, and how a command is used; see commands.h. */
+/* The table of options and the usage of a command; see commands.h. */
 #include "base/text.h"
 #include "ctl/commands.h"
 #include "ctl/output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what sqmgr tells, once, or with --watch again and again: on a terminal in the place of what stood
- * there. The command `status` does just that. */
+/* Shows the reply of a method once, or with --watch each second; also the command `status`. On a terminal,
+ * --watch repaints in place. */
 #include "ctl/watch.h"
 #include "base/memstream.h"
 #include "base/text.h"
@@ -13,7 +13,7 @@
 
 static void draw_head(FILE *out, const struct view *view, const struct follow *follow)
 {
-        /* Where there is little room what is below matters more. */
+        /* Omit the heading if there is little room. */
         if (!view->brief)
                 fprintf(out, "%.8s, each second; %s quits\n", output_stamp(),
                         isatty(STDIN_FILENO) ? "q" : "Ctrl-C");
@@ -51,7 +51,7 @@ static int send_call(struct follow *follow)
                            json_pack("{s:o}", "fleets", client_fleets(follow->ctl)), false);
 }
 
-/* A picture stays, with the reason why it is not newer. */
+/* A live picture stays, with the reason why it is not current. */
 static int fail(struct follow *follow, int code)
 {
         return follow->live && follow->reply ? CTL_DONE : code;

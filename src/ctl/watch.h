@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what sqmgr tells, once, or with --watch again and again: on a terminal in the place of what stood
- * there. */
+/* Shows the reply of a method once, or with --watch each second. On a terminal, --watch repaints in place. */
 #pragma once
 
 #include "ctl/ctl.h"
 #include "ctl/screen.h"
 
 struct watch_view {
-        const char *method; /* its one parameter: the fleets that the command line names */
-        /* Show a reply. Both return CTL_DONE or an exit code. Without print_json JSON is the reply itself. */
+        const char *method; /* its only parameter is the list of fleets on the command line */
+        /* Show a reply. Return CTL_DONE or an exit code. Without print_json, --json prints the reply
+         * itself. */
         int (*render)(FILE *out, json_t *reply, const struct view *view);
         int (*print_json)(json_t *reply);
-        int (*check)(json_t *reply); /* Returns an exit code for a reply that is not to be shown; or NULL */
+        int (*check)(json_t *reply); /* returns an exit code if the reply must not be shown; may be NULL */
 };
 
-/* Returns an exit code. */
+/* Runs until the reply is shown, or with --watch until the user quits. Returns an exit code. */
 int watch_show(struct ctl *ctl, struct watch_view watched);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `why`: the story of one worker, what happened to it and what it does now; or of a fleet as a
- * whole, and why it has the count that it has. */
+/* The command `why`: the story and state of one worker, or a fleet and the reason for its number of
+ * workers. */
 #include "base/text.h"
 #include "ctl/client.h"
 #include "ctl/commands.h"
@@ -57,7 +57,7 @@ static int report_worker(const struct ctl *ctl, const struct worker_report *work
         return CTL_DONE;
 }
 
-/* Those of its workers have a story of their own. */
+/* Prints only the fleet's events; each worker has its own report. */
 static void print_events(json_t *events, const struct view *view)
 {
         json_t *event;

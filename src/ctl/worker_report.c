@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The story of one worker: its events, and what is known of it now. No I/O. */
+/* The story of one worker: its events and its current state. No I/O. */
 #include "ctl/worker_report.h"
 #include "base/text.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
 #include <string.h>
 
-/* Is it of the worker's fleet as a whole, or of no fleet? */
+/* Returns true if the event concerns the worker's whole fleet, or all of sqmgr. */
 static bool is_context(const struct worker_report *worker_report, json_t *event)
 {
         const char *fleet = reply_string(event, "fleet");
@@ -19,7 +19,7 @@ static bool is_context(const struct worker_report *worker_report, json_t *event)
                 !strchr(worker_report->id + length + 1, '/'));
 }
 
-/* Where the last life under this id begins and ends: an id is given again when its worker is gone. */
+/* Finds the events of the last worker with this id: ids are reused after a worker is gone. */
 static void find_life(struct worker_report *worker_report, json_t *events, size_t *ret_first,
                       size_t *ret_last)
 {
@@ -42,7 +42,7 @@ static void find_life(struct worker_report *worker_report, json_t *events, size_
                 ended = ended || strcmp(kind, "gone") == 0 || strcmp(kind, "crashed") == 0;
                 last = i;
         }
-        /* Of one that lives and of which nothing is kept, all that has happened since is told. */
+        /* For a living worker without events of its own, report everything that is kept. */
         *ret_first = worker_report->worker && beginning == SIZE_MAX ? 0 : beginning;
         *ret_last = worker_report->worker ? SIZE_MAX : last;
 }
@@ -90,7 +90,7 @@ int worker_report_find(struct worker_report *ret, const char *id, json_t *status
         return collect_events(ret, events);
 }
 
-/* An older sqmgr sends the name alone. */
+/* An older sqmgr sends only the name of the reason. */
 static const char *reason_text(json_t *worker)
 {
         const char *text = reply_string(worker, "reason_text");
@@ -121,7 +121,7 @@ static void print_state(FILE *out, const struct worker_report *worker_report, co
         text_print_wrapped(out, text, 0, 2, view->columns);
 }
 
-/* What is known of it, and from where. */
+/* Prints what is known of the worker, and the source. */
 static void print_evidence(FILE *out, const struct worker_report *worker_report, const struct view *view)
 {
         json_t *worker = worker_report->worker, *age = json_object_get(worker, "beat_age_seconds");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The story of one worker: its events, and what is known of it now. No I/O. */
+/* The story of one worker: its events and its current state. No I/O. */
 #pragma once
 
 #include "ctl/screen.h"
@@ -7,17 +7,17 @@
 
 struct worker_report {
         const char *id;         /* borrowed */
-        json_t *status;         /* borrowed; so are the two below */
-        json_t *fleet, *worker; /* of status; NULL: not there */
-        json_t *events;         /* owned: its own and those of its fleet and of all, oldest first */
-        size_t n_own;           /* its own among them */
-        bool from_start;        /* they begin with its start */
-        bool earlier_lives;     /* others have had its id */
+        json_t *status;         /* borrowed; so are fleet and worker */
+        json_t *fleet, *worker; /* from status; NULL: not found */
+        json_t *events;         /* owned: events of the worker, of its fleet and of sqmgr, oldest first */
+        size_t n_own;           /* number of events of the worker */
+        bool from_start;        /* events begin with the worker's start */
+        bool earlier_lives;     /* an earlier worker had the same id */
 };
 
-/* Finds in the replies of GetStatus and GetEvents what there is of the worker. *ret holds no more than what
- * is borrowed where it fails, but for the events. Returns 0, or -ENOMEM. */
+/* Collects the worker's events and state from the replies of GetEvents and GetStatus. After a failure *ret
+ * owns at most events. Returns 0, or -ENOMEM. */
 int worker_report_find(struct worker_report *ret, const char *id, json_t *status, json_t *events);
 
-/* Tells it. */
+/* Prints the report. */
 void worker_report_print(FILE *out, const struct worker_report *worker_report, const struct view *view);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where to listen, and by which names it may be called. No I/O. */
+/* Listen addresses, and the host names that a request may use. No I/O. */
 #include "web/address.h"
 #include "base/parse.h"
 #include <arpa/inet.h>
@@ -112,7 +112,7 @@ bool address_host_is(const char *header, const char *host)
         size_t length = header[0] == '[' ? strcspn(header, "]") + 1 : strcspn(header, ":");
         uint64_t port;
 
-        /* A bracket without its end. */
+        /* The closing bracket is missing. */
         if (length > strlen(header))
                 return false;
         if (length != strlen(host) || strncasecmp(header, host, length) != 0)

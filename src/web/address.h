@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where to listen, and by which names it may be called. No I/O. */
+/* Listen addresses, and the host names that a request may use. No I/O. */
 #pragma once
 
 #include "base/macro.h"
@@ -21,17 +21,18 @@ struct address {
 
 #define ADDRESS_TEXT_MAX 160
 
-/* `127.0.0.1:7433`, `[::1]:7433`, of both without a port that one, or `unix:/path`. Returns 0, or -EINVAL
- * with *ret_error, a constant sentence. */
+/* Parses `127.0.0.1:7433`, `[::1]:7433` or `unix:/path`. Without a port, 7433 is the default. Returns 0, or
+ * -EINVAL with *ret_error set to a constant sentence. */
 int address_parse(const char *text, struct address *ret, const char **ret_error);
 
-/* As it is written above. Returns text, which should have ADDRESS_TEXT_MAX bytes. */
+/* Writes the address in the form that address_parse() reads. Returns text, which should have ADDRESS_TEXT_MAX
+ * bytes. */
 const char *address_format(const struct address *address, char *text, size_t size);
-/* The address alone, as it stands in a Host header: `127.0.0.1`, `[::1]`, or "" for a path. */
+/* Writes only the address, as in a Host header: `127.0.0.1`, `[::1]`, or "" for a path. Returns text. */
 const char *address_format_host(const struct address *address, char *text, size_t size);
 
-/* Can nobody reach it but from this machine? */
+/* Returns true if only this machine can reach the address. */
 bool address_is_local(const struct address *address);
 
-/* Does the value of a Host header name that host? Its port does not count, nor does case. */
+/* Returns true if the value of a Host header names that host. Port and case are ignored. */
 bool address_host_is(const char *header, const char *host);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page is made of besides its HTML, within the program. */
+/* The page's files other than HTML, embedded in the program. */
 #include "web/assets.h"
-/* Made of the files below, and after each change of theirs: so this file is compiled anew, too. */
+/* Generated from the files below whenever they change, so that this file is recompiled, too. */
 #include "web/assets_made.h"
 #include <string.h>
 
-/* asset_NAME_begin and asset_NAME_end: the bytes of that file. */
+/* asset_NAME_begin and asset_NAME_end delimit the bytes of the file. */
 #define EMBED(name, file)                                                                                    \
         __asm__(".pushsection .rodata\n"                                                                     \
                 ".global asset_" #name "_begin\n.global asset_" #name "_end\n"                               \

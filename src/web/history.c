@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the plots show: rings of fixed size. No I/O, no clock. */
+/* The data of the plots: ring buffers of fixed size. No I/O, no clock. */
 #include "web/history.h"
 #include "base/hash.h"
 #include "base/printable.h"
@@ -13,23 +13,23 @@
 #define TEXT_MAX    304
 #define SLOTS       (720 + 1440 + 4320)
 #define CHANGES_MAX 512
-/* A fleet that was seen within it is not replaced by another: 65 of them would else push each other out. */
+/* A fleet seen within this time is not replaced by another. Otherwise 65 fleets would displace each other. */
 #define GONE_AFTER (10 * USEC_PER_MIN)
-/* So many bytes, too, can be counted in thousandths. */
+/* Up to this value, a number of thousandths fits in int64_t. */
 #define THOUSANDTHS_MAX 9e15
 
 enum series { SERIES_MEMORY, SERIES_ACTIVE, SERIES_BUSY, SERIES_LATENCY, _SERIES_MAX };
 
 struct slot {
-        uint32_t owner;  /* the fleet's, 0: empty */
+        uint32_t owner;  /* owner of the fleet; 0: empty */
         uint32_t number; /* time / step */
         float values[_SERIES_MAX];
-        uint32_t n_busy; /* of which that of SERIES_BUSY is the mean */
+        uint32_t n_busy; /* number of samples in the mean SERIES_BUSY */
         uint32_t check;
 };
 
 struct fleet {
-        uint32_t owner; /* no two fleets in the life of a history have the same; 0: none */
+        uint32_t owner; /* unique among all fleets that this history ever had; 0: none */
         uint32_t check;
         char socket[SOCKET_MAX], name[FLEET_MAX];
 };
@@ -37,12 +37,12 @@ struct fleet {
 struct mark {
         uint64_t at;     /* microseconds since 1970 */
         uint64_t serial; /* 0: empty */
-        uint32_t group;  /* a hash of socket and fleet */
+        uint32_t group;  /* hash of socket and fleet */
         uint32_t check;
         char socket[SOCKET_MAX], fleet[FLEET_MAX], event[EVENT_MAX], text[TEXT_MAX];
 };
 
-/* All that another layout would have otherwise. */
+/* Any other layout has other values here. */
 struct header {
         char magic[HISTORY_MAGIC];
         uint32_t version, byte_order;
@@ -56,7 +56,7 @@ struct image {
         struct slot slots[HISTORY_FLEETS][SLOTS];
 };
 
-/* Without holes, whose bytes nobody would write. */
+/* Without padding, whose bytes would be undefined. */
 static_assert(sizeof(struct slot) == 32, "slot");
 static_assert(sizeof(struct fleet) == 8 + SOCKET_MAX + FLEET_MAX, "fleet");
 static_assert(sizeof(struct mark) == 512, "mark");
@@ -65,12 +65,12 @@ static_assert(offsetof(struct image, fleets) == sizeof(struct header) && sizeof(
 
 struct history {
         struct image image;
-        usec_t seen[HISTORY_FLEETS]; /* derived from the slots where they come from a file */
+        usec_t seen[HISTORY_FLEETS]; /* last sample; derived from slots after loading a file */
         uint32_t last_owner;
         uint64_t last_serial;
         size_t left_out;
         struct history_change changes[CHANGES_MAX];
-        size_t n_changes; /* beyond CHANGES_MAX: more than these, which is all */
+        size_t n_changes; /* above CHANGES_MAX: too many changes, write everything */
 };
 
 const size_t HISTORY_BYTES = sizeof(struct image), HISTORY_HEADER = sizeof(struct header);
@@ -116,7 +116,7 @@ static uint32_t fold_hash(uint64_t hash)
         return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Of a record but for the checksum itself. */
+/* The checksum of a record without the checksum itself. */
 static uint32_t check_of(const void *record, size_t size, const uint32_t *check)
 {
         size_t before = (size_t)((const uint8_t *)check - (const uint8_t *)record);
@@ -143,7 +143,7 @@ static void changed(struct history *history, const void *record, size_t size)
         history->n_changes = MIN(history->n_changes + 1, CHANGES_MAX + 1);
 }
 
-/* Cuts between characters. The rest is 0: equal texts have equal bytes. */
+/* Cuts between characters. The rest is filled with 0, so that equal texts have equal bytes. */
 static void put_text(char *to, size_t size, const char *from)
 {
         size_t length = strnlen(from, size);
@@ -174,7 +174,7 @@ static bool same_key(const struct fleet *a, const struct fleet *b)
                memcmp(a->socket, b->socket, sizeof(a->socket)) == 0;
 }
 
-/* The place of the fleet, which may have become its own just now; HISTORY_FLEETS: there is none. */
+/* Returns the fleet's place, assigning one if needed. Returns HISTORY_FLEETS if no place is available. */
 static size_t find_place(struct history *history, const struct fleet *key, usec_t now)
 {
         struct fleet *fleets = history->image.fleets;
@@ -183,7 +183,7 @@ static size_t find_place(struct history *history, const struct fleet *key, usec_
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
                 usec_t seen = history->seen[i];
-                /* The clock may have been set back since. */
+                /* The clock may have been set back since then. */
                 usec_t absent = fleets[i].owner == 0 ? USEC_INFINITY : MAX(now, seen) - MIN(now, seen);
 
                 if (fleets[i].owner != 0 && same_key(&fleets[i], key))
@@ -211,7 +211,7 @@ static void fold(struct slot *slot, uint32_t owner, uint32_t number, const struc
 
         if (slot->owner != owner || slot->number != number)
                 *slot = (struct slot){.owner = owner, .number = number, .values = {NAN, NAN, NAN, NAN}};
-        /* Of a number and NAN these are the number. */
+        /* fmaxf() and fminf() of a number and NAN return the number. */
         values[SERIES_MEMORY] = fmaxf(values[SERIES_MEMORY], known(sample->memory_bytes));
         values[SERIES_ACTIVE] = fminf(values[SERIES_ACTIVE], known(sample->active));
         values[SERIES_LATENCY] = fmaxf(values[SERIES_LATENCY], known(sample->latency_seconds));
@@ -257,7 +257,7 @@ static size_t count_group(const struct mark *marks, uint32_t group)
         return n;
 }
 
-/* A free place, or that of the oldest mark of the group that has most of them. */
+/* Returns a free place, or the oldest mark of the group with the most marks. */
 static struct mark *place_for_mark(struct mark *marks)
 {
         struct mark *oldest = NULL;
@@ -280,7 +280,7 @@ static struct mark *place_for_mark(struct mark *marks)
         return oldest;
 }
 
-/* at and serial are set; it gets the rest. */
+/* Sets all members but at and serial, which the caller has set. */
 static void fill_mark(struct mark *mark, const char *socket, const char *fleet, const char *event,
                       const char *text)
 {
@@ -317,7 +317,7 @@ usec_t history_newest_mark(const struct history *history, const char *socket, us
         return newest;
 }
 
-/* Whole numbers as such: most are, and they are shorter. */
+/* Most values are whole numbers, which are shorter as integers. */
 static json_t *number_json(float value)
 {
         double exact = (double)value;
@@ -331,7 +331,7 @@ static json_t *number_json(float value)
                                        : json_real((double)thousandths / 1000);
 }
 
-/* The slot of that number, or NULL. */
+/* Returns the slot of that number, or NULL. */
 static const struct slot *find_slot(const struct image *image, size_t place, const struct ring *ring,
                                     uint32_t number)
 {
@@ -372,7 +372,7 @@ static json_t *fleet_json(const struct image *image, size_t place, const struct 
 
         for (size_t i = 0; i < _SERIES_MAX; i++)
                 series[i] = series_json(image, place, ring, last, i);
-        /* Takes them all, whatever becomes of it. */
+        /* json_pack() takes over all references, even on failure. */
         return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "socket", key->socket, "name", key->name,
                          "memory_bytes", series[SERIES_MEMORY], "active", series[SERIES_ACTIVE], "busy",
                          series[SERIES_BUSY], "latency_seconds", series[SERIES_LATENCY]);
@@ -447,7 +447,7 @@ json_t *history_json(const struct history *history, enum history_range range, us
         json_t *fleets = fleets_json(&history->image, ring, number_at(ring, now));
         json_t *marks = marks_json(&history->image, from, now);
 
-        /* Takes both, whatever becomes of it. */
+        /* json_pack() takes over both references, even on failure. */
         return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "range", ring->name, "step_seconds",
                          (int)ring->step_seconds, "end", (json_int_t)(end / USEC_PER_SEC), "left_out",
                          (json_int_t)history->left_out, "fleets", fleets, "marks", marks);
@@ -458,7 +458,7 @@ uint8_t *history_bytes(struct history *history)
         return (uint8_t *)&history->image;
 }
 
-/* One that is whole is the same again where it is made of what it holds. */
+/* A valid record has the same bytes when rebuilt from its contents. */
 static bool fleet_is_whole(const struct fleet *fleet)
 {
         const struct fleet again = make_fleet(fleet->owner, fleet->socket, fleet->name);
@@ -508,7 +508,8 @@ static bool is_second(const struct image *image, size_t place)
         return false;
 }
 
-/* One whose fleet gave way to another is whole, and dropped all the same. */
+/* Returns false if the slot was damaged. A valid slot of a fleet that was replaced is dropped, but not
+ * counted as damaged. */
 static bool adopt_slot(struct history *history, size_t place, const struct ring *ring, size_t i)
 {
         struct slot *slot = &history->image.slots[place][ring->first + i];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the plots show: rings of fixed size, as one piece of memory that a file can hold byte for byte. No
- * I/O, no clock.
+/* The data of the plots: ring buffers of fixed size in one block of memory, which a file can hold byte for
+ * byte. No I/O, no clock.
  *
- * A slot stands where its time puts it (time / step, modulo the length of the ring) and says which time and
- * whose it is: so there is no head that a crash or a step of the clock could leave wrong, what is too old is
- * known by itself, and of what a wrong clock wrote over only those slots are lost. Each record has its
- * checksum.
+ * The position of a slot in its ring is time / step modulo the ring's length. Each slot contains its time and
+ * its owner. No head pointer can become wrong after a crash or a clock change. Outdated slots are detected
+ * by their time. A wrong clock destroys only the slots that it overwrites. Each record has a checksum.
  *
- * A sample is folded into the slots of all three ranges: of memory and latency the greatest counts, of active
- * workers the fewest (a dip of five seconds must be seen in a month), of busy threads the mean. */
+ * A sample is added to the slots of all three ranges. For memory and latency the maximum counts, for busy
+ * threads the mean. For active workers the minimum counts: a dip of five seconds must be visible in a
+ * month. */
 #pragma once
 
 #include "base/macro.h"
@@ -20,68 +20,68 @@
 #define HISTORY_VERSION 1
 
 enum history_range {
-        HISTORY_HOUR,  /* 5 s each */
-        HISTORY_DAY,   /* 1 min */
-        HISTORY_MONTH, /* 10 min, 30 days */
+        HISTORY_HOUR,  /* steps of 5 s */
+        HISTORY_DAY,   /* steps of 1 min */
+        HISTORY_MONTH, /* steps of 10 min, 30 days */
         _HISTORY_RANGE_MAX
 };
 
-/* The range of that name, "hour", "day" or "month"; or -EINVAL. */
+/* Returns the range named "hour", "day" or "month", or -EINVAL. */
 int history_range_find(const char *name);
 
-/* 13.2 MiB of address space, of which 203 KiB are in use for each fleet that was ever seen. */
+/* 13.2 MiB of address space; 203 KiB are in use for each fleet that was ever seen. */
 struct history;
 
-/* To be freed by free(); NULL: out of memory. */
+/* Returns an empty history, to be freed with free(), or NULL if memory is short. */
 struct history *history_new(void);
 
-/* What is unknown is NAN; so is taken what is negative or no finite number. The strings are copied, what is
- * too long for its place cut, and what is no text in UTF-8 replaced by '?'. */
+/* NAN: unknown; negative and infinite values count as unknown, too. Strings are copied. Strings that are too
+ * long are cut, and invalid UTF-8 is replaced by '?'. */
 struct history_sample {
         const char *socket, *fleet;
         double memory_bytes, active, busy, latency_seconds;
 };
 
-/* Folds in what was seen at that time: all fleets of all instances together. A fleet that is new takes a free
- * place, or that of the one not seen for longest, if that is ten minutes at least; else it is left out. */
+/* Adds the samples of all fleets of all instances at that time. A new fleet gets a free place, or the place
+ * of the fleet not seen for the longest time, at least ten minutes. Otherwise the new fleet is left out. */
 void history_add(struct history *history, usec_t realtime, const struct history_sample *samples, size_t n);
 
-/* Something that happened then. Of more than HISTORY_MARKS the oldest of the fleet that has most of them
- * gives way, so that one that crashes all day leaves the marks of the others. fleet may be NULL. */
+/* Adds a mark for an event at that time. When all HISTORY_MARKS are in use, the oldest mark of the fleet with
+ * the most marks is replaced. A fleet that crashes all day does not displace the marks of other fleets. fleet
+ * may be NULL. */
 void history_mark(struct history *history, usec_t realtime, const char *socket, const char *fleet,
                   const char *event, const char *text);
-/* The time of the newest mark of that socket, of those up to now; 0: there is none. */
+/* Returns the time of the newest mark of that socket, ignoring marks after now; 0: none. */
 usec_t history_newest_mark(const struct history *history, const char *socket, usec_t now);
 
-/* A new reference, or NULL: out of memory.
+/* Returns a new reference, or NULL if memory is short.
  *
  * {"range":"hour","step_seconds":5,"end":SECONDS,"left_out":0,"fleets":[{"socket":"...","name":"...",
- * "memory_bytes":[..],"active":[..],"busy":[..],"latency_seconds":[..]}],"marks":[{"at":SECONDS,"socket":"...",
- * "fleet":"..."|null,"event":"...","text":"..."}]}
+ * "memory_bytes":[..],"active":[..],"busy":[..],"latency_seconds":[..]}],
+ * "marks":[{"at":SECONDS,"socket":"...","fleet":"..."|null,"event":"...","text":"..."}]}
  *
- * The arrays are all as long, the oldest first, null where nothing is known; the last value is of the slot
- * that begins at `end`, that of now. Fleets that were not seen in the range are left out; `left_out` counts
- * those of the last sample for which there is no place. Fleets are sorted by socket and name, marks by time.
- */
+ * All arrays have the same length, the oldest value first; null: unknown. The last value belongs to the slot
+ * that begins at `end`, the current one. Fleets without data in the range are omitted. `left_out` counts
+ * fleets of the last sample without a place. Fleets are sorted by socket and name, marks by time. */
 json_t *history_json(const struct history *history, enum history_range range, usec_t now);
 
-/* For history_file.c: the bytes, HISTORY_BYTES of them. They begin with HISTORY_HEADER bytes that are the
- * same wherever a history of this version and kind of machine is, the first HISTORY_MAGIC of them in each
- * version; all 0 behind these is a history of nothing. */
+/* For history_file.c: the HISTORY_BYTES bytes of the history. The first HISTORY_HEADER bytes are the same for
+ * this version and type of machine. The first HISTORY_MAGIC bytes are the same in all versions. If all bytes
+ * after the header are 0, the history is empty. */
 #define HISTORY_MAGIC 8
 extern const size_t HISTORY_BYTES, HISTORY_HEADER;
 uint8_t *history_bytes(struct history *history);
 bool history_is_zero(const void *bytes, size_t size);
 
-/* What was put into history_bytes() behind the header came from a file: drops what does not stand as
- * history_add() and history_mark() would have written it. Returns how many records were damaged. */
+/* Call after bytes from a file were copied to history_bytes() after the header. Drops all records that
+ * history_add() and history_mark() could not have written. Returns the number of damaged records. */
 size_t history_adopt(struct history *history);
 
 struct history_change {
-        size_t offset, size; /* of history_bytes() */
+        size_t offset, size; /* in history_bytes() */
 };
 
-/* What has changed since history_saved(), in the order in which it is to be written. *ret is borrowed until
- * the next call. Returns how many. */
+/* Returns the number of changes since history_saved(), with *ret set to the list in the order of writing.
+ * *ret is borrowed until the next call. */
 size_t history_changes(const struct history *history, const struct history_change **ret);
 void history_saved(struct history *history);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of the instances goes into the history. No I/O, no clock. */
+/* Converts the state and events of instances to samples and marks of the history. No I/O, no clock. */
 #include "web/history_feed.h"
 #include "wire/reply.h"
 #include <math.h>
@@ -12,14 +12,14 @@ static double number_of(const json_t *object, const char *name)
         return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* NAN where one of its workers does not tell. */
+/* Returns NAN if a worker does not report its busy threads. */
 static double busy_of(const json_t *fleet)
 {
         const json_t *worker;
         double busy = 0;
 
         json_foreach_in(worker, fleet, "workers")
-                /* A worker that starts has sent no heartbeat yet, and runs no job. */
+                /* A starting worker has not sent a heartbeat and runs no job. */
                 if (!reply_is(worker, "state", "starting"))
                         busy += number_of(worker, "busy");
         return busy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that keeps the history over restarts. */
+/* The file that keeps the history across restarts. */
 #include "web/history_file.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 struct history_file {
         int fd;
-        bool has_room; /* on the disk, for all of it */
+        bool has_room; /* disk space for the whole file is allocated */
         bool fails;
-        char path[]; /* for sentences */
+        char path[]; /* for messages */
 };
 
 static int refuse(char *why, const char *path, const char *what)
@@ -31,7 +31,7 @@ static int refuse_errno(char *why, const char *path, const char *what, int error
         return refuse(why, path, text);
 }
 
-/* Ours alone, by its owner, mode and lock. */
+/* Checks owner, mode and lock: no other user or program may write the file. */
 static int check(int fd, const char *path, char *why, off_t *ret_size)
 {
         struct stat status;
@@ -53,8 +53,7 @@ static int check(int fd, const char *path, char *why, off_t *ret_size)
         return HISTORY_FILE_READ;
 }
 
-/* What is 0 in the file is so in bytes: there it takes no memory as long as nobody writes to it. Returns 0 or
- * -errno. */
+/* Blocks of zeros are not copied: untouched memory of bytes needs no pages. Returns 0 or -errno. */
 static int read_bytes(int fd, uint8_t *bytes, size_t size)
 {
         uint8_t chunk[CHUNK];
@@ -90,7 +89,7 @@ static int write_at(int fd, const uint8_t *bytes, size_t offset, size_t size)
         return 0;
 }
 
-/* The header last: one who dies before it has left a file of nothing. Returns 0 or -errno. */
+/* Writes the header last: after a crash before that, the file counts as empty. Returns 0 or -errno. */
 static int begin(int fd, const uint8_t *bytes)
 {
         if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)HISTORY_BYTES) < 0)
@@ -102,11 +101,11 @@ static int read_history(int fd, const char *path, struct history *history, char 
 {
         int r = read_bytes(fd, history_bytes(history), HISTORY_BYTES);
         if (r < 0) {
-                /* No half of it, which would be written over the whole. */
+                /* Drop a partially read history, which was not validated. */
                 memset(history_bytes(history) + HISTORY_HEADER, 0, HISTORY_BYTES - HISTORY_HEADER);
                 return refuse_errno(why, path, "cannot be read", -r);
         }
-        /* One that was cut short: 0 is what is missing. */
+        /* Extend a truncated file: the missing part is 0. */
         if (ftruncate(fd, (off_t)HISTORY_BYTES) < 0)
                 return refuse_errno(why, path, "cannot be brought to its size", errno);
         size_t n_damaged = history_adopt(history);
@@ -153,7 +152,7 @@ int history_file_open(const char *path, struct history *history, struct history_
         if (!file)
                 return -ENOMEM;
         memcpy(file->path, path, strlen(path) + 1);
-        /* Without O_NONBLOCK a pipe in its place would hold us for ever. */
+        /* Without O_NONBLOCK, opening a FIFO at this path could block forever. */
         file->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
         if (file->fd < 0)
                 return errno == ELOOP ? refuse(why, path, "is a symbolic link")
@@ -174,8 +173,8 @@ struct history_file *history_file_close(struct history_file *file)
         return NULL;
 }
 
-/* Taken once, so that a disk which others fill later has the room. Where a file system knows no such thing
- * (EOPNOTSUPP), each write finds out. Returns 0 or -errno. */
+/* Allocates the space once, so that the history has room even if the disk fills up later. On file systems
+ * without fallocate() (EOPNOTSUPP), each write may fail. Returns 0 or -errno. */
 static int take_room(struct history_file *file)
 {
         while (!file->has_room) {

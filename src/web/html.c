@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes HTML: markup comes from the formats of the source alone, and whatever is put into them is text. */
+/* Writes HTML. Markup comes only from format strings in the source; all values are escaped text. */
 #include "web/html.h"
 #include "base/printable.h"
 #include <stdarg.h>
 #include <string.h>
 
-/* Control characters, what is no character, and marks of direction: with those, a name could have the text
- * behind it read as something else. */
+/* Returns true for control characters, invalid code points, and characters that change the text direction.
+ * With the latter, a name could change how the text after it reads. */
 static bool is_refused(uint32_t code)
 {
         return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0) ||
@@ -38,7 +38,7 @@ static void put_text(FILE *out, const char *text)
                 uint32_t code;
                 size_t size = printable_utf8(text, left, &code), taken = size > 0 ? size : 1;
 
-                /* It is the cut that has broken the last one. */
+                /* The cut has split the last character. */
                 if (size == 0 && cut && left < 4)
                         break;
                 if (size == 0 || is_refused(code))
@@ -52,7 +52,7 @@ static void put_text(FILE *out, const char *text)
                 fputs(" ...", out);
 }
 
-/* The conversion that begins behind a '%'. Returns how many bytes of the format it took. */
+/* Writes the conversion after a '%'. Returns the number of bytes that it takes in the format. */
 static size_t put_value(FILE *out, const char *conversion, va_list *values)
 {
         const char *text;
@@ -80,7 +80,7 @@ static size_t put_value(FILE *out, const char *conversion, va_list *values)
                 fputc('%', out);
                 return 1;
         default:
-                /* Nothing behind it would be where it seems to be. */
+                /* The remaining arguments could not be read correctly. */
                 abort();
         }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves HTTP: libmicrohttpd on sd-event, with bounds on whatever a client may do. */
+/* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #include "web/http.h"
 #include "web/listen.h"
 #include "web/loop.h"
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
-/* Of one connection: its head, its answer's head, and the part of a stream that is being sent. */
+/* Memory of one connection: request header, response header, and the part of a stream being sent. */
 #define CONNECTION_BYTES ((size_t)16 * 1024)
 #define SWEEP_USEC       USEC_PER_SEC
 #define ACCURACY_USEC    (100 * USEC_PER_MSEC)
-/* In one turn of the loop. */
+/* Per iteration of the event loop. */
 #define ACCEPTS_MAX 64
 
 const struct http_limits http_default_limits = {
@@ -26,13 +26,13 @@ struct http_request {
         struct http *http;
         TAILQ_ENTRY(http_request) instance_client;
         struct MHD_Connection *connection;
-        int fd;          /* libmicrohttpd's */
-        bool asked;      /* the request was read whole */
-        usec_t since;    /* the client asked, was answered, or took a part of its stream */
-        bool put_off;    /* by http_wait() */
-        bool answered;   /* or put off */
-        bool reads_head; /* HEAD: there is no body */
-        bool ended;      /* by us: libmicrohttpd will see it */
+        int fd;          /* owned by libmicrohttpd */
+        bool asked;      /* the request header was read */
+        usec_t since;    /* last progress: request or response finished, or part of a stream read */
+        bool put_off;    /* waiting, see http_wait() */
+        bool answered;   /* or waiting */
+        bool reads_head; /* HEAD: no body */
+        bool ended;      /* shut down by end_connection() */
         struct viewer viewer;
 };
 
@@ -45,10 +45,10 @@ struct http {
         sd_event_source *io, *run, *sweep;
         struct web_listener *listeners;
         size_t n_listeners;
-        bool paused; /* the listeners: there is no room */
+        bool paused; /* the listeners are disabled: no free slot */
         const char *const *hosts;
         size_t n_hosts;
-        TAILQ_HEAD(http_requests, http_request) connections; /* in the order of since */
+        TAILQ_HEAD(http_requests, http_request) connections; /* ordered by since */
         struct http_counts counts;
 };
 
@@ -80,7 +80,7 @@ void http_run(struct http *http)
         MHD_UNSIGNED_LONG_LONG timeout;
 
         (void)MHD_run(http->daemon);
-        /* It has no time limits of its own: there is either something to go on with, or nothing. */
+        /* libmicrohttpd has no timeouts configured: a timeout here means that work is pending. */
         bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES;
         (void)sd_event_source_set_enabled(http->run, again ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
@@ -105,11 +105,11 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         TAILQ_FOREACH(request, &http->connections, instance_client) {
                 usec_t limit = request->asked ? http->limits.answer_usec : http->limits.wait_usec;
 
-                /* One that has all that there is of a stream waits for us. */
+                /* A viewer that has read everything waits for new messages, so it has no timeout. */
                 if (!request->viewer.waits && usec_sub(usec, request->since) > limit)
                         end_connection(request);
         }
-        /* There may be descriptors again. */
+        /* File descriptors may be available again. */
         if (http->paused && http->counts.connections < http->limits.connections)
                 set_listening(http, true);
         (void)sd_event_source_set_time(source, usec + SWEEP_USEC);
@@ -127,8 +127,8 @@ static void arm_sweep(struct http *http)
         loop_arm(http->sweep, SWEEP_USEC);
 }
 
-/* Accepts no connections for now, and ends the one that has kept sqmgr-web waiting for longest: for its
- * request, or for an answer to be taken. */
+/* Stops accepting and closes the connection that has kept sqmgr-web waiting for the longest time, for its
+ * request or for reading a response. */
 static void make_room(struct http *http)
 {
         struct http_request *request;
@@ -157,7 +157,7 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct http_request *request = calloc(1, sizeof(*request));
 
-        /* Without one it is ended as it first asks. */
+        /* If memory is short, the connection ends at its first request. */
         *context = request;
         http->counts.connections++;
         if (!request)
@@ -206,7 +206,7 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
         touch(request);
 }
 
-/* libmicrohttpd goes on with it when it runs next, for which nothing but us wakes it. */
+/* libmicrohttpd continues the connection in its next run, which only this function schedules. */
 static void resume(struct http_request *request)
 {
         MHD_resume_connection(request->connection);
@@ -228,11 +228,11 @@ static void drop_text(void *text)
         shared_drop(text);
 }
 
-/* Returns false where memory is short; the connection is ended then. */
+/* Returns false if memory is short; the connection ends then. */
 static bool queue(struct http_request *request, unsigned status, struct MHD_Response *response,
                   const struct http_answer *answer)
 {
-        /* NULL: it is none of this answer's. */
+        /* NULL: not in this response. */
         const char *const headers[][2] = {
                 {"X-Content-Type-Options", "nosniff"},
                 {"X-Frame-Options", "DENY"},
@@ -297,7 +297,7 @@ void http_wake(struct viewer *viewer)
 {
         struct http_request *request = viewer->userdata;
 
-        /* What it is sent from now on is to be taken in time. */
+        /* The time limit for reading the new message starts now. */
         touch(request);
         resume(request);
 }
@@ -369,8 +369,8 @@ static bool is_own_address(const struct http_request *request, const char *heade
         return address_host_is(header, address_format_host(&address, host, sizeof(host)));
 }
 
-/* Whose name resolves to this machine though it is not one of ours is a page of another's in a browser here.
- */
+/* Prevents DNS rebinding: a foreign page could let its name resolve to this machine and read from it through
+ * a local browser. */
 static bool host_is_allowed(const struct http_request *request, const char *header)
 {
         const struct http *http = request->http;
@@ -381,7 +381,7 @@ static bool host_is_allowed(const struct http_request *request, const char *head
         return address_host_is(header, "localhost") || is_own_address(request, header);
 }
 
-/* Returns true where the request may be answered; else it is answered here. */
+/* Returns true if the request is valid. Otherwise an error was sent. */
 static bool check_request(struct http_request *request, const char *method)
 {
         const char *host = http_header(request, "Host");
@@ -423,8 +423,8 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
         *upload_size = 0;
         request->answered = false;
         if (!*context) {
-                /* libmicrohttpd ends a connection that is answered at this first call: so is one with a body,
-                 * which is not read. */
+                /* libmicrohttpd closes a connection that is answered at this first call. Requests with a body
+                 * are answered here, because the body is not read. */
                 *context = request;
                 request->http->counts.requests++;
                 request->asked = true;
@@ -440,8 +440,8 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
         return request->answered ? MHD_YES : MHD_NO;
 }
 
-/* Paths and arguments are plain as they are written: what is escaped is none of ours, and a NUL hides
- * nothing. */
+/* Leaves paths and arguments escaped. No valid path or argument contains escapes, and an escaped NUL cannot
+ * truncate a text. */
 static size_t keep_escaped(void *cls _unused_, struct MHD_Connection *connection _unused_, char *text)
 {
         return strlen(text);
@@ -458,7 +458,7 @@ static void accept_some(struct http *http, int listen_fd)
                 struct address peer = {.size = sizeof(peer.path)};
 
                 if (http->counts.connections >= http->limits.connections) {
-                        /* That another client waits is known at the beginning alone. */
+                        /* Only in the first iteration another client is known to be waiting. */
                         if (i == 0)
                                 make_room(http);
                         return;
@@ -558,7 +558,7 @@ struct http *http_free(struct http *http)
         for (size_t i = 0; i < http->n_listeners; i++)
                 web_listener_close(&http->listeners[i]);
         http->n_listeners = 0;
-        /* None may be suspended as the daemon stops. */
+        /* No connection may be suspended when the daemon stops. */
         struct http_request *request;
         TAILQ_FOREACH(request, &http->connections, instance_client) {
                 if (request->put_off || request->viewer.waits)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves HTTP: libmicrohttpd on sd-event, with bounds on whatever a client may do. */
+/* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #pragma once
 
 #include "base/usec.h"
@@ -9,60 +9,62 @@
 #include <systemd/sd-event.h>
 
 struct http;
-/* One that waits for its answer. */
+/* A request that is waiting for its response. */
 struct http_request;
 
 struct http_answer {
-        unsigned status; /* of HTTP */
+        unsigned status; /* HTTP status code */
         const char *type;
-        const char *csp;     /* Content-Security-Policy; NULL: nothing may be loaded */
+        const char *csp;     /* Content-Security-Policy; NULL: forbids loading anything */
         const char *cache;   /* Cache-Control; NULL: no-store */
-        struct shared *text; /* held as long as it is sent */
+        struct shared *text; /* http_answer() holds a reference while sending */
 };
 
-/* Has to call http_answer(), http_stream() or http_wait(). Called again after http_resume(). */
+/* Must call http_answer(), http_answer_sentence(), http_stream() or http_wait(); otherwise the connection
+ * ends. Called again for a waiting request after http_resume(). */
 typedef void (*http_handler)(void *userdata, struct http_request *request, const char *path);
 
 struct http_limits {
         unsigned connections;
-        unsigned streams;   /* of these */
-        usec_t wait_usec;   /* for a whole request, from the last answer or the beginning on */
-        usec_t answer_usec; /* for a whole answer to be taken, and for any of a stream */
+        unsigned streams;   /* maximum streams among the connections */
+        usec_t wait_usec;   /* for reading a whole request, from the last response or the start of the
+                               connection */
+        usec_t answer_usec; /* for the client to read a whole response, or any part of a stream */
 };
 
 extern const struct http_limits http_default_limits;
 
-/* Returns 0 or -errno; *ret is to be freed by http_free(). */
+/* Returns 0 or -errno. Free *ret with http_free(). limits is copied. */
 int http_new(struct http **ret, sd_event *event, const struct http_limits *limits, http_handler handler,
              void *userdata);
-/* Ends all connections. Returns NULL, as http may be. */
+/* Closes all connections and listeners; http may be NULL. Returns NULL. */
 struct http *http_free(struct http *http);
 
-/* Takes connections there. A socket at a path is of mode 0660, and takes the place of one that nobody answers
- * on. Returns 0, or -errno with a sentence in error. */
+/* Listens on address. A socket at a path has mode 0660 and replaces a socket on which no process listens.
+ * Returns 0, or -errno with a sentence in error. */
 int http_listen(struct http *http, const struct address *address, char *error, size_t error_size);
-/* n names, not copied, that a request may call the server by, besides `localhost` and the addresses listened
- * on. */
+/* Allows n more names in Host headers, besides `localhost` and the addresses that clients connect to. names
+ * is not copied. */
 void http_allow_hosts(struct http *http, const char *const *names, size_t n);
-/* Serves one connection; fd is taken over. Returns 0 or -errno. */
+/* Serves one connection and takes over fd. Returns 0 or -errno. */
 int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t peer_size);
-/* Does what can be done now, for whoever has no loop. */
+/* Handles everything that is due now, for callers without an event loop. */
 void http_run(struct http *http);
 
-/* The value of the argument of that name behind the path, as it stands there; NULL: none. */
+/* Returns the query argument of that name, not unescaped; NULL: none. */
 const char *http_argument(const struct http_request *request, const char *name);
-/* Same of a header. */
+/* Returns the header of that name; NULL: none. */
 const char *http_header(const struct http_request *request, const char *name);
 
 void http_answer(struct http_request *request, const struct http_answer *answer);
-/* A sentence, as text. */
+/* Answers with one sentence of plain text. */
 void http_answer_sentence(struct http_request *request, unsigned status, const char *sentence);
-/* first: what is sent at once; may be NULL. */
+/* first: the message to send at once; may be NULL. */
 void http_stream(struct http_request *request, struct stream *stream, struct shared *first);
-/* To be given to the stream as it is made. */
+/* To be set as `wake` of each stream. */
 void http_wake(struct viewer *viewer);
 
-/* Put off: all of them are asked for anew by http_resume(). */
+/* Postpones the response. http_resume() calls the handler again for all waiting requests. */
 void http_wait(struct http_request *request);
 void http_resume(struct http *http);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server counts, and the metrics tell. */
+/* Counters of the HTTP server, for the metrics. */
 #pragma once
 
 #include <stdint.h>
 
 struct http_counts {
-        unsigned connections, streams; /* open now; streams are connections, too */
+        unsigned connections, streams; /* open now; streams are also counted as connections */
         uint64_t requests;
-        uint64_t refused; /* connections ended to make room, or for taking too long */
+        uint64_t refused; /* connections closed to free a slot or after a timeout */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to one sqmgr: asks, one question after another, and connects again by itself. */
+/* A connection to one sqmgr: sends queries one at a time and reconnects automatically. */
 #include "web/instance_client.h"
 #include "base/fd.h"
 #include "web/loop.h"
@@ -15,7 +15,8 @@
 #define ACCURACY_USEC    USEC_PER_MSEC
 #define INPUT_KEEP_BYTES ((size_t)1 << 20)
 
-/* The bytes are those of some ten thousand workers; what stands behind them in memory is a multiple. */
+/* A reply of this size describes some ten thousand workers. The parsed reply needs several times as much
+ * memory. */
 const struct instance_client_limits instance_client_default_limits = {
         .reply_bytes = (size_t)8 << 20,
         .answer_usec = 5 * USEC_PER_SEC,
@@ -37,12 +38,12 @@ struct instance_client {
         const struct instance_client_limits *limits;
         const struct instance_client_ops *ops;
         void *userdata;
-        int fd;                 /* -1: none */
-        sd_event_source *io;    /* of fd, or NULL */
-        sd_event_source *timer; /* the next try, or until when an answer is waited for */
+        int fd;                 /* -1: not connected */
+        sd_event_source *io;    /* for fd, or NULL */
+        sd_event_source *timer; /* next connection attempt, or timeout of the current query */
         usec_t backoff;
-        unsigned wanted; /* a bit for each question */
-        int asked;       /* the question whose answer is to come; -1: none */
+        unsigned wanted; /* set of due queries: a bit for each */
+        int asked;       /* current query; -1: none */
         struct varlink_input input;
 };
 
@@ -57,7 +58,7 @@ static void disconnect(struct instance_client *instance_client)
         instance_client->asked = -1;
 }
 
-/* Says why, and tries again later: the longer, the more often it was in vain. */
+/* Reports the error and reconnects later, with exponential backoff. */
 static _printf_(2, 3) void disconnect_and_retry(struct instance_client *instance_client, const char *format,
                                                 ...)
 {
@@ -117,11 +118,11 @@ static int send_question(struct instance_client *instance_client, enum instance_
         ssize_t n = send(instance_client->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0)
                 return -errno;
-        /* One question at a time never fills a socket. */
+        /* A single query always fits in the socket buffer. */
         return (size_t)n == size ? 0 : -EAGAIN;
 }
 
-/* Asks what is due next, where nothing is being asked. */
+/* Sends the next due query, if no other query is pending. */
 static void ask_next(struct instance_client *instance_client)
 {
         if (instance_client->fd < 0 || instance_client->asked >= 0)
@@ -133,7 +134,7 @@ static void ask_next(struct instance_client *instance_client)
         }
         instance_client->wanted &= ~(1U << instance_client->asked);
         int r = send_question(instance_client, (enum instance_query)instance_client->asked);
-        /* Where it has hung up, that is read next, and told then. */
+        /* If sqmgr has closed the connection, the next read reports that. */
         loop_arm(instance_client->timer, r < 0 ? 0 : instance_client->limits->answer_usec);
 }
 
@@ -157,7 +158,7 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
         return 0;
 }
 
-/* Returns false where the connection is no longer of use. */
+/* Returns false if the connection is no longer usable. */
 static bool take_reply(struct instance_client *instance_client, const char *text, size_t size)
 {
         struct varlink_reply reply;

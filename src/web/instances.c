@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of each sqmgr, and how old that is. No I/O, no clock. */
+/* The last known state of each sqmgr, and its age. No I/O, no clock. */
 #include "web/instances.h"
 #include "base/memstream.h"
 #include "wire/ready.h"
@@ -92,8 +92,8 @@ static double at_of(const json_t *event)
         return json_number_value(json_object_get(event, "at"));
 }
 
-/* Puts event where its time is among those known, the newest first: of one moment that is the last one told.
- * Returns 1, 0 where it is one of them already, or -ENOMEM. */
+/* Inserts the event, keeping the newest first. Among events of the same time, the last reported comes first.
+ * Returns 1, 0 if the event is a duplicate, or -ENOMEM. */
 static int insert_event(json_t *events, json_t *event)
 {
         double at = at_of(event);
@@ -109,7 +109,7 @@ static int insert_event(json_t *events, json_t *event)
 
 double instance_events_after(const struct instance *instance, usec_t now)
 {
-        /* Where the clock was set back what is to come is older than what came. */
+        /* After the clock was set back, new events are older than known ones. */
         return MIN(instance->event_at, (double)now / (double)USEC_PER_SEC);
 }
 
@@ -136,10 +136,10 @@ void instances_take_events(struct instances *instances, struct instance *instanc
 
 static json_t *render(const struct instance *instance, usec_t now)
 {
-        /* Of the milliseconds, as the ages that sqmgr tells. */
+        /* Whole milliseconds, like the ages in sqmgr's replies. */
         double age = (double)(usec_sub(now, instance->reported_at) / USEC_PER_MSEC) / 1000;
 
-        /* Where no fleet has a group there is no word on rollouts. */
+        /* `rollouts` is omitted if no fleet has a group. */
         return json_pack("{s:s, s:b, s:o, s:s?, s:O?, s:O?, s:O*}", "socket", instance->socket, "reachable",
                          (int)instance->reachable, "age_seconds",
                          instance->status ? json_real(age) : json_null(), "error", instance->error, "status",

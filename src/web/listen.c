@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A socket on which connections are taken: TCP, or at a path. */
+/* A listening socket: TCP, or Unix at a path. */
 #include "web/listen.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Who may connect: the user and the group of sqmgr-web. */
+/* The user and the group of sqmgr-web may connect. */
 #define SOCKET_MODE 0660
 
-/* Takes a socket that nobody answers on out of the way. Returns 0 or -errno. */
+/* Removes a socket on which no process listens. Returns 0 or -errno. */
 static int clear_path(const struct address *address)
 {
         const char *path = address->path.sun_path;
@@ -36,7 +36,7 @@ static int open_socket(const struct address *address)
         _cleanup_close_ int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        /* Connections of an earlier sqmgr-web may linger at the port. */
+        /* Connections of an earlier sqmgr-web may still occupy the port. */
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         if (family == AF_INET6)
                 (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));

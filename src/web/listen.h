@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A socket on which connections are taken: TCP, or at a path. */
+/* A listening socket: TCP, or Unix at a path. */
 #pragma once
 
 #include "web/address.h"
@@ -8,11 +8,11 @@
 struct web_listener {
         int fd;
         struct address address;
-        sd_event_source *io; /* whoever opens it adds it */
+        sd_event_source *io; /* added by the caller */
 };
 
-/* Returns 0 with *listener filled, or -errno with a sentence in error. */
+/* Returns 0 with *listener set, or -errno with a sentence in error. */
 int web_listener_open(struct web_listener *listener, const struct address *address, char *error,
                       size_t error_size);
-/* Closes it, and removes the path. */
+/* Closes the socket and removes its path. */
 void web_listener_close(struct web_listener *listener);

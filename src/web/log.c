@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: lines on stderr, with the priority before them where systemd reads it. */
+/* The log: lines on stderr. Under systemd each line starts with its priority. */
 #include "web/log.h"
 #include "base/printable.h"
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A pipe that is writable takes so many bytes at once (pipe(7)). */
+/* A writable pipe accepts this many bytes without blocking (pipe(7)). */
 #define LINE_MAX_BYTES 4096
 
 static bool has_room(void)

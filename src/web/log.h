@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: lines on stderr, with the priority before them where systemd reads it. */
+/* The log: lines on stderr. Under systemd each line starts with its priority. */
 #pragma once
 
 #include "base/macro.h"
 #include <syslog.h>
 
-/* One sentence; level: LOG_ERR .. LOG_INFO. Control characters of it become '?'. What nobody reads is lost: a
- * full pipe does not block. */
+/* Writes one sentence. level: LOG_ERR, LOG_WARNING or LOG_INFO. Control characters become '?'. The line is
+ * lost if stderr is a full pipe: logging never blocks. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
 
 #define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)

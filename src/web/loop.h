@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of the loop. */
+/* Clock and timers of the event loop. */
 #pragma once
 
 #include "base/usec.h"
 #include <systemd/sd-event.h>
 
-/* When this turn of the loop began. */
+/* The time at which the current iteration of the event loop began. */
 static inline usec_t loop_now(sd_event *event, clockid_t clock)
 {
         uint64_t now = 0;
@@ -14,7 +14,7 @@ static inline usec_t loop_now(sd_event *event, clockid_t clock)
         return now;
 }
 
-/* Has the timer expire once, in so much time from now on. */
+/* Arms the timer to fire once, usec from now. */
 static inline void loop_arm(sd_event_source *timer, usec_t usec)
 {
         (void)sd_event_source_set_time_relative(timer, usec);

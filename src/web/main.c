@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sqmgr-web: reads its options, and hands over to the loop. */
+/* sqmgr-web: parses its options and runs the event loop. */
 #include "base/fd.h"
 #include "base/printable.h"
 #include "config.h"
@@ -17,7 +17,7 @@
 #define EXIT_USAGE     2
 #define DEFAULT_SOCKET "/run/sqmgr/read.sock"
 #define LIST_MAX       64
-/* Sockets that are listened on, links, the loop's own. */
+/* Descriptors besides clients: listeners, connections to sqmgr, and the event loop. */
 #define DESCRIPTORS_BESIDES (2 * LIST_MAX + 32)
 
 struct list {
@@ -72,7 +72,7 @@ static int add(struct list *list, const char *text)
         return 0;
 }
 
-/* Returns 0 to go on, 1 to exit with success, -EINVAL for bad usage. */
+/* Returns 0 to continue, 1 to exit with success, -EINVAL for bad usage. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
         enum { OPTION_HOST = 256, OPTION_PUBLIC, OPTION_HISTORY };
@@ -192,8 +192,8 @@ static int catch_signals(sd_event *event)
         return r < 0 ? r : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
 }
 
-/* Below the hard limit this is for everybody to choose. Where that is low, connections wait until there is
- * room. */
+/* Any process may raise its soft limit up to the hard limit. With a low hard limit, connections wait for free
+ * descriptors. */
 static void allow_descriptors(void)
 {
         const rlim_t wanted = http_default_limits.connections + DESCRIPTORS_BESIDES;

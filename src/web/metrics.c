@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the metrics of several instances together, as text 0.0.4 of Prometheus or as OpenMetrics 1.0. No I/O.
- */
+/* Merges the metrics of several instances, as Prometheus text 0.0.4 or OpenMetrics 1.0. No I/O. */
 #include "web/metrics.h"
 #include "base/memstream.h"
 #include <inttypes.h>
@@ -8,22 +7,22 @@
 #include <strings.h>
 
 #define OPEN_TYPE "application/openmetrics-text"
-/* Many times what sqmgr has. */
+/* Many times the number of families that sqmgr has. */
 #define FAMILIES_MAX 1000
-/* A number has fewer bytes. */
+/* Longer values are no numbers. */
 #define NUMBER_MAX 64
 
-/* Their texts are parts of those that are merged. */
+/* Strings point into the texts being merged. */
 struct family {
-        const char *name, *type, *help; /* the latter two may be "" */
+        const char *name, *type, *help; /* type and help may be "" */
 };
 
 struct sample {
         const struct family *family;
         size_t order;
-        const struct instance *instance; /* NULL: of sqmgr-web itself */
-        const char *suffix;              /* behind the family's name: "_sum" */
-        const char *labels;              /* between the braces */
+        const struct instance *instance; /* NULL: metrics of sqmgr-web itself */
+        const char *suffix;              /* after the family's name: "_sum" */
+        const char *labels;              /* text between the braces */
         const char *value;
 };
 
@@ -32,7 +31,7 @@ struct merge {
         size_t n_families;
         struct sample *samples;
         size_t n_samples, n_allocated;
-        bool failed; /* memory is short */
+        bool failed; /* memory was short */
 };
 
 static const char *const types[] = {
@@ -41,7 +40,7 @@ static const char *const types[] = {
 };
 DEFINE_ENUM_NAMES(metrics_type, enum metrics_format, _METRICS_FORMAT_MAX, types)
 
-/* The weight of a media range, the value of its parameter `q`. */
+/* The weight of a media range: the value of its parameter `q`. */
 static double weight_of(const char *range, size_t size)
 {
         const char *end = range + size;
@@ -79,7 +78,7 @@ static bool is_name(const char *text)
         return text[0] != '\0' && !digit && text[strspn(text, allowed)] == '\0';
 }
 
-/* The family of that name, made where there is none. NULL: there are too many. */
+/* Returns the family of that name, created if missing. Returns NULL if there are too many families. */
 static struct family *find_family(struct merge *merge, const char *name)
 {
         for (size_t i = 0; i < merge->n_families; i++)
@@ -91,7 +90,7 @@ static struct family *find_family(struct merge *merge, const char *name)
         return &merge->families[merge->n_families++];
 }
 
-/* Cuts the line into its words. A comment that says nothing of a family leaves *family as it is. */
+/* Splits the line into words. A comment that is neither HELP nor TYPE leaves *family unchanged. */
 static void take_comment(struct merge *merge, char *line, struct family **family)
 {
         const char *hash = strsep(&line, " "), *kind = strsep(&line, " "), *name = strsep(&line, " ");
@@ -108,7 +107,7 @@ static void take_comment(struct merge *merge, char *line, struct family **family
                 *place = line ?: "";
 }
 
-/* The brace that ends the labels; NULL: it is missing. */
+/* Returns the brace that ends the labels; NULL: missing. */
 static char *labels_end(char *labels)
 {
         bool quoted = false;
@@ -139,7 +138,8 @@ static bool is_number(const char *value)
         return *end == '\0';
 }
 
-/* What a sample of that name has behind the name of its family; NULL: it may not stand in it. */
+/* Returns the suffix of the sample's name after the family's name. Returns NULL if the sample does not belong
+ * to the family. */
 static const char *find_suffix(const struct family *family, const char *name)
 {
         static const char *const suffixes[] = {"", "_sum", "_count", "_bucket"};
@@ -161,7 +161,7 @@ static void add_sample(struct merge *merge, struct sample sample)
         merge->samples[merge->n_samples++] = sample;
 }
 
-/* Cuts the line into its parts. */
+/* Splits the line into its parts. */
 static void take_sample(struct merge *merge, const struct instance *instance, char *line,
                         const struct family *family)
 {
@@ -179,7 +179,7 @@ static void take_sample(struct merge *merge, const struct instance *instance, ch
         if (*at != ' ')
                 return;
         *at++ = '\0';
-        /* No time stands behind it: one would be of another unit in the other format. */
+        /* A timestamp is not allowed after the value: the two formats use different units. */
         sample.value = at;
         if (!is_name(line) || !is_number(sample.value))
                 return;
@@ -192,7 +192,7 @@ static void take_sample(struct merge *merge, const struct instance *instance, ch
                 add_sample(merge, sample);
 }
 
-/* Cuts the text into its lines. instance: NULL for sqmgr-web's own. */
+/* Splits the text into lines. instance: NULL for sqmgr-web's own metrics. */
 static void take_text(struct merge *merge, const struct instance *instance, char *text)
 {
         struct family *family = NULL;
@@ -228,7 +228,7 @@ static void put_quoted(FILE *out, const char *text)
         fputc('"', out);
 }
 
-/* OpenMetrics has quotes escaped there as in a label. */
+/* OpenMetrics escapes quotes in help texts as in labels. */
 static void put_help(FILE *out, const char *help, enum metrics_format format)
 {
         for (; *help != '\0'; help++) {
@@ -238,7 +238,7 @@ static void put_help(FILE *out, const char *help, enum metrics_format format)
         }
 }
 
-/* A counter's family is named without its `_total` in OpenMetrics, where each of its samples has it. */
+/* In OpenMetrics the name of a counter family lacks `_total`, which each of its samples has. */
 static int name_length(const struct family *family, enum metrics_format format)
 {
         static const char total[] = "_total";
@@ -324,7 +324,7 @@ static void put_own(FILE *out, const struct instances *instances, usec_t now, co
                 self->connections, self->streams, self->requests, self->refused);
 }
 
-/* To be freed; NULL: memory is short. */
+/* The caller frees the text. Returns NULL if memory is short. */
 static char *render_own(const struct instances *instances, usec_t now, const struct http_counts *self)
 {
         char *text;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the metrics of several instances together, as text 0.0.4 of Prometheus or as OpenMetrics 1.0. No I/O.
- */
+/* Merges the metrics of several instances, as Prometheus text 0.0.4 or OpenMetrics 1.0. No I/O. */
 #pragma once
 
 #include "web/http_counts.h"
@@ -12,14 +11,14 @@ enum metrics_format {
         _METRICS_FORMAT_MAX,
 };
 
-/* The media type, for a Content-Type. */
+/* The value of Content-Type. */
 const char *metrics_type(enum metrics_format value);
 
-/* What an Accept header asks for; it may be NULL. */
+/* The format for an Accept header, which may be NULL. */
 enum metrics_format metrics_negotiate(const char *accept);
 
-/* Each family stands once, all its samples behind it. Where there are several instances each sample of theirs
- * has the label `socket`. A line that is not of the format is left out. now: of the monotonic clock. *ret is
- * to be freed. Returns 0 or -ENOMEM. */
+/* Writes each family once, followed by all its samples. With several instances, samples of instances get the
+ * label `socket`. Invalid lines are left out. now: monotonic clock. The caller frees *ret. Returns 0 or
+ * -ENOMEM. */
 int metrics_merge(const struct instances *instances, usec_t now, const struct http_counts *self,
                   enum metrics_format format, char **ret, size_t *ret_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page as a whole: what frames its parts, and in which order they stand. */
+/* The whole page: the order of its sections and the frame around them. */
 #include "web/page.h"
 #include "base/memstream.h"
 #include "web/assets.h"
@@ -18,7 +18,7 @@ static const char doctype[] =
         "</b> <span>is being asked for</span></figcaption>"                                                  \
         "<div class=\"canvas\" aria-hidden=\"true\"></div></figure>"
 
-/* Of one height before and after its plots are drawn. */
+/* The section has the same height before and after its plots are drawn. */
 static const char plots[] =
         "<section id=\"plots\" aria-labelledby=\"plots-title\"><h2 id=\"plots-title\">Plots</h2>"
         "<noscript><p class=\"none\">Plots, and news without a reload, need JavaScript.</p></noscript>"
@@ -47,7 +47,8 @@ static void put_head(FILE *out, const struct page *page)
         fputs("</style></head><body><a class=\"skip\" href=\"#fleets\">To the fleets</a>", out);
 }
 
-/* What changes is the same in both parts; around it the document has what does not. */
+/* The changing elements are the same in both parts. The whole document adds the static elements around
+ * them. */
 static void put_page(FILE *out, const struct page *page, bool whole)
 {
         if (whole)

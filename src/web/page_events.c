@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened, the newest first. */
+/* Past events, the newest first. */
 #include "web/html.h"
 #include "web/page_sections.h"
 
-/* The older ones are folded. */
+/* Older events are collapsed. */
 #define SEEN_MAX 20
 
 static void put_event(FILE *out, const json_t *event, const struct page *page)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not as it should be, how bad that is, and what to do about it. */
+/* Findings: problems, their severity, and how to fix them. */
 #include "web/page_findings.h"
 #include "base/argv.h"
 #include "wire/reply_hosts.h"
@@ -15,8 +15,8 @@ struct search {
         void *userdata;
 };
 
-/* Appends a word as a shell takes it for that word alone: whoever named a fleet has no say in what is typed.
- * One that does not fit is left out. */
+/* Appends a word, quoted for the shell if needed: a fleet's name must not inject commands. A word that does
+ * not fit is left out. */
 static void add_word(char *text, const char *word)
 {
         size_t length = strlen(text), at = length;
@@ -34,7 +34,8 @@ static void add_word(char *text, const char *word)
         snprintf(text + at, PAGE_COMMAND_MAX - at, "'");
 }
 
-/* The control socket beside a read socket: "" where sqmgrctl finds it by itself. */
+/* Derives the control socket from the read socket. "" if sqmgrctl finds the control socket without an option,
+ * or if the path has another form. */
 static void control_socket(const char *socket, char *text, size_t size)
 {
         static const char end[] = "read.sock";
@@ -83,7 +84,7 @@ enum kind {
         _KIND_MAX
 };
 
-/* The level of each kind of finding, and what to do about it; commands are those that sqmgrctl has. */
+/* The level and remedy of each kind of finding. Commands are subcommands of sqmgrctl. */
 static const struct page_finding kinds[] = {
         [ROLLOUT_HALTED] = {.level = PAGE_ACT,
                             .remedy = "Mend the release, then run",
@@ -114,7 +115,7 @@ static_assert(ELEMENTSOF(kinds) == _KIND_MAX, "an entry for each kind");
 
 static const char *const no_word = NULL;
 
-/* Hands out a finding of that kind, with the title; word, which may be NULL, is put behind its commands. */
+/* Reports a finding of that kind with the title. word is appended to its commands; may be NULL. */
 static _printf_(5, 6) void report(const struct search *search, enum kind kind, const char *text,
                                   const char *word, const char *format, ...)
 {
@@ -134,7 +135,7 @@ static _printf_(5, 6) void report(const struct search *search, enum kind kind, c
         search->found(&finding, search->userdata);
 }
 
-/* codes: NULL ends them. */
+/* codes: terminated by NULL. */
 static bool waits_for_one_of(const json_t *object, const char *const *codes)
 {
         const char *code = reply_string(object, "waits_for_code");
@@ -151,7 +152,7 @@ bool page_worker_needs_look(const json_t *worker)
         return reply_is_true(worker, "hung") || waits_for_one_of(worker, codes);
 }
 
-/* Waits that may last, and are no part of what goes on by itself. */
+/* Returns true for waits that may last and are not part of normal operation. */
 static bool fleet_is_held(const json_t *fleet)
 {
         static const char *const codes[] = {"places", "memory", "hung", "fork", "state", NULL};
@@ -188,7 +189,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
                 report(search, WORKERS_RECOVER, text, name, "%.100s: recovers from crashes", name);
 }
 
-/* A count that is not met, where nothing else explains it. */
+/* Reports missing workers, unless another finding explains them. */
 static void find_shortage(const struct search *search, const json_t *fleet)
 {
         long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target"),
@@ -198,7 +199,7 @@ static void find_shortage(const struct search *search, const json_t *fleet)
         if (!fleet_is_to_run(fleet) || active >= target ||
             reply_is(json_object_get(fleet, "crash"), "state", "failing"))
                 return;
-        /* Those that hang are told by themselves. */
+        /* Hung workers have findings of their own. */
         if (page_integer(fleet, "hung") > 0 && active + starting + page_integer(fleet, "hung") >= target)
                 return;
         if (active + starting >= target)
@@ -242,7 +243,7 @@ static void find_order(const struct search *search, const json_t *fleet)
 
         if (fleet_is_to_run(fleet))
                 return;
-        /* Not above: a headline whose age grows would move what stands below it. */
+        /* Text below the title: an age in the headline would grow and move what is below. */
         snprintf(text, sizeof(text), "%.32s %.400s", state, ordered);
         report(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
 }
@@ -252,7 +253,7 @@ static void find_rest(const struct search *search, const json_t *fleet)
         const char *refused = reply_string(json_object_get(fleet, "template"), "refused");
         const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
 
-        /* Where the count is not met that has been told. */
+        /* If workers are missing, find_shortage() has reported that. */
         if (fleet_is_held(fleet) && page_integer(fleet, "active") >= page_integer(fleet, "target"))
                 report(search, OTHER, waits_for, no_word, "%.100s: it is held up", name);
         if (refused[0] != '\0')
@@ -291,7 +292,7 @@ static void find_missing_host(const struct search *search, const json_t *rollout
                 search->userdata);
 }
 
-/* A rollout over the hosts of a group. */
+/* Findings of a rollout over the hosts of a group. */
 static void find_in_rollout(const struct search *search, const json_t *rollout)
 {
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
@@ -314,8 +315,8 @@ static void find_in_redis(const struct search *search, const json_t *redis)
                        down ? "Redis does not answer" : "Redis has not answered yet");
 }
 
-/* The unit of the instance whose read socket that is, as far as it can be told: that of the whole machine
- * else. */
+/* Writes the command for the systemd unit of the instance, derived from its read socket. The default is the
+ * unit `sqmgr`. */
 static const char *service_command(const char *socket, char text[static PAGE_COMMAND_MAX])
 {
         static const char begin[] = "/run/sqmgr/", end[] = "/read.sock";
@@ -331,7 +332,7 @@ static const char *service_command(const char *socket, char text[static PAGE_COM
         return text;
 }
 
-/* One that is away: the last that is known of it goes on to be shown. */
+/* Reports an instance that does not answer. The last known state remains visible. */
 static void find_away(const struct search *search, const json_t *instance)
 {
         const char *error = reply_string(instance, "error");
@@ -366,7 +367,7 @@ static void find_in_instance(const struct search *search, const json_t *instance
         const json_t *status = json_object_get(instance, "status"), *entry;
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
 
-        /* Of one that is away all else is of then: it is shown below, and marked so. */
+        /* Without a connection all other data is old. The page shows old data below and marks it. */
         if (!page_is_heard(instance)) {
                 find_away(search, instance);
                 return;

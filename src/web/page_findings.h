@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not as it should be, how bad that is, and what to do about it. */
+/* Findings: problems, their severity, and how to fix them. */
 #pragma once
 
 #include "web/page_parts.h"
 
-/* Something that is not as it should be. All texts live as long as the call that hands the finding out. */
+/* A problem. All strings are valid only during the call of found(). */
 struct page_finding {
         enum page_level level;
         const char *title;  /* a few words, without a full stop */
-        const char *text;   /* what sqmgr says of it; may be "" */
-        const char *remedy; /* what to do, up to its command; NULL: nothing, as the others */
+        const char *text;   /* details from sqmgr; may be "" */
+        const char *remedy; /* what to do, followed by command; NULL: none, like the members below */
         const char *command;
-        const char *or_remedy; /* what to do instead */
+        const char *or_remedy; /* the alternative, followed by or_command */
         const char *or_command;
 };
 
 typedef void (*page_found)(const struct page_finding *finding, void *userdata);
-/* Calls found() for each, those of the sqmgr itself first. */
+/* Calls found() for each finding. In each instance, findings about sqmgr come before those about its
+ * fleets. */
 void page_findings(const struct page *page, page_found found, void *userdata);
 
-/* How well one fleet is. */
+/* The worst level of one fleet. */
 enum page_level page_fleet_level(const json_t *fleet);
-/* Does the worker need someone to look at it? */
+/* Returns true if the worker needs attention. */
 bool page_worker_needs_look(const json_t *worker);
 
-/* The sqmgr's command with that word, which may be NULL, behind it, for a shell; `socket` as the instance has
- * it. verb: constant, it may have options. Returns text. */
+/* Writes a shell command line: sqmgrctl with verb and word; word may be NULL. socket: the instance's read
+ * socket. verb is constant and may include options. Returns text. */
 #define PAGE_COMMAND_MAX 1024
 const char *page_command(const char *socket, const char *verb, const char *word,
                          char text[static PAGE_COMMAND_MAX]);

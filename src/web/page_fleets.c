@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
+/* Fleets and their workers. Workers with problems, and workers that are starting or stopping, are visible at
+ * once; others are collapsed. */
 #include "web/html.h"
 #include "web/page_findings.h"
 #include "web/page_sections.h"
 #include <string.h>
 
-/* More of a fleet's workers are never seen unfolded. */
+/* Maximum of visible workers in a fleet with collapsed workers. */
 #define UNFOLDED_MAX 12
-/* Up to so many workers on the page nothing is folded to begin with. */
+/* With up to this many workers on the page, nothing is collapsed initially. */
 #define SMALL_MAX 8
 
 #define WHY_MAX 640
 
-/* What is beyond is as much too much. */
+/* Higher shares are limited to this. */
 #define SHARE_MAX 100.0
 
-/* Who is seen first. */
+/* Order of the workers. */
 enum rank { RANK_TROUBLE, RANK_OVER, RANK_MOVES, RANK_SETTLED, _RANK_MAX };
 
 static double memory_share(const json_t *worker, long long threshold)
@@ -33,7 +34,7 @@ static enum rank worker_rank(const json_t *worker, long long threshold)
                 return RANK_TROUBLE;
         if (memory_share(worker, threshold) >= 1)
                 return RANK_OVER;
-        /* Where nobody is heard of, that is told once. */
+        /* Waits for Redis and for fresh heartbeats concern all workers and are reported once, elsewhere. */
         bool waits = reply_string(worker, "waits_for")[0] != '\0' && strcmp(code, "redis") != 0 &&
                      strcmp(code, "fresh-beat") != 0;
         if (strcmp(state, "active") == 0 && !waits &&
@@ -47,7 +48,8 @@ static const char *share_kind(double share)
         return share >= 1 ? "over" : share >= 0.9 ? "near" : "fine";
 }
 
-/* An id within its fleet: the fleet's name stands above, and can be missed where there is little room. */
+/* Writes the worker's id. The fleet's name in the id can be hidden on a narrow screen, because the heading
+ * shows it. */
 static void put_id(FILE *out, const char *id)
 {
         const char *slash = strrchr(id, '/');
@@ -112,7 +114,7 @@ static void put_worker(FILE *out, const json_t *worker, long long threshold)
                            id, why);
 }
 
-/* Those from one number up to another, in the order in which they are seen. */
+/* Writes workers `from` up to but excluding `to`, in display order. */
 static void put_workers(FILE *out, const json_t *fleet, size_t from, size_t to)
 {
         long long threshold = page_integer(fleet, "memory_threshold_bytes");
@@ -142,7 +144,7 @@ static void put_workers(FILE *out, const json_t *fleet, size_t from, size_t to)
 struct census {
         size_t all;
         size_t settled;
-        size_t outdated, ready; /* of the settled */
+        size_t outdated, ready; /* of the settled workers */
         long long busy, concurrency;
         bool reports_busy;
         long long largest_worker;
@@ -169,7 +171,7 @@ static struct census take_census(const json_t *fleet)
         return census;
 }
 
-/* Those that are folded, if any. */
+/* Writes the collapsed workers, if any. */
 static void put_folded(FILE *out, const json_t *fleet, const struct census *census, bool open)
 {
         size_t moving = census->all - census->settled, seen = MIN(moving, UNFOLDED_MAX),

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts over many hosts: how far each is, and its hosts. Those that need someone or roll are seen at once.
- */
+/* Rollouts over many hosts: progress and hosts. Hosts with problems and rolling hosts are visible at once. */
 #include "web/html.h"
 #include "web/page_sections.h"
 #include "wire/reply_hosts.h"
 
-/* Up to so many hosts each has its row. */
+/* With up to this many hosts, each has a row. */
 #define SMALL_MAX 12
-/* Of more than that, so many rows at most; the others are named. */
+/* Maximum of rows with more hosts; the other hosts are only named. */
 #define ROWS_MAX 50
 
 static void put_host(FILE *out, const json_t *rollout, const json_t *host)
@@ -52,7 +51,8 @@ static void put_table(FILE *out, const json_t *rollout, const json_t *const *hos
         fputs("</tbody></table>", out);
 }
 
-/* Those of one state that have no row; seen: hosts before them, of which others may be in that state. */
+/* Names the hosts of one state that have no row. seen: number of hosts before them, some of which may be in
+ * that state. */
 static void put_names(FILE *out, const json_t *const *hosts, size_t seen, size_t n,
                       enum reply_host_state state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who told all this: each sqmgr, and the Redis servers that it asks. */
+/* The instances of sqmgr and their Redis servers. */
 #include "web/html.h"
 #include "web/page_sections.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sections of the page share: the elements that several of them have. */
+/* Elements shared by several sections of the page. */
 #include "web/page_parts.h"
 #include "web/html.h"
 #include <string.h>
 
-/* Years of five digits would be noise from elsewhere. */
+/* Limits years to four digits; larger numbers are wrong input. */
 #define SECONDS_MAX 253402300799.0
 
 bool page_is_heard(const json_t *instance)
@@ -24,7 +24,7 @@ const char *page_instance_name(const json_t *instance, char text[static PAGE_INS
         return text;
 }
 
-/* A circle, a triangle and a square: they differ without their colour. */
+/* Circle, triangle and square, which differ without color, too. */
 static const char *const signs[] = {
         [PAGE_UNKNOWN] = "<svg class=\"sign unknown\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
                          "<circle cx=\"12\" cy=\"12\" r=\"10\"/></svg>",

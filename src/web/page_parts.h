@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sections of the page share: the documents they show, and the elements that several of them have.
- */
+/* Data and elements shared by several sections of the page. */
 #pragma once
 
 #include "base/parse.h"
@@ -8,49 +7,50 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What is shown, and when. */
+/* The data of the page. */
 struct page {
         const json_t *instances;
         const json_t *events;
-        usec_t now; /* realtime */
+        usec_t now; /* realtime clock */
 };
 
-/* For each fleet of each instance. A break ends the fleets of one instance only. */
+/* Loops over each fleet of each instance. A break leaves only the inner loop over one instance's fleets. */
 #define page_foreach_fleet(page, instance, fleet)                                                            \
         json_foreach(instance, (page)->instances)                                                            \
                 json_foreach_in(fleet, json_object_get(instance, "status"), "fleets")
-/* The same for each entry of the instance's member of that name. */
+/* Loops over each entry of the list `name` of each instance. */
 #define page_foreach_entry(page, name, instance, entry)                                                      \
         json_foreach(instance, (page)->instances)                                                            \
                 json_foreach_in(entry, instance, name)
 
-/* As reply_integer(), held within bounds in which sums of them are numbers, too: it is whatever was told. */
+/* Like reply_integer(), but limited to a range in which sums do not overflow: replies may contain any
+ * number. */
 static inline long long page_integer(const json_t *object, const char *key)
 {
         return MAX(0, MIN(reply_integer(object, key), 1LL << 50));
 }
 
-/* Is what is known of it what it is now? */
+/* Returns true if the instance's data is current. */
 bool page_is_heard(const json_t *instance);
-/* Its socket without what is the same in all. Returns text. */
+/* Writes the instance's socket without the usual ending. Returns text. */
 #define PAGE_INSTANCE_MAX 128
 const char *page_instance_name(const json_t *instance, char text[static PAGE_INSTANCE_MAX]);
 
-/* PAGE_UNKNOWN is of what is not heard of any more. */
+/* PAGE_UNKNOWN: the data is not current. */
 enum page_level { PAGE_UNKNOWN, PAGE_WELL, PAGE_LOOK, PAGE_ACT, _PAGE_LEVEL_MAX };
 
-/* The sign beside a name or a sentence that says the same. */
+/* Writes the symbol of the level. The text beside it must say the same. */
 void page_sign(FILE *out, enum page_level level);
 
-/* Begins a section, and its heading. */
+/* Opens a section and writes its heading. */
 void page_section(FILE *out, const char *id, const char *title);
-/* A sentence beside what it is about; nothing where it is "". key: its kind, or NULL. */
+/* Writes a note below its subject; nothing if text is "". key: the note's kind, or NULL. */
 void page_note(FILE *out, const char *key, const char *text);
-/* A bar of value out of max, of which 0 is unknown: one that says nothing which does not stand beside it. */
+/* Writes a bar: value out of max; max 0: unknown. The text beside the bar must show the same value. */
 void page_bar(FILE *out, double value, double max, const char *kind);
 
-/* The time since 1970 in UTC, in a form of strftime(), which is a literal. Returns text, which has
- * PAGE_TIME_MAX bytes. */
+/* Formats microseconds since 1970 as UTC. form: a literal for strftime(). text has PAGE_TIME_MAX bytes.
+ * Returns text. */
 #define PAGE_TIME_MAX   64
 #define PAGE_TIME_ISO   "%Y-%m-%dT%H:%M:%SZ"
 #define PAGE_TIME_CLOCK "%H:%M:%S"
@@ -59,7 +59,7 @@ void page_bar(FILE *out, double value, double max, const char *kind);
 /* Fills and returns utc. */
 const struct tm *page_utc(usec_t at, struct tm *utc);
 
-/* When an event was: a time of day, and its age where with_age. */
+/* Writes the event's time of day, and its age if with_age. */
 void page_event_time(FILE *out, const json_t *event, const struct page *page, bool with_age);
-/* Its sentence, behind its level where that matters. */
+/* Writes the event's sentence, after its level if the level is a warning or an error. */
 void page_event_text(FILE *out, const json_t *event);

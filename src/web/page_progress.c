@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What is moving: restarts with their stories, and which workers come and go without one. */
+/* Activity: restarts with their steps, and workers that start or stop without a restart. */
 #include "web/html.h"
 #include "web/page_sections.h"
 #include <string.h>
 
-/* Of a restart with many workers the last steps are what is asked for. */
+/* For a restart with many workers, only the last steps are of interest. */
 #define STORY_MAX ((size_t)12)
 
 static const char *rollout_state(const json_t *fleet)
@@ -35,7 +35,7 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
         fputs("</li>", out);
 }
 
-/* What is known of the newest restart of that fleet, of which the events are the newest first. */
+/* Writes the steps of the fleet's newest restart, found in page->events, which has the newest event first. */
 static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
 {
         const json_t *event, *begin = NULL, *steps[STORY_MAX];
@@ -85,7 +85,7 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
         fputs("</section>", out);
 }
 
-/* Returns whether there was anything to say. */
+/* Returns true if anything was written. */
 static bool put_passers(FILE *out, const char *socket, const json_t *fleet)
 {
         static const char *const states[] = {"starting", "quiet", "stopping"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What waits in each Redis. */
+/* The queues of each Redis. */
 #include "web/html.h"
 #include "web/page_sections.h"
 
-/* More are folded. */
+/* More queues are collapsed. */
 #define SEEN_MAX 12
 
 static void put_queue(FILE *out, const json_t *queue)

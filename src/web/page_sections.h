@@ -4,16 +4,17 @@
 
 #include "web/page_parts.h"
 
-/* What happened, the newest first. No more are shown. */
+/* Past events, the newest first. No more than this are shown. */
 #define PAGE_EVENTS_MAX 200
 void page_events(FILE *out, const struct page *page);
-/* Fleets and their workers: those that need someone, or come or go, are seen at once; the rest is folded. */
+/* Fleets and their workers. Workers with problems, and workers that are starting or stopping, are visible at
+ * once; others are collapsed. */
 void page_fleets(FILE *out, const struct page *page);
-/* Rollouts over many hosts: how far each is, and its hosts; nothing where no fleet has a group. */
+/* Rollouts over many hosts: progress and hosts. Writes nothing if no fleet has a rollout group. */
 void page_hosts(FILE *out, const struct page *page);
-/* Who told all this: each sqmgr, and the Redis servers that it asks. */
+/* The instances of sqmgr and their Redis servers. */
 void page_instances(FILE *out, const struct page *page);
-/* What is moving: restarts with their stories, and which workers come and go without one. */
+/* Activity: restarts with their steps, and workers that start or stop without a restart. */
 void page_progress(FILE *out, const struct page *page);
-/* What waits in each Redis. */
+/* The queues of each Redis. */
 void page_queues(FILE *out, const struct page *page);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether all is well, in one sentence, and if not, what to do. */
+/* The overall state in one sentence, and the findings. */
 #include "web/page_verdict.h"
 #include "web/html.h"
 #include "web/page_findings.h"
 
-/* More would hide the first of them. */
+/* More findings would hide the first of them. */
 #define SHOWN_MAX 12
 
 static const char *const level_names[] = {
         [PAGE_UNKNOWN] = "unknown", [PAGE_WELL] = "well", [PAGE_LOOK] = "look", [PAGE_ACT] = "act"};
 static_assert(ELEMENTSOF(level_names) == _PAGE_LEVEL_MAX, "a name for each level");
 
-/* The same, for the tab of a browser. */
+/* Icons of the same shapes for the browser tab. */
 static const char *const icons[] = {
         [PAGE_UNKNOWN] = "data:,",
         [PAGE_WELL] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
@@ -61,8 +61,8 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
 
 struct listing {
         FILE *out;
-        enum page_level level; /* of those that are shown now */
-        bool alone;            /* its title is the headline */
+        enum page_level level; /* level of the findings being written */
+        bool alone;            /* the only finding: its title is the headline */
         unsigned shown;
         unsigned left_out;
 };
@@ -115,7 +115,7 @@ static void put_findings(FILE *out, const struct page *page)
         fputs("</ul>", out);
 }
 
-/* All instances together. */
+/* Sums over all instances. */
 struct sum {
         size_t fleets;
         size_t restarts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that several hold: rendered once, sent to many. */
+/* A text with a reference count: rendered once, sent to many clients. */
 #include "web/shared.h"
 
 struct shared *shared_take(char *data, size_t size)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that several hold: rendered once, sent to many. */
+/* A text with a reference count: rendered once, sent to many clients. */
 #pragma once
 
 #include "base/macro.h"
 
 struct shared {
         unsigned holders;
-        size_t size; /* of data, in bytes */
+        size_t size; /* size of data in bytes */
         char *data;
 };
 
-/* Takes over data, which malloc() made, also where it fails; held once. Returns NULL where memory is short,
- * as data may be. */
+/* Takes over data, which was allocated by malloc(), also on failure. The caller holds one reference. data may
+ * be NULL. Returns NULL if data is NULL or memory is short. */
 struct shared *shared_take(char *data, size_t size);
-/* Returns text. */
+/* Takes a further reference. Returns text. */
 struct shared *shared_hold(struct shared *text);
-/* Returns NULL, as text may be. */
+/* Drops a reference and frees the text after the last one; text may be NULL. Returns NULL. */
 struct shared *shared_drop(struct shared *text);
 
 DEFINE_CLEANUP(struct shared *, shared_drop)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events: each message is made once for all who watch; who is slow goes on with the newest whole
- * one. No I/O. */
+/* Server-sent events. Each message is rendered once for all viewers. A slow viewer skips to the newest
+ * complete message. No I/O. */
 #include "web/stream.h"
 #include <string.h>
 
@@ -10,7 +10,7 @@ void stream_put(FILE *out, const char *event, const char *text)
 
         fprintf(out, "event: %s\n", event);
         do {
-                /* Of the three ends of line that the format knows, none may stand within a `data:`. */
+                /* The format has three line endings, none of which may be within a `data:`. */
                 size_t length = strcspn(text, "\r\n");
 
                 fputs("data: ", out);

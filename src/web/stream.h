@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events: each message is made once for all who watch; who is slow goes on with the newest whole
- * one. No I/O. */
+/* Server-sent events. Each message is rendered once for all viewers. A slow viewer skips to the newest
+ * complete message. No I/O. */
 #pragma once
 
 #include "web/shared.h"
@@ -10,40 +10,40 @@
 struct viewer;
 
 struct stream {
-        LIST_HEAD(viewers, viewer) viewers;  /* who watches */
-        struct shared *newest;               /* the message that was published last, or NULL */
-        uint64_t serial;                     /* counts the messages published */
-        void (*wake)(struct viewer *viewer); /* it waits, and can read on; must not change the list */
+        LIST_HEAD(viewers, viewer) viewers;  /* viewers of this stream */
+        struct shared *newest;               /* last published message, or NULL */
+        uint64_t serial;                     /* number of published messages */
+        void (*wake)(struct viewer *viewer); /* called when a waiting viewer can read again; must not change
+                                                the list of viewers */
 };
 
 struct viewer {
         struct stream *stream;
         LIST_ENTRY(viewer) instance_client;
-        struct shared *text; /* what it is being sent, or NULL */
-        size_t sent;         /* bytes of that */
-        uint64_t serial;     /* of the stream, as it was taken */
-        bool waits;          /* it has all that there is */
+        struct shared *text; /* message being sent, or NULL */
+        size_t sent;         /* bytes of text already sent */
+        uint64_t serial;     /* serial of the stream when text was taken */
+        bool waits;          /* the viewer has read everything */
         void *userdata;
 };
 
-/* Writes the text as a message: `event: NAME`, and a `data:` for each line of the text. */
+/* Writes text as a message: `event: NAME`, and a `data:` for each line. */
 void stream_put(FILE *out, const char *event, const char *text);
 
-/* Puts the viewer, all zero but for its userdata, among those of stream. first: what it is sent at once; may
- * be NULL.
- */
+/* Adds the viewer to the stream. All members but userdata must be zero. first: message to send at once; may
+ * be NULL. */
 void stream_join(struct stream *stream, struct viewer *viewer, struct shared *first);
-/* Takes it out again; it need not have joined. */
+/* Removes the viewer; does nothing if the viewer has not joined. */
 void stream_leave(struct viewer *viewer);
 
-/* Has it sent to all, in the place of what they have not begun to be sent. */
+/* Sends the message to all viewers. Replaces messages that a viewer has not begun to read. */
 void stream_publish(struct stream *stream, struct shared *message);
-/* Sends it to those alone who wait. */
+/* Sends the message only to viewers that have read everything. */
 void stream_publish_idle(struct stream *stream, struct shared *message);
 
-/* What comes next of what the viewer is sent, size bytes of it at most. 0: there is nothing now, the viewer
- * waits and will be woken. */
+/* Copies up to size bytes of the viewer's next data. Returns 0 if there is none: the viewer then waits and is
+ * woken later. */
 size_t stream_read(struct viewer *viewer, char *data, size_t size);
 
-/* Lets go of what was published; nobody watches any more. */
+/* Releases the last message. All viewers must have left. */
 void stream_done(struct stream *stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the instances: each second while somebody looks, else every five; metrics when they are wanted. So
- * what sqmgr has to do does not depend on how many look. */
+/* Polls the instances: each second while there are viewers, otherwise every five seconds. Metrics are queried
+ * on demand. The load on sqmgr does not depend on the number of viewers. */
 #include "web/watch.h"
 #include "web/instance_client.h"
 #include "web/log.h"
@@ -9,9 +9,9 @@
 
 #define ASK_WATCHED_USEC   (1 * USEC_PER_SEC)
 #define ASK_UNWATCHED_USEC (5 * USEC_PER_SEC)
-/* Each time Redis is asked for every queue. */
+/* Each query reads every queue in Redis. */
 #define ASK_QUEUES_USEC (5 * USEC_PER_SEC)
-/* Whoever has asked is expected to ask again. */
+/* How long a client counts as a viewer after a request. */
 #define LOOKED_USEC       (10 * USEC_PER_SEC)
 #define METRICS_WAIT_USEC (3 * USEC_PER_SEC)
 #define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
@@ -31,12 +31,12 @@ struct watch {
         struct source *sources; /* one for each instance */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
-        usec_t looked_at;     /* 0: never */
-        usec_t queues_at;     /* when queues were asked for; 0: never */
-        usec_t metrics_at;    /* when the metrics were told; 0: never */
-        bool metrics_awaited; /* metrics_reported() is to follow */
-        bool untold;          /* something came since reported() */
-        json_t *news;         /* events that came since reported(), or NULL */
+        usec_t looked_at;     /* time of watch_poll(); 0: never */
+        usec_t queues_at;     /* time of the last query of queues; 0: never */
+        usec_t metrics_at;    /* time of the last metrics_reported(); 0: never */
+        bool metrics_awaited; /* metrics_reported() will follow */
+        bool untold;          /* data arrived since reported() */
+        json_t *news;         /* events since reported(), or NULL */
 };
 
 static bool is_watched(const struct watch *watch)
@@ -63,7 +63,7 @@ static void report_status(struct watch *watch)
         json_decref(news);
 }
 
-/* What the instances tell is told at once: those that answer are waited for. */
+/* Reports all instances together, once no status or event query is pending. */
 static void report_when_all_known(struct watch *watch)
 {
         watch->untold = true;
@@ -161,7 +161,7 @@ static void ask_all(struct watch *watch)
         }
 }
 
-/* What is told tells how old it is: it is told anew where nobody answers, too. */
+/* If no instance is reachable, on_ask() still reports: the data contains ages that grow. */
 static bool any_reachable(const struct watch *watch)
 {
         for (size_t i = 0; i < watch->instances.n; i++)
@@ -174,7 +174,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
 {
         struct watch *watch = userdata;
 
-        /* One that has not answered since keeps nothing back of the others. */
+        /* An instance that has not answered since the last poll must not delay the others. */
         if (watch->untold || !any_reachable(watch))
                 report_status(watch);
         ask_all(watch);
@@ -193,7 +193,7 @@ const struct instances *watch_instances(const struct watch *watch)
         return &watch->instances;
 }
 
-/* Who begins to look shall not wait for the slow rhythm. */
+/* A new viewer must not wait for the slow interval. */
 static void poll_soon(const struct watch *watch)
 {
         if (!is_watched(watch))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the instances: each second while somebody looks, else every five; metrics when they are wanted. So
- * what sqmgr has to do does not depend on how many look. */
+/* Polls the instances: each second while there are viewers, otherwise every five seconds. Metrics are queried
+ * on demand. The load on sqmgr does not depend on the number of viewers. */
 #pragma once
 
 #include "base/usec.h"
@@ -9,27 +9,29 @@
 
 struct watch;
 
-/* They come out of the loop, never out of a call of watch_*(), and must not free the watch. */
+/* Callbacks are called only from the event loop, never from within watch_*(). Callbacks must not free the
+ * watch. */
 struct watch_ops {
-        /* Whoever was asked has answered, or does not: instances_*() tell. news: the events that came, the
-         * oldest first, borrowed. */
+        /* All queried instances have answered or failed, see watch_instances(). news: new events, the oldest
+         * first, borrowed. */
         void (*reported)(void *userdata, json_t *news);
-        /* What watch_ask_metrics() asked for is there, as far as it comes. */
+        /* The metrics queried by watch_ask_metrics() are available, as far as instances answered. */
         void (*metrics_reported)(void *userdata);
 };
 
-/* sockets and ops are not copied. Returns 0 or -errno; *ret is to be freed by watch_free(). */
+/* sockets and ops are not copied. Returns 0 or -errno. Free *ret with watch_free(). */
 int watch_new(struct watch **ret, sd_event *event, const char *const *sockets, size_t n_sockets,
               const struct watch_ops *ops, void *userdata);
-/* Returns NULL, as watch may be. */
+/* watch may be NULL. Returns NULL. */
 struct watch *watch_free(struct watch *watch);
 
 const struct instances *watch_instances(const struct watch *watch);
 
-/* Somebody looks now. */
+/* A client is looking now: polls each second for a while. */
 void watch_poll(struct watch *watch);
-/* So many look all the time from now on. */
+/* Sets the number of permanent viewers. */
 void watch_set_viewers(struct watch *watch, unsigned n);
 
-/* Returns true where they are asked for: metrics_reported() follows. False: those of a moment ago will do. */
+/* Returns true if metrics were queried: metrics_reported() follows. Returns false if the present metrics are
+ * recent enough. */
 bool watch_ask_metrics(struct watch *watch);

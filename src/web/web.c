@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serves what the instances tell: each path, the streams, the history. */
+/* The server's paths, streams and history. */
 #include "web/web.h"
 #include "base/memstream.h"
 #include "web/assets.h"
@@ -22,11 +22,11 @@
 #define SAMPLE_USEC   (5 * USEC_PER_SEC)
 #define ACCURACY_USEC (500 * USEC_PER_MSEC)
 
-/* Each is rendered once for all who ask within a moment. */
+/* Each document is rendered once for all requests within a short time. */
 enum document {
         DOCUMENT_PAGE,
         DOCUMENT_STATUS,
-        DOCUMENT_HISTORY, /* and behind it, of the other ranges */
+        DOCUMENT_HISTORY, /* followed by the other ranges */
         _DOCUMENT_MAX = DOCUMENT_HISTORY + _HISTORY_RANGE_MAX,
 };
 
@@ -46,8 +46,8 @@ struct web {
         struct watch *watch;
         struct http *http;
         struct history *history;
-        struct history_file *file; /* NULL: there is none */
-        usec_t *marked_at;         /* of each instance: what is older has its mark already */
+        struct history_file *file; /* NULL: none */
+        usec_t *marked_at;         /* per instance: events up to this time already have a mark */
         struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
@@ -71,7 +71,7 @@ static struct shared *render_page(const struct web *web, enum page_part part)
         return shared_take(text, size);
 }
 
-/* NULL where memory is short. */
+/* Returns NULL if memory is short. */
 static struct shared *render(const struct web *web, enum document document)
 {
         if (document == DOCUMENT_PAGE)
@@ -85,8 +85,8 @@ static struct shared *render(const struct web *web, enum document document)
         return shared_take(text, text ? strlen(text) : 0);
 }
 
-/* News, and what the stream shows behind them: who is too slow for one message misses nothing of that. NULL
- * where memory is short. */
+/* The new events, then the current state. A viewer that is too slow for a message misses its events, but not
+ * the state. Returns NULL if memory is short. */
 static struct shared *render_message(const struct web *web, enum stream_kind kind, const json_t *news)
 {
         _cleanup_shared_ struct shared *shown =
@@ -194,11 +194,11 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-/* Where memory is short the request gets no answer, and its connection ends. */
+/* If memory is short, the request gets no response and its connection ends. */
 static void get_document(struct web *web, struct http_request *request, unsigned document)
 {
-        /* A month of many fleets is megabytes, and takes a quarter of a second: it is rendered once for all
-         * who ask until the next sample. */
+        /* A month of many fleets is megabytes and takes 250 ms to render. The document is rendered once for
+         * all requests until the next sample. */
         usec_t within = document >= DOCUMENT_HISTORY ? SAMPLE_USEC : RENDER_KEEP_USEC;
         usec_t now = loop_now(web->event, CLOCK_MONOTONIC);
         struct rendered *rendered = &web->documents[document];
@@ -281,7 +281,7 @@ static void on_request(void *userdata, struct http_request *request, const char 
         static const struct {
                 const char *path;
                 void (*get)(struct web *web, struct http_request *request, unsigned which);
-                unsigned which; /* of what get() knows several of */
+                unsigned which; /* variant for get() */
         } routes[] = {
                 {"/", get_document, DOCUMENT_PAGE}, {"/api/events", get_stream, STREAM_EVENTS},
                 {"/api/history", get_history, 0},   {"/api/status", get_document, DOCUMENT_STATUS},
@@ -304,7 +304,7 @@ static void on_request(void *userdata, struct http_request *request, const char 
                 http_answer_sentence(request, MHD_HTTP_NOT_FOUND, "there is nothing here");
 }
 
-/* A history that cannot be kept is no reason to show nothing. */
+/* A history file that cannot be used does not prevent the start. */
 static int open_history(struct web *web, const char *path)
 {
         char why[HISTORY_FILE_WHY_MAX];
