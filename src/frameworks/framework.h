@@ -46,7 +46,7 @@ struct framework {
         int quiet_signal; /* 0: quieting is stopping; stop_signal is sent once */
         int stop_signal;
         int cut_off_signal; /* replaces stop_signal for a worker that may run jobs, once these are no longer
-                               waited for; 0: stop_signal */
+                             * waited for; 0: stop_signal */
         int wake_signal;    /* sent right after stop_signal so that a stopped process handles that; 0: none */
         int dump_signal;    /* see traits.can_dump; 0: none */
         /* True if a thread of this name runs jobs. info: what the process reported about itself; NULL:
@@ -55,7 +55,7 @@ struct framework {
         /* Returns false if the title is not that of a booted worker. NULL: titles show nothing. */
         bool (*title_parse)(const char *title, struct title *ret);
         bool title_may_lack; /* the application may lack the library that sets titles: a missing title proves
-                                nothing */
+                              * nothing */
         const struct heartbeat_format *heartbeats; /* NULL: its heartbeats are not in Redis */
         /* Decodes the text of a heartbeat file. Returns false, with *ret untouched, if the text is not a
          * heartbeat. NULL: the framework writes no heartbeat files. */

@@ -7,7 +7,7 @@
 
 struct heartbeats;
 
-/* One worker registered with struct heartbeats. */
+/* A worker registered with struct heartbeats. */
 struct heartbeat_slot {
         struct heartbeats *heartbeats;
         struct worker *worker;       /* NULL: removed */
@@ -116,5 +116,5 @@ struct heartbeats {
         const struct heartbeats_ops *ops;
         void *userdata;
         struct match *match; /* which identity belongs to which worker, not owned; NULL: the source has no
-                                identities */
+                              * identities */
 };

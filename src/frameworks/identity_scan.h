@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One step of a scan of the set of identities: its command and the decoding of its reply. Used by the
+/* A single step of a scan of the set of identities: its command and the decoding of its reply. Used by the
  * readers of heartbeats and of foreign consumers. */
 #pragma once
 

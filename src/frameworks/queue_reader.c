@@ -16,7 +16,7 @@ struct queue_reader {
         queues_reading_fn callback;
         void *userdata;
         struct redis_batch *redis_batch; /* tag: index of the queue (QUEUES_EACH only) times the number of
-                                            questions, plus index of the question */
+                                          * questions, plus index of the question */
         struct queues_found found;       /* of the current reading; measures persist */
         bool named;                      /* the current reading is of named queues */
         bool each;                       /* the QUEUES_EACH questions were sent */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of one Redis. A reading of all queues takes two round trips: queue names and global
  * data first, then the data of each queue. A reading of named queues takes one round trip and includes
- * what autoscaling needs. Both readings send the questions of one table, which each framework provides. */
+ * what autoscaling needs. Each framework provides one table of questions for both kinds of reading. */
 #pragma once
 
 #include "base/field.h"
@@ -43,7 +43,7 @@ struct queues_question {
         /* Stores the reply, which is never an error reply. Returns 0 or -ENOMEM. */
         int (*take)(const struct redisReply *reply, struct queues_found *found);
         size_t counter; /* if take is NULL: the offset in struct queues of the counter to which the reply is
-                           added */
+                         * added */
         bool optional;  /* for named queues: a forbidden or too large reply only reduces what is known */
 };
 

@@ -52,7 +52,7 @@ struct redis_heartbeats {
         bool freed;
 };
 
-/* One pending command. */
+/* A pending command. */
 struct ask {
         struct redis_heartbeats *heartbeats;
         struct redis_slot *slot;     /* NULL: a scan step */

@@ -721,7 +721,8 @@ static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
                 if (slot->poll_items)
                         slot->seeks_at = slot_seeks(slot, now) ? now : 0;
                 due |= slot->seeks_at == now;
-                /* Some workers are requested only at regular polls. */
+                /* Not every worker is requested at each poll; the others are requested at regular polls
+                 * only. */
                 sought |= slot->seeks_at != 0 &&
                           usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
         }

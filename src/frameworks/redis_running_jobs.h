@@ -20,7 +20,7 @@ struct running_jobs_format {
         job_decode_fn decode;
 };
 
-/* One Redis as its workers see it. */
+/* A Redis server as its workers see it. */
 struct running_jobs_request {
         sd_event *event;
         struct redis *redis;   /* may be freed during the reading */

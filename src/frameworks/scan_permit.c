@@ -47,7 +47,7 @@ void scan_permit_cancel(struct scan_permit *scan_permit)
         leave(scan_permit);
 }
 
-/* These errors are permanent; others, such as BUSY, may pass. */
+/* NOPERM and ERR are permanent; other errors, such as BUSY, may pass. */
 static bool is_refused(const redisReply *reply)
 {
         return reply->type == REDIS_REPLY_ERROR &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Coordinates the scans of sets of identities by the hosts of one Redis (observe/scan_throttle.h).
  *
- * A host that wants to scan enables CLIENT TRACKING with OPTIN. This tracks no key, and Redis counts the
- * clients that have tracking on. So nothing is written, and a host that dies is no longer counted. A Redis
- * before 6, or one whose ACL forbids these commands, gives no count: each scan is then made as if there
- * were no other hosts. */
+ * A host that wants to scan enables CLIENT TRACKING with OPTIN. No key is tracked that way, but Redis
+ * counts the clients that have tracking on. Nothing is written, and a host that dies is no longer counted.
+ * A Redis before 6, or one whose ACL forbids these commands, gives no count: each scan is then made as if
+ * there were no other hosts. */
 #pragma once
 
 #include "observe/scan_throttle.h"

@@ -73,7 +73,7 @@ static bool decode_signal(const struct field *field, bool stops, int *ret)
         return false;
 }
 
-/* This version never sends the resume signal; an empty field says that there is none. */
+/* The resume signal is never sent by this version. An empty field says that there is none. */
 static bool resume_is_permitted(const struct field *field)
 {
         int signo;

@@ -33,8 +33,8 @@ extern const char *const native_field_names[_NATIVE_FIELD_MAX];
  * text, and the pid. */
 bool native_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
-/* Decodes a record. Returns false, with *ret untouched, if a field is missing or invalid, the record has
- * another version, or it names a signal that must not be sent. */
+/* Decodes a record. Returns false, with *ret untouched, if the record is invalid: a field is missing or
+ * wrong, the version is another, or a signal must not be sent. */
 bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct heartbeat *ret);
 
 /* Like native_decode(), for the text of a file. */

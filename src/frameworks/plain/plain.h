@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any process. It sends no heartbeats, so its jobs are unknown. */
+/* Any process. A plain process sends no heartbeats, so its jobs are unknown. */
 #pragma once
 
 #include "frameworks/framework.h"

@@ -15,7 +15,7 @@ extern const struct framework rq_framework; /* in rq_redis.c */
 #define RQ_WORKERS "rq:workers"
 #define RQ_QUEUES  "rq:queues"
 
-/* The parts of a worker's identity: host, pid and key. None of the fields needs a terminating NUL. */
+/* The parts of a worker's identity: host, pid and key. The fields need no terminating NUL. */
 struct rq_worker {
         struct field host, pid, key;
 };

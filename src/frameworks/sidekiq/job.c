@@ -141,8 +141,8 @@ char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, c
         size_t length = strlen(job->payload);
         char *text = NULL;
 
-        /* If a name occurs twice, the last member counts. So the job's own members stay byte for byte as
-         * they are, and ours are appended. */
+        /* If a name occurs twice, the last member counts. Ours are appended, and the job's own members
+         * stay byte for byte as they are. */
         while (length > 0 && strchr(" \t\r\n", job->payload[length - 1]))
                 length--;
         if (length == 0)
