@@ -211,8 +211,8 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
         return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
 }
 
-/* Limits a step up to twice the active workers: workers that are still starting do not count. A greater
- * need is met in steps, after boots. */
+/* count includes starting workers. More than twice the active workers are wanted only after those have
+ * booted. */
 static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading,
                    struct scaling_verdict *verdict)
 {
