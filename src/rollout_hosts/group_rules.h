@@ -67,10 +67,10 @@ struct rollout_group {
         char other_id[ROLLOUT_ID_MAX + 1]; /* id of an epoch with the same number, which may be adopted */
         usec_t hold_until;                 /* no lease is requested before */
         usec_t other_until;                /* other_id is not adopted before */
-        usec_t asked_at;                   /* when the script was last called; 0: never */
+        usec_t asked_at;                   /* when the script last answered; 0: not since the last connect */
         enum rollout_request said;         /* the request that is not answered yet */
         enum epoch_state state;            /* in the last reply, for the epoch above */
-        enum host_lease mine;              /* in the last reply */
+        enum host_lease mine;              /* in the last reply; HOST_LEASE_NONE if for another epoch */
         uint32_t canary_seconds;           /* in the last reply */
         enum rollout_trouble trouble;
         bool said_draining; /* that request reported draining */
@@ -84,7 +84,8 @@ struct rollout_group rollout_group_new(void);
 
 /* Call when the connection to Redis came up: the server may be another one that has lost recent writes. */
 void rollout_group_observe_connection(struct rollout_group *group, usec_t now);
-/* True if the script must be called now, given the epoch as read from Redis without the script. */
+/* True if the script must be called now. number, id and state: of the epoch as read from Redis without the
+ * script. */
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
                           enum epoch_state state, usec_t now);
 /* Returns the request of the next tick. Call again only after its answer or a new connection. */
