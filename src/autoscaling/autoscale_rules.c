@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the count in force that a fleet's queues ask for; see the header. */
+/* Applies the worker count that a fleet's queues need; see the header. */
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whoever is idle takes a job at once: where one has waited for so long, nobody is, whatever was read of them
- * when they were counted last. */
+/* An idle thread takes a job at once. If a job has waited this long, no thread is idle, whatever the last
+ * count of idle threads was. */
 #define TAKEN_USEC (5 * USEC_PER_SEC)
-/* Lines for queues; the others are counted. */
+/* Lines for queues; further queues are only counted. */
 #define LINES_QUEUES 16
 
 static struct scaling_limits limits_of(const struct fleet *fleet)
@@ -86,7 +86,7 @@ static enum scaling_hold hold_of(const struct fleet *fleet)
         return fleet->rollout.state == ROLLOUT_HALTED ? SCALING_HELD_HALTED : SCALING_FREE;
 }
 
-/* Among these names is every queue that is looked at for fleet. */
+/* True if names contains every queue that has a target for the fleet. */
 static bool has_all(const struct fleet *fleet, const char *names)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
@@ -115,22 +115,22 @@ static bool serves_any(const struct fleet *fleet, const struct fleet *other)
         return other->link == fleet->link && has_any(fleet, autoscale_of(other)->served);
 }
 
-/* One that is held, or whose count is the operator's, does not follow any need. */
+/* A held fleet, or one whose count the operator has set, follows no need. */
 static bool follows(const struct fleet *fleet)
 {
         return is_automatic(fleet) && fleet_target(fleet) > 0 && hold_of(fleet) == SCALING_FREE;
 }
 
-/* Its count follows the same need. */
+/* True if the count of `other` follows the same need. */
 static bool scales_with(const struct fleet *fleet, const struct fleet *other)
 {
         return other == fleet ||
                (other->link == fleet->link && follows(other) && has_all(fleet, autoscale_of(other)->served));
 }
 
-/* Of one fleet. */
+/* Threads of one fleet. */
 struct threads {
-        unsigned busy, all; /* of those that take jobs; busy: of those that drain, too */
+        unsigned busy, all; /* all: of active workers; busy: of draining workers, too */
 };
 
 static struct threads count_threads(const struct fleet *fleet)
@@ -146,7 +146,7 @@ static struct threads count_threads(const struct fleet *fleet)
         return threads;
 }
 
-/* The workers of the fleet itself. */
+/* Counts the workers of the fleet itself. */
 static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
 {
         struct autoscale *autoscale = fleet->autoscale;
@@ -166,7 +166,8 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
                 newest = worker->spawned_at;
                 autoscale->concurrency = worker->heartbeat.concurrency;
                 usec_t boot = usec_sub(worker->active_at, worker->spawned_at);
-                /* Of one whose first beat was another's, or was seen by no sqmgr, that is no boot. */
+                /* A longer time is not a boot: the first heartbeat was another process's, or no sqmgr saw
+                 * it. */
                 if (boot <= fleet->settings->boot_timeout)
                         autoscale->boot = boot;
         }
@@ -174,7 +175,7 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
         reading->boot = autoscale->boot;
 }
 
-/* Who else here serves these queues. Returns the weight of all that scale by them. */
+/* Adds the other fleets here that serve these queues. Returns the weight of all fleets that scale by them. */
 static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *reading)
 {
         const struct world *world = fleet->world;
@@ -196,7 +197,7 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
         return weight;
 }
 
-/* The same of other hosts. *hosts: those that scale by these queues, too. */
+/* Like count_fleets() for other hosts. *hosts is increased by the hosts that scale by these queues. */
 static unsigned count_peers(const struct fleet *fleet, const struct peers *peers,
                             struct scaling_reading *reading, unsigned *hosts)
 {
@@ -248,7 +249,7 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         return n;
 }
 
-/* Returns whether any of them has kept a job waiting. */
+/* Returns true if a job has waited so long in any of these queues that no thread can be idle. */
 static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
@@ -268,7 +269,7 @@ static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
         return waits;
 }
 
-/* Places that are to be filled, of all fleets. */
+/* Memory for missing workers that are still to be started, of all autoscaled fleets. */
 static uint64_t promised_bytes(const struct world *world)
 {
         uint64_t bytes = 0;
@@ -284,7 +285,7 @@ static uint64_t promised_bytes(const struct world *world)
         return bytes;
 }
 
-/* Of so many, those for which memory is left. */
+/* Returns how many of the wanted workers fit into memory, at least count. */
 static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, usec_t now)
 {
         const struct world *world = fleet->world;
@@ -300,7 +301,7 @@ static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, 
         return count;
 }
 
-/* Returns whether the count in force is another one than before. */
+/* Returns true if the applied count has changed. */
 static bool put(struct fleet *fleet, unsigned count)
 {
         unsigned before = fleet_count_in_force(fleet);
@@ -349,7 +350,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         queues_free(autoscale->queues);
         autoscale->queues = TAKE_PTR(read->queues);
         autoscale->others = read->others;
-        /* Nobody works: what waits is no sign of too few. */
+        /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
         if (fleet_target(fleet) == 0) {
                 autoscale->rule.read_at = autoscale->read_at = 0;
                 autoscale->bounded_by_memory = false;
@@ -361,7 +362,8 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 .queues = list,
                 .n_queues = list ? autoscale->queues->n : 0,
                 .hold = list ? hold_of(fleet) : SCALING_HELD_REDIS,
-                /* What it would be, too, while the operator says another. */
+                /* Clamped, because the automatic count is also computed while the operator's count
+                 * applies. */
                 .count = MIN(MAX(count, limits.min), limits.max),
                 .done_known = read->done_known && read->others_known && !read->others_any &&
                               fleets_beside(fleet, false) == 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the count in force that a fleet's queues ask for: gathers what autoscaling/scaling_rules.h is to know,
- * out of what was read and of the model, and holds what comes of it to memory and to the operator's word. */
+/* Applies the worker count that a fleet's queues need. Collects the input of autoscaling/scaling_rules.h
+ * from readings and the model, and limits the result by memory and by the operator's count. */
 #pragma once
 
 #include "autoscaling/scaling_rules.h"
@@ -12,83 +12,83 @@ struct peers;
 struct queues;
 struct world;
 
-/* How a service time was learnt. */
+/* The source of a service time. */
 enum autoscale_source {
         AUTOSCALE_BY_NOTHING,
-        AUTOSCALE_BY_METRICS, /* the framework's own, by class */
-        AUTOSCALE_BY_COUNT,   /* of all jobs that were done, in a Redis that only this fleet serves */
+        AUTOSCALE_BY_METRICS, /* the framework's own metrics, by class */
+        AUTOSCALE_BY_COUNT,   /* the count of all jobs done, in a Redis that only this fleet serves */
         _AUTOSCALE_SOURCE_MAX,
 };
 
-/* Of one Redis, of all its fleets; those with a target come first, and no more are looked at. */
+/* Queues read per Redis, for all its fleets. Queues with a target come first; queues beyond the limit are
+ * not read. */
 #define AUTOSCALE_QUEUES_MAX 64
 
-/* How the count of a fleet follows its queues. */
+/* The autoscaling state of one fleet. */
 struct autoscale {
-        usec_t read_at; /* the last verdict; 0: none */
-        char *served;   /* owned: the queues from which its workers take, see queue_names_have(); NULL: not
-                         * known */
-        struct queues *queues; /* owned, as last read: those of them that are looked at; NULL: they could not
-                                * be, or were not yet */
-        unsigned concurrency;  /* of one worker, when one last told; 0: none has */
-        usec_t boot;           /* how long the newest worker took until it took jobs; 0: not known */
+        usec_t read_at; /* time of the last verdict; 0: none */
+        char *served;   /* owned: the queues that its workers serve, see queue_names_have(); NULL: unknown */
+        struct queues *queues; /* owned: the served queues as last read; NULL: the last reading failed, or
+                                * none was made */
+        unsigned concurrency;  /* threads of one worker, as last reported; 0: never reported */
+        usec_t boot;           /* boot time of the newest worker, until it was active; 0: unknown */
         struct scaling rule;
-        struct scaling_verdict verdict; /* the last one */
-        enum autoscale_source source;   /* of its service time */
-        double busy, threads;           /* of it, and of the fleets and hosts that scale with it */
+        struct scaling_verdict verdict; /* the last verdict */
+        enum autoscale_source source;   /* of the verdict's service time */
+        double busy, threads;           /* of this fleet plus the fleets and hosts that scale with it */
         double others_idle;
-        unsigned others; /* processes of nobody here that serve these queues */
-        unsigned fleets; /* of this sqmgr that scale by these queues, itself included */
-        unsigned hosts;  /* the same of hosts of its group */
+        unsigned others; /* foreign processes that serve these queues */
+        unsigned fleets; /* of this sqmgr that scale by these queues, including this one */
+        unsigned hosts;  /* of its group that scale by these queues, including this one */
         bool bounded_by_memory;
-        bool queues_left_out; /* there are more than AUTOSCALE_QUEUES_MAX */
+        bool queues_left_out; /* the workers serve more queues than AUTOSCALE_QUEUES_MAX allows */
 };
 
-/* Whether the count of any fleet follows the queues at this link. */
+/* True if any fleet at this link is autoscaled. */
 bool autoscale_reads(const struct world *world, const struct link *link);
-/* What is known of this fleet; all zero where that is nothing. Never NULL. */
+/* Returns the autoscaling state of the fleet; all zero if nothing is known. Never NULL. */
 const struct autoscale *autoscale_of(const struct fleet *fleet);
-/* Makes room for what is to be known of a fleet whose count follows its queues. Returns 0 or -ENOMEM. */
+/* Allocates the state of an autoscaled fleet unless it exists. Returns 0 or -ENOMEM. */
 int autoscale_attach(struct fleet *fleet);
 
-/* What was read for one fleet. */
+/* The readings for one fleet. */
 struct autoscale_reading {
-        struct queues *queues; /* those from which it takes, taken over; NULL: they could not be read */
-        bool done_known;       /* all jobs of its Redis that were done, ever */
+        struct queues *queues; /* the queues that the fleet serves; ownership is taken; NULL: not readable */
+        bool done_known;       /* `done` is valid: the total of jobs ever done in its Redis */
         uint64_t done;
-        usec_t service; /* what a job takes, as its framework tells; 0: it does not */
+        usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
 
-        bool others_known;  /* the processes of nobody here were counted */
-        bool others_any;    /* there is any in its Redis, whatever it serves */
-        unsigned others;    /* those that serve these queues */
-        double others_idle; /* their threads that run nothing */
+        bool others_known;  /* foreign processes were counted */
+        bool others_any;    /* its Redis has any foreign process, whatever that serves */
+        unsigned others;    /* foreign processes that serve these queues */
+        double others_idle; /* idle threads of these foreign processes */
 
-        bool peers_unread;         /* what other hosts of its group tell is yet to be read */
-        const struct peers *peers; /* it, sorted; NULL: there is nothing to be read, or it cannot be */
+        bool peers_unread;         /* the shares of other hosts of its group are still to be read */
+        const struct peers *peers; /* these shares, sorted; NULL: none to read, or not readable */
 };
 
-/* From which queues its workers take: names, each ended by a NUL, the last by two; taken over. NULL: that is
- * not known. */
+/* Sets the queues that the fleet's workers serve: each name ends with a NUL, the list with two. Takes
+ * ownership of names. NULL: unknown. */
 void autoscale_serves(struct fleet *fleet, char *names);
-/* How long a job may wait there; 0: it is not looked at. */
+/* Returns the target of the queue: how long a job may wait there; 0: no target. */
 usec_t autoscale_target(const struct fleet *fleet, const char *queue);
 
-/* Folds one reading in, and puts the count in force that follows from it, unless the operator has given one.
- * Returns whether that is another than before. */
+/* Evaluates one reading and applies the resulting count, unless the operator has set one. Takes ownership
+ * of reading->queues. Returns true if the applied count has changed. */
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *reading, usec_t now);
-/* What its host tells others of the group: of this fleet, and of those that scale with it or serve its
- * queues. idle: threads that run nothing, of processes of nobody on this host that serve them. ret->queues is
- * the fleet's. */
+/* Fills in the share that this host reports to its group: the fleet, and the fleets that scale with it or
+ * serve its queues. idle: idle threads of processes on this host that are not sqmgr's and serve the
+ * queues. ret->queues is borrowed from the fleet. */
 void autoscale_share(const struct fleet *fleet, double idle, struct peer_share *ret);
-/* Frees what is known of it: also before the fleet itself is freed. */
+/* Frees the fleet's state. Must be called before the fleet is freed. */
 void autoscale_forget(struct fleet *fleet);
 
-/* The workers that are wanted: those in force, or those that would be, were it not for the operator's count.
- */
+/* Returns the wanted number of workers: the current count, or the one that autoscaling would apply if the
+ * operator had set none. */
 unsigned autoscale_wanted(const struct fleet *fleet);
-/* Why, as one sentence. Returns text. */
+/* Writes the reason for the count as one sentence. Returns text. */
 #define AUTOSCALE_TEXT_MAX (SCALING_TEXT_MAX + 160)
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX]);
-/* The arithmetic, a line for each i from 0. Returns false where there are no more. Names of queues in it are
- * as they came from Redis, control characters replaced. */
+/* Writes line i, from 0, of the calculation. Returns false if there are no more lines. Queue names are as
+ * read from Redis, with control characters replaced. */
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the processes of one Redis that are no workers of this host's; see the header. */
+/* Counts the processes of one Redis that are not workers of this host; see the header. */
 #include "autoscaling/foreign_consumers.h"
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
@@ -9,30 +9,30 @@
 #include "model/queues.h"
 #include <string.h>
 
-/* So many are read of each count: of more, the others are taken for like these. */
+/* Consumers read per count. Further ones are assumed to be like those read. */
 #define READ_MAX 2000
-/* From the end of one count to the begin of the next; and it may take this share of the time. Where there are
- * many, so are the hosts that count them: so long for each that was found. */
+/* The pause between counts is the greatest of three: a fixed time, a multiple of the count's duration, and
+ * a time per consumer found. Many consumers mean many hosts that count them. */
 #define COUNT_USEC (60 * USEC_PER_SEC)
 #define COUNT_DUTY 50
 #define FOUND_USEC (100 * USEC_PER_MSEC)
-/* Counts that fail leave the last one in force for so long after the next was due. */
+/* If counts fail, the last result stays valid for this long after the next count was due. */
 #define KEEP_USEC (5 * USEC_PER_MIN)
-/* A longer name of a host is none. */
+/* A longer host name is invalid. */
 #define HOST_MAX 255
 
 struct consumer {
         char *host;                  /* owned */
-        struct heartbeat_info *info; /* owned; NULL: it told nothing of itself */
-        bool active;                 /* it was read, and takes jobs */
+        struct heartbeat_info *info; /* owned; NULL: the process reported nothing about itself */
+        bool active;                 /* its heartbeat was read and is not quiet */
         unsigned idle;
 };
 
 struct consumer_list {
-        struct consumer *list; /* owned; of those that were asked for */
+        struct consumer *list; /* owned; the consumers whose heartbeat was requested */
         size_t n;
-        size_t n_read;  /* that have a heartbeat */
-        size_t n_found; /* not ours, be they asked for or not */
+        size_t n_read;  /* with a heartbeat */
+        size_t n_found; /* identities that are not ours, requested or not */
 };
 
 struct foreign_consumers {
@@ -44,9 +44,9 @@ struct foreign_consumers {
         void *userdata;
         struct redis_batch *redis_batch;
         bool failed;
-        char cursor[24]; /* of the next page; "": there is none */
+        char cursor[24]; /* of the next page; "": none */
         usec_t begun_at, next_at;
-        usec_t counted_until; /* what was counted holds; 0: nothing was */
+        usec_t counted_until; /* the last result is valid until then; 0: no result */
         struct consumer_list now, counted;
 };
 
@@ -73,7 +73,7 @@ struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consu
         return NULL;
 }
 
-enum { TAG_PAGE, TAG_CONSUMER /* and beyond: which of the list */ };
+enum { TAG_PAGE, TAG_CONSUMER /* plus the index in the list */ };
 
 static int send(struct foreign_consumers *consumers, size_t tag, struct heartbeats_command *command)
 {
@@ -131,7 +131,7 @@ static void take_consumer(struct foreign_consumers *consumers, const redisReply 
         struct consumer *consumer = &consumers->now.list[i];
         struct heartbeat heartbeat;
 
-        /* Of one that is dead the identity may be left, and no heartbeat. */
+        /* A dead process may leave its identity without a heartbeat. */
         if (!consumers->framework->heartbeats->take_heartbeat(reply, &heartbeat, &consumer->info))
                 return;
         consumers->now.n_read++;
@@ -144,7 +144,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         struct foreign_consumers *consumers = userdata;
 
         if (!reply || reply->type == REDIS_REPLY_ERROR)
-                /* What is no heartbeat hides no others. */
+                /* A key of the wrong type must not hide other consumers. */
                 consumers->failed |= !reply || tag == TAG_PAGE || !reply_is_wrong_type(reply);
         else if (tag == TAG_PAGE)
                 take_page(consumers, reply);
@@ -167,7 +167,7 @@ static void end(struct foreign_consumers *consumers)
         census_clear(&consumers->now);
 }
 
-/* A page is answered, with the processes that it named. */
+/* A page and the consumers on it were answered. */
 static void on_done(void *userdata)
 {
         struct foreign_consumers *consumers = userdata;

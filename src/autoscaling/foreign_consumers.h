@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the processes of one Redis that take jobs there and are no workers of this host's, now and then, at
- * a bounded share of what Redis can do: by a scan of all identities, page by page, and one command for each
- * that is foreign. */
+/* Counts the processes of one Redis that accept jobs there and are not workers of this host. A count runs
+ * periodically at a bounded share of Redis' capacity. Each count scans all identities page by page, and
+ * sends one command per foreign identity. */
 #pragma once
 
 #include "frameworks/framework.h"
@@ -9,23 +9,24 @@
 struct foreign_consumers;
 
 struct foreign_count {
-        bool any;         /* there are some, whatever they serve */
-        unsigned serving; /* those that take from these queues */
-        double idle;      /* their threads that run nothing */
+        bool any;         /* there are foreign processes, whatever they serve */
+        unsigned serving; /* accept jobs from these queues */
+        double idle;      /* idle threads of these */
 };
 
-/* framework: one that tells its queues. is_ours: the process of this identity is one of ours. redis must
- * outlive it. Returns 0 with *ret to be freed by foreign_consumers_free(), or -ENOMEM. */
+/* framework: one whose workers report their queues. is_ours: true if the process of this identity is ours.
+ * redis must outlive the object. Returns 0 with *ret, which the caller frees with
+ * foreign_consumers_free(), or -ENOMEM. */
 int foreign_consumers_new(const struct framework *framework, struct redis *redis, const char *namespace,
                           bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
                           struct foreign_consumers **ret);
-/* Begins a count where one is due. */
+/* Starts a count if one is due. */
 void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now);
-/* As they were counted last. names: a list as struct autoscale has them. is_reported: whether that one, which
- * takes from these queues, is known otherwise, and left out of all but `any`; NULL: none is. Returns false
- * where they were not counted, or that was long ago. */
+/* Reads the result of the last count. names: a list as in struct autoscale. is_reported: true if this
+ * process, which serves these queues, is known from another source; such a process only affects `any`.
+ * NULL: none is. Returns false if there was no count, or the last one is too old. */
 bool foreign_consumers_count(const struct foreign_consumers *consumers, const char *names, usec_t now,
                              bool (*is_reported)(const char *host, const char *queues, void *userdata),
                              void *userdata, struct foreign_count *ret);
-/* Takes NULL, and returns it. */
+/* Takes NULL. Returns NULL. */
 struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consumers);

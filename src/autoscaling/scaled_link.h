@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What autoscaling keeps of one link; the link owns it. */
+/* The autoscaling state of one link, owned by the link. */
 #pragma once
 
 #include "daemon/runtime/links.h"
@@ -13,8 +13,8 @@ struct scaled_link {
         struct link *link;     /* not owned */
         struct queue_reader *demand;
         struct foreign_consumers *foreign;
-        struct scaling_share *scaling_share; /* owned; NULL: no fleet shares a need with other hosts */
-        struct queues_reading demanded; /* what was read last, until that is folded in; without its error */
+        struct scaling_share *scaling_share; /* owned; NULL: no fleet shares its need with other hosts */
+        struct queues_reading demanded; /* the last reading until it is evaluated; its error is not used */
         bool answered;
         bool error_reported;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the queues read of each fleet whose count follows them. */
+/* Reads the queues of autoscaled fleets; see the header. */
 #include "autoscaling/scaler.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
@@ -16,13 +16,13 @@
 
 #define NAMES_MAX 16384
 
-/* Names, each ended by a NUL, the last by two. */
+/* Names in text: each name ends with a NUL, the list with two. */
 struct names {
         char text[NAMES_MAX];
         size_t used, n;
 };
 
-/* Returns false where there is no room left for it. */
+/* Returns false if no space is left for the name. */
 static bool names_add(struct names *names, const char *name)
 {
         size_t length = strlen(name) + 1;
@@ -38,7 +38,7 @@ static bool names_add(struct names *names, const char *name)
         return true;
 }
 
-/* fleet: only those of the list that it looks at; NULL: all. */
+/* fleet: adds only queues with a target for this fleet; NULL: all queues. Returns false if not all fit. */
 static bool names_add_list(struct names *names, const char *list, const struct fleet *fleet)
 {
         bool all = true;
@@ -49,8 +49,8 @@ static bool names_add_list(struct names *names, const char *list, const struct f
         return all;
 }
 
-/* From which queues the workers of a fleet take, as far as any of them has told. Returns false where that are
- * too many. */
+/* Determines the queues that the workers of a fleet serve, from what active workers reported. Returns
+ * false if there are too many. */
 static bool poll_served(struct fleet *fleet)
 {
         const struct framework *framework = fleet->link->framework;
@@ -80,7 +80,7 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
 
         if (!link->framework->heartbeats->identity_parse(identity, len, &host_len, &pid))
                 return false;
-        /* One that has just booted may not be known by its identity yet: by its pid it is. */
+        /* The identity of a worker that has just booted may be unknown: its pid identifies it. */
         WORLD_FOREACH_FLEET(world, fleet)
                 FLEET_FOREACH_WORKER(fleet, worker) {
                         const char *own = process_identity(worker->handle);
@@ -124,7 +124,7 @@ static void on_demand(struct queues_reading *reading, void *userdata)
         wakeup_arm(link->links->wakeup);
 }
 
-/* NULL: memory is short. */
+/* Returns NULL if memory is short. */
 static struct scaled_link *join_link(struct link *link)
 {
         struct scaled_link *scaled = scaled_link_of(link);
@@ -167,7 +167,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
                         fleet->autoscale->queues_left_out =
                                 !names_add_list(&names, fleet->autoscale->served, fleet) || !all;
         }
-        /* The others are but shown: they take no place from these. */
+        /* Queues without a target are only shown, so they are added last. */
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link && fleet_scales(fleet))
                         names_add_list(&names, autoscale_of(fleet)->served, NULL);
@@ -199,7 +199,7 @@ void scaler_poll(void *self, usec_t now)
         }
 }
 
-/* Those that the fleet serves. NULL: they could not be read, or memory is short. */
+/* Copies the queues that the fleet serves. NULL: the reading failed, or memory is short. */
 static struct queues *pick(const struct queues *read, const char *served)
 {
         struct queues *picked = read ? calloc(1, sizeof(*picked)) : NULL;
@@ -255,8 +255,8 @@ void scaler_observe(void *self, usec_t now)
                 wakeup_changed(links->wakeup);
 }
 
-/* Nothing is kept of a fleet whose count is fixed, nor of one that is removed: the fleet is freed without
- * asking. */
+/* Drops the state of fleets with a fixed count and of removed fleets: freeing a fleet does not free that
+ * state. */
 void scaler_join(void *self)
 {
         const struct links *links = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the other hosts of a group what this one takes of the need of their queues; see the header. */
+/* Exchanges the shares of the need with the other hosts of a group; see the header. */
 #include "autoscaling/scaling_exchange.h"
 #include "base/printable.h"
 #include "io/clock.h"
@@ -14,9 +14,10 @@
 
 #define SEEN    ":seen"
 #define THREADS ":threads:"
-/* From one reading to the next, for each of the hosts: all of them do it. */
+/* The interval between two readings, per host of the group, because every host reads the shares of all. */
 #define MEMBER_USEC (100 * USEC_PER_MSEC)
-/* After Redis was away each has yet to tell it anew, and to say first that it is there. */
+/* After an outage of Redis, each host must first register again and then write its share. Until then its
+ * last share counts. */
 #define KEEP_USEC (90 * USEC_PER_SEC)
 
 enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
@@ -107,10 +108,10 @@ static void take_members(struct scaling_exchange *scaling_exchange, const redisR
                 ask_shares(scaling_exchange);
 }
 
-/* What is missing, or of a wrong type, is told as nothing. */
+/* MGET returns nil for a missing key and for a key of a wrong type. */
 static void take_shares(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
 {
-        /* Which the keys begin with, before the names of the hosts. */
+        /* The common prefix of all keys, before the host name. */
         _cleanup_free_ char *prefix =
                 rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, "");
         struct peers peers = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the other hosts of a group what this one takes of the need of their queues, and reads what they tell.
- * Each has a key of its own, `sqmgr:rollout:GROUP:threads:HOST`, that expires soon after it is silent. */
+/* Writes this host's share of the need of shared queues to Redis for its group, and reads the shares of
+ * the other hosts. Each host has its own key, `sqmgr:rollout:GROUP:threads:HOST`, which expires soon after
+ * the host falls silent. */
 #pragma once
 
 #include "autoscaling/scaling_peer_rules.h"
@@ -8,33 +9,34 @@
 
 struct redis;
 
-/* What this host exchanges with the other hosts of one group. */
+/* The exchange of this host with the other hosts of one group. */
 struct scaling_exchange {
         struct redis *redis;
-        char *namespace; /* owned, as group */
+        char *namespace; /* owned, like group */
         char *group;
         struct redis_batch *redis_batch;
-        char host[ROLLOUT_TEXT_MAX]; /* this one */
-        char **keys;                 /* owned: of the hosts that are asked for */
+        char host[ROLLOUT_TEXT_MAX]; /* this host */
+        char **keys;                 /* owned: keys of the hosts whose shares are read */
         size_t n_keys;
-        bool reads, refused; /* this time */
-        uint64_t connection; /* redis_connection_count() when it was last asked */
-        usec_t keep_until;   /* who is silent still counts */
+        bool reads, refused; /* in the current exchange */
+        uint64_t connection; /* redis_connection_count() at the last exchange */
+        usec_t keep_until;   /* until then, the last shares of silent hosts still count */
         usec_t next_at;
 
-        /* For the caller to read: */
-        bool known;         /* the others were read, or Redis refuses to tell */
-        struct peers peers; /* as they were last read */
-        char error[256];    /* why they cannot be read, or written; "": they can */
+        /* Read by the caller: */
+        bool known;         /* the shares were read, or Redis refuses to give them */
+        struct peers peers; /* as last read */
+        char error[256];    /* why shares cannot be read or written; "": no error */
 };
 
-/* redis must outlive it. Returns 0 with *ret to be freed by scaling_exchange_free(), or -ENOMEM. */
+/* redis must outlive the object. Returns 0 with *ret, which the caller frees with scaling_exchange_free(),
+ * or -ENOMEM. */
 int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group,
                          struct scaling_exchange **ret);
-/* Takes NULL, and returns it. */
+/* Takes NULL. Returns NULL. */
 struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange);
 
-/* Writes the share of this host, where it is not NULL, to last for so many seconds, and reads those of the
- * others where that is due: the more hosts, the more rarely. The share need not stay. */
+/* Writes this host's share, unless share is NULL, with an expiry of `seconds`. Reads the shares of the
+ * other hosts if that is due: the more hosts, the less often. share need not outlive the call. */
 void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host,
                            const struct peer_share *share, unsigned seconds, usec_t now);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What hosts that scale by the same queues tell each other; see the header. */
+/* Reports between hosts that scale by the same queues; see the header. */
 #include "autoscaling/scaling_peer_rules.h"
 #include "base/parse.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Another one is another form: who does not know it leaves that host out. */
+/* A report of another version is ignored, and its host with it. */
 #define VERSION     1
 #define NUMBERS     5
 #define NUMBERS_MAX 80
@@ -34,7 +34,7 @@ size_t peer_encode(const struct peer_share *share, char text[static PEER_TEXT_MA
         return used + length;
 }
 
-/* Numbers with a blank between each two. */
+/* Numbers separated by single blanks. */
 static int take_numbers(const char *text, uint64_t numbers[static NUMBERS])
 {
         char copy[NUMBERS_MAX], *next = copy;
@@ -55,7 +55,7 @@ static int take_numbers(const char *text, uint64_t numbers[static NUMBERS])
         return n == NUMBERS && !next ? 0 : -EBADMSG;
 }
 
-/* Each name is ended within, and none is empty: so the list ends where its text does. */
+/* Each name ends within len bytes and none is empty: so the list ends where its text does. */
 static bool is_list(const char *list, size_t len)
 {
         size_t n = 0;

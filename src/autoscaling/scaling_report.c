@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What status, metrics and doctor show of autoscaling; see the header. */
+/* Autoscaling in status, metrics and doctor; see the header. */
 #include "autoscaling/scaling_report.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
@@ -38,7 +38,7 @@ int scaling_status(const void *self _unused_, const struct fleet *fleet, json_t 
         return json_object_set_new(object, "scaling", scaling) < 0 ? -ENOMEM : 0;
 }
 
-/* Below 0: this fleet has no such sample. */
+/* Each returns the value of a sample; below 0: the fleet has no such sample. */
 static double value_max(const struct fleet *fleet)
 {
         return fleet->settings->active_process_max;
@@ -118,7 +118,7 @@ static bool others_serve(const char *queue, void *userdata)
         struct foreign_count count = {0};
         char names[512] = "";
 
-        /* Two NULs end the list. */
+        /* The list ends with two NULs. */
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);

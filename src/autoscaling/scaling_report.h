@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What status, metrics and doctor show of autoscaling: functions of its struct subsystem, see there. */
+/* Autoscaling in status, metrics and doctor. Functions of struct subsystem; see there. */
 #pragma once
 
 #include "base/usec.h"

@@ -4,17 +4,17 @@
 #include "base/parse.h"
 #include <stdio.h>
 
-/* A worker more is made room for where the threads of those that there are would be used to so much of them,
- * and one less is enough where the rest would be: what lies between is kept, so that a need that moves a
- * little moves nothing. */
+/* A worker is added if the current threads would be used by more than this fraction. A worker is removed
+ * if the remaining threads would be used by no more than this fraction. In between, the count is kept, so
+ * small changes of the need change nothing. */
 #define FULL 0.95
-/* How fast the queues grow or shrink now is averaged over so long. */
+/* The current growth of the queues is averaged over this time. */
 #define PACE_USEC (15 * USEC_PER_SEC)
-/* However late it is, what waits is given that part of its target: more workers would boot too late to help
- * those jobs, and be too many for the next ones. */
+/* However late a queue is, its backlog gets 1/LEAST_LEFT of the target. More workers would boot too late
+ * for those jobs, and be too many for the next ones. */
 #define LEAST_LEFT 2
-/* Late is what has waited for that part of its target: a boot is to come, and another where one was not
- * enough. */
+/* A queue is late once its oldest job has waited for 1/LATE of the target: enough time for a boot, and for
+ * another if one was not enough. */
 #define LATE 3
 
 static double seconds(usec_t usec)
@@ -32,7 +32,7 @@ static bool is_looked_at(const struct scaling_queue *queue)
         return queue->target > 0 && !queue->paused;
 }
 
-/* Finds the queue of which the greatest part of its target has passed. */
+/* Finds the queue whose target has passed to the greatest part. */
 static void find_oldest(const struct scaling_reading *reading, struct scaling_verdict *verdict)
 {
         double most = 0;
@@ -63,7 +63,7 @@ static enum scaling_hold find_hold(const struct scaling_reading *reading,
         return verdict->target == 0 ? SCALING_HELD_PAUSED : SCALING_FREE;
 }
 
-/* Marks where a row of readings begins. */
+/* Starts a new series of readings. */
 static void begin(struct scaling *scaling, const struct scaling_reading *reading, uint64_t waiting,
                   usec_t now)
 {
@@ -77,7 +77,7 @@ static void begin(struct scaling *scaling, const struct scaling_reading *reading
         };
 }
 
-/* Below one job done the time of a job is at least what was worked, as far as it is remembered. */
+/* While less than one job is done, the service time is at least the remembered working time. */
 static void fold_service(struct scaling *scaling, const struct scaling_reading *reading, double elapsed,
                          double keep)
 {
@@ -92,7 +92,7 @@ static void fold_service(struct scaling *scaling, const struct scaling_reading *
                 scaling->service = MAX(scaling->service, scaling->busy_seconds);
 }
 
-/* An average that forgets: what is older than SCALING_AVERAGE_USEC counts for little. */
+/* Exponential averages: data older than SCALING_AVERAGE_USEC counts for little. */
 static void fold(struct scaling *scaling, const struct scaling_reading *reading, uint64_t waiting, usec_t now)
 {
         double elapsed = seconds(now - scaling->read_at), over = seconds(SCALING_AVERAGE_USEC);
@@ -110,7 +110,8 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
         scaling->read_at = now;
 }
 
-/* In seconds; 0: not known. Of a row that has just begun it says nothing yet, unless an earlier one did. */
+/* Returns seconds; 0: unknown. A series that has just started gives no service time; a known one of an
+ * earlier series is used after half of SCALING_AVERAGE_USEC. */
 static double service_of(const struct scaling *scaling, const struct scaling_reading *reading, usec_t now)
 {
         if (reading->service > 0)
@@ -120,8 +121,8 @@ static double service_of(const struct scaling *scaling, const struct scaling_rea
         return scaling->service;
 }
 
-/* The jobs by which the queues grow for so long as one takes, or as may be left waiting, whichever is less:
- * of what comes later the next readings will tell. */
+/* Returns the threads for the growth of the queues during one job or one target, whichever is shorter.
+ * Later growth shows in later readings. */
 static double growing(const struct scaling *scaling, double service, usec_t target)
 {
         return service > 0 ? scaling->leak * MIN(service, seconds(target)) : 0;
@@ -146,8 +147,8 @@ static double backlog(const struct scaling_reading *reading, double service)
         return least == USEC_INFINITY ? 0 : need + reading->busy / (1 + seconds(least) / service);
 }
 
-/* At the pace of the last readings all that waits will have begun in time. That the oldest waits for ever
- * longer says nothing: so it does while a burst is worked off. */
+/* True if, at the current pace, all waiting jobs start in time. A rising age of the oldest job is no
+ * evidence: the age also rises while a burst is worked off. */
 static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
         return scaling->scan_throttle < 0 &&
@@ -164,8 +165,8 @@ static double late(const struct scaling *scaling, const struct scaling_reading *
         return reading->threads * MIN(LATE * seconds(verdict->age) / seconds(verdict->target), 2.0);
 }
 
-/* The greatest need of the last `within`, this one included. By a reload that may be another time than it
- * was: whole is what the slots still hold of it. */
+/* Returns the greatest need within `within`, including this one. A reload may change `within`, so
+ * *ret_whole says if the slots cover all of it. */
 static double fold_peak(struct scaling *scaling, double need, usec_t within, usec_t now, bool *ret_whole)
 {
         usec_t length = MAX((within + SCALING_SLOTS - 2) / (SCALING_SLOTS - 1), (usec_t)1), oldest = now;
@@ -190,7 +191,8 @@ static double fold_peak(struct scaling *scaling, double need, usec_t within, use
         return peak;
 }
 
-/* Workers for so many threads, none used beyond FULL; bounded, for a need has no bound. */
+/* Returns the workers for a number of threads used to at most FULL; bounded, because the need has no
+ * bound. */
 static unsigned workers_for(double need, unsigned concurrency)
 {
         double workers = MIN(need / (FULL * concurrency), (double)UINT16_MAX);
@@ -199,7 +201,7 @@ static unsigned workers_for(double need, unsigned concurrency)
         return whole + (workers > whole);
 }
 
-/* Which of the three needs the most threads. */
+/* Returns which of the three parts needs the most threads. */
 static enum scaling_cause greatest(const struct scaling_verdict *verdict)
 {
         double load = verdict->busy + verdict->growing;
@@ -209,7 +211,8 @@ static enum scaling_cause greatest(const struct scaling_verdict *verdict)
         return verdict->backlog > load ? SCALING_WAITING : SCALING_LOAD;
 }
 
-/* Those that start count: so more than twice what takes jobs are wanted only once they have booted. */
+/* count includes starting workers. More than twice the active workers are wanted only after those have
+ * booted. */
 static void choose(const struct scaling_limits *limits, const struct scaling_reading *reading,
                    struct scaling_verdict *verdict)
 {
@@ -229,7 +232,7 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
         }
 }
 
-/* A count may be outside by a reload. */
+/* A reload may put the count outside of the limits. */
 static void put_within(const struct scaling_limits *limits, struct scaling_verdict *verdict)
 {
         unsigned within = MIN(MAX(verdict->wanted, limits->min), limits->max);

@@ -1,137 +1,135 @@
 /* SPDX-License-Identifier: MIT */
-/* How many workers a fleet needs for its queues: readings in, a count and the arithmetic behind it out. Of
- * fleets it knows nothing: whoever asks it reads, and puts the count in force.
+/* How many workers a fleet needs for its queues. Input: readings. Output: a count and the calculation behind
+ * it. The module knows nothing of fleets: the caller reads, and applies the count.
  *
- * Threads are needed for the greatest of three.
+ * The need in threads is the greatest of three:
  *
- * The load: the threads that run jobs, and those that the growth of the queues asks for besides.
- *
- * What waits: a thread that is free at once begins 1 + left / service jobs in the time that is left for them,
- * so (waiting + running) / (1 + left / service) threads begin all in time, be a job short or of hours.
- *
- * Being late: all threads run jobs, the oldest job has waited for more than a third of its target, and at
- * this pace the others will not begin in theirs. So a service time that is not known, or is that of other
- * jobs, misleads for a while and never for good.
- */
+ * 1. Load: the threads that run jobs, plus the threads that the growth of the queues requires.
+ * 2. Backlog: a thread that is free now starts 1 + left / service jobs in the time that is left for them.
+ *    Then (waiting + running) / (1 + left / service) threads start all of them in time, whether jobs are
+ *    short or take hours.
+ * 3. Lateness: all threads run jobs, and the oldest job has waited for more than a third of its target. At
+ *    the current pace, the other jobs will start too late. An unknown or wrong service time therefore
+ *    misleads only for a while. */
 #pragma once
 
 #include "base/macro.h"
 #include "base/usec.h"
 
-/* Over so long rates are averaged, and a service time by them needs half of it. */
+/* Rates are averaged over this time. A service time derived from them needs half of it. */
 #define SCALING_AVERAGE_USEC (40 * USEC_PER_SEC)
-/* The greatest needs of a while, in so many parts of it. */
+/* The history of the need is kept in this many parts. */
 #define SCALING_SLOTS 16
 
-/* One of the queues from which the fleet's workers take. */
+/* A queue that the fleet's workers serve. */
 struct scaling_queue {
         uint64_t size;
-        usec_t age;    /* its oldest job waits for so long; 0 where it is empty */
-        usec_t target; /* no job is to wait for longer; 0: it is not looked at */
-        bool paused;   /* nobody may take from it: left out, too */
+        usec_t age;    /* how long its oldest job has waited; 0 if the queue is empty */
+        usec_t target; /* no job shall wait longer; 0: the queue is ignored */
+        bool paused;   /* no worker may fetch from the queue: ignored, too */
 };
 
-/* Why the count is kept, whatever waits. */
+/* Why the count is kept, however many jobs wait. */
 enum scaling_hold {
         SCALING_FREE,
         SCALING_HELD_REDIS,      /* the queues could not be read */
-        SCALING_HELD_HOSTS,      /* nor what other hosts take of the need */
-        SCALING_HELD_PAUSED,     /* nothing may be taken from any queue that is looked at */
-        SCALING_HELD_ROLLOUT,    /* a restart runs */
-        SCALING_HELD_HALTED,     /* or has halted */
-        SCALING_HELD_HEARTBEATS, /* no worker has told yet how many threads it has */
+        SCALING_HELD_HOSTS,      /* the shares of other hosts were not read yet */
+        SCALING_HELD_PAUSED,     /* no served queue has a target and is not paused */
+        SCALING_HELD_ROLLOUT,    /* a restart is in progress */
+        SCALING_HELD_HALTED,     /* a restart has halted */
+        SCALING_HELD_HEARTBEATS, /* no worker has reported its number of threads yet */
         _SCALING_HOLD_MAX,
 };
 
-/* What there is at one moment. `All` are the fleet and those whose counts follow the same need: other fleets
- * and hosts that scale by the same queues. */
+/* The situation at one moment. "All" means this fleet plus the fleets and hosts that scale by the same
+ * queues. */
 struct scaling_reading {
         const struct scaling_queue *queues;
         size_t n_queues;
-        enum scaling_hold
-                hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the rest and need not be told */
+        enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the other members; callers
+                                 * need not set them */
 
         double busy;        /* threads of all that run jobs */
-        double threads;     /* of all that take jobs */
-        double others_idle; /* of others, whose count is not ours to change, that serve these queues and run
-                               nothing */
-        double part;        /* of the need is the fleet's: 1 where it is alone */
+        double threads;     /* threads of all that accept jobs */
+        double others_idle; /* idle threads of other consumers of these queues, whose count we cannot change
+                             */
+        double part;        /* this fleet's part of the need; 1 if it is alone */
 
-        /* All jobs that were done, ever, those that failed included, and the threads that ran jobs of which
-         * it counts: of one Redis, as far as they are known. */
+        /* done: the total of jobs ever done in one Redis, including failed ones. done_busy: the threads
+         * that ran these jobs, as far as known. */
         bool done_known;
         uint64_t done;
         double done_busy;
-        usec_t service; /* how long a job takes, as its framework tells; 0: it does not, and `done` is used */
-        usec_t boot;    /* how long a worker takes until it takes jobs; 0: not known */
-        usec_t every;   /* a reading is due so often; 0: more often than averages notice */
+        usec_t service; /* how long a job takes by the framework's metrics; 0: unknown, `done` is used */
+        usec_t boot;    /* how long a worker takes until it is active; 0: unknown */
+        usec_t every;   /* interval of the readings; 0: too short to affect averages */
 
-        unsigned count;       /* in force */
-        unsigned active;      /* workers of the fleet that take jobs */
-        unsigned draining;    /* that leave since they are too many */
-        unsigned concurrency; /* threads of one worker; 0: not known */
+        unsigned count;       /* current number of workers */
+        unsigned active;      /* active workers of the fleet */
+        unsigned draining;    /* workers being stopped because there are too many */
+        unsigned concurrency; /* threads of one worker; 0: unknown */
 };
 
 struct scaling_limits {
         unsigned min, max; /* workers: 1 <= min <= max */
-        usec_t down_after; /* fewer must have been enough for so long */
+        usec_t down_after; /* fewer workers must have sufficed for this long */
 };
 
-/* What is remembered from one reading to the next; zeroes at first. */
+/* State kept between readings; starts zeroed. */
 struct scaling {
         usec_t read_at; /* the last reading that was not held; 0: none, or held since */
-        usec_t since;   /* readings follow upon each other since then */
+        usec_t since;   /* start of the current series of readings */
         uint64_t waiting, done;
         double busy;                    /* averages */
-        double leak;                    /* jobs in a second */
-        double scan_throttle;           /* the same, of the last few readings */
-        double busy_seconds, jobs_done; /* decayed sums, whose ratio is the service time */
-        double service;                 /* by these, in seconds; 0: not known yet */
+        double leak;                    /* growth of the queues, in jobs per second */
+        double scan_throttle;           /* the same, over the last few readings */
+        double busy_seconds, jobs_done; /* decayed sums; their ratio is the service time */
+        double service;                 /* that ratio, in seconds; 0: unknown yet */
         struct {
-                usec_t begun_at; /* 0: not used */
-                usec_t read_at;  /* the last reading in it */
+                usec_t begun_at; /* 0: unused */
+                usec_t read_at;  /* the last reading in this slot */
                 double need;
         } slots[SCALING_SLOTS];
         unsigned slot;
 };
 
 enum scaling_cause {
-        SCALING_KEPT,    /* the count is right, or fewer were not enough for long enough */
+        SCALING_KEPT,    /* the count is right, or fewer workers have not sufficed for long enough */
         SCALING_HELD,    /* see scaling_hold */
         SCALING_LOAD,    /* more, for the load */
-        SCALING_WAITING, /* for what waits */
-        SCALING_LATE,    /* for the age alone */
-        SCALING_FEWER,   /* one less was enough for down_after */
-        SCALING_LIMITS,  /* it was outside of min and max */
+        SCALING_WAITING, /* more, for the backlog */
+        SCALING_LATE,    /* more, because jobs are late */
+        SCALING_FEWER,   /* one worker less has sufficed for down_after */
+        SCALING_LIMITS,  /* the count was outside of min and max */
         _SCALING_CAUSE_MAX,
 };
 
-/* The count and the figures that made it, in threads where nothing else is said. */
+/* The count and the figures behind it, in threads unless stated otherwise. */
 struct scaling_verdict {
         unsigned wanted; /* workers */
         enum scaling_cause cause;
         enum scaling_hold hold;
-        uint64_t waiting; /* jobs in the queues that are looked at */
-        usec_t age;       /* of that queue where the greatest part of its target has passed */
-        usec_t target;    /* its target; 0: there is no queue with one */
-        usec_t left;      /* for what waits in it */
-        usec_t service;   /* of a job; 0: not known */
-        unsigned threads; /* of the count in force */
+        uint64_t waiting;                    /* jobs in all queues with a target */
+        usec_t age;                          /* of the queue whose target has passed to the greatest part */
+        usec_t target;                       /* the target of that queue; 0: no queue has a target */
+        usec_t left;                         /* for the jobs that wait in that queue */
+        usec_t service;                      /* of a job; 0: unknown */
+        unsigned threads;                    /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
-        double need;                         /* the fleet's own */
-        double peak; /* the greatest of down_after; of less, where peak_whole does not hold */
+        double need;                         /* of this fleet alone */
+        double peak; /* greatest need within down_after; within a shorter time unless peak_whole */
         bool peak_whole;
-        bool bounded_by_boot, bounded_by_max; /* more were needed than wanted says */
+        bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };
 
-/* Folds one reading in and says how many workers are wanted. Readings must not be older than the last; some
- * 10 s between two are enough. After a gap of more than SCALING_AVERAGE_USEC, or of two readings where these
- * are rarer, and after each that is held, the first is but a mark: nothing is concluded from what happened
- * unseen, and down_after begins anew. */
+/* Evaluates one reading and sets the wanted number of workers in *ret. now must not be earlier than at the
+ * last call; about 10 s between readings suffice. A new series of readings starts after a gap and after
+ * each held reading. A gap is longer than SCALING_AVERAGE_USEC and longer than two reading intervals. The
+ * first reading of a series only sets the starting point, and down_after starts again. */
 void scaling_observe(struct scaling *scaling, const struct scaling_limits *limits,
                      const struct scaling_reading *reading, usec_t now, struct scaling_verdict *ret);
 
-/* Why that many are wanted, as one sentence. Returns text. */
+/* Writes the reason for the wanted number as one sentence. Returns text. */
 #define SCALING_TEXT_MAX 320
 const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
                          char text[static SCALING_TEXT_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The share that each host of a group takes of what its queues need; see the header. */
+/* The share that each host of a group takes of the need of its queues; see the header. */
 #include "autoscaling/scaling_share.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
@@ -12,12 +12,12 @@
 #include "model/world.h"
 #include <string.h>
 
-/* Who is silent for that long, or three looks, takes no share. */
+/* A share expires after this time or three poll intervals, whichever is longer. */
 #define LAST_SECONDS 60
 
-/* What one fleet shares with other hosts. */
+/* The share of one fleet. */
 struct scaling_share {
-        const struct fleet *fleet;                 /* which may be gone: only compared */
+        const struct fleet *fleet;                 /* may have been freed: only compared */
         struct scaling_exchange *scaling_exchange; /* owned */
         bool error_reported;
         struct scaling_share *next;
@@ -95,7 +95,8 @@ static bool is_elsewhere(const char *host, const char *queues _unused_, void *us
         return strcmp(host, userdata) != 0;
 }
 
-/* Of each process of this host that serves its queues the others know by what it tells: of nobody's, too. */
+/* Returns the idle threads of processes on this host that are not sqmgr's workers. Other hosts know all
+ * processes here only from this host's report. */
 static double count_idle_here(const struct scaled_link *scaled, const struct fleet *fleet, usec_t now)
 {
         struct foreign_count count = {0};
@@ -130,7 +131,7 @@ static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
                 return;
         report_error(link, scaling_share);
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
-        /* Under a name that another machine has, it would speak for that. */
+        /* If another machine has this host's name, a share written here would count as that machine's. */
         bool is_other = fleet->name_taken;
         scaling_exchange_look(scaling_share->scaling_exchange, links_host_name(link->links),
                               is_other ? NULL : &share,
@@ -145,7 +146,7 @@ void scaling_share_look(struct scaled_link *scaled, usec_t now)
                         look(scaled, fleet, now);
 }
 
-/* It is among the threads that its host tells of. */
+/* True if the process is among the threads that its host has reported. */
 static bool is_reported(const char *host, const char *queues, void *userdata)
 {
         const struct peer *peer = userdata ? peers_find(userdata, host) : NULL;

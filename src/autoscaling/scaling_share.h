@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The share that each host of a group takes of what its queues need: written and read for each fleet whose
- * count follows them and that has rollout_group. Nothing is asked for other fleets. */
+/* The share that each host of a group takes of the need of its queues. Shares are written and read for
+ * each autoscaled fleet with rollout_group. Other fleets cost nothing. */
 #pragma once
 
 #include "base/usec.h"
@@ -10,10 +10,9 @@ struct fleet;
 struct scaled_link;
 struct scaling_share;
 
-/* At each regular poll, once it is known from which queues the fleets take. */
+/* Call at each regular poll, after the queues that the fleets serve were determined. */
 void scaling_share_look(struct scaled_link *scaled, usec_t now);
-/* Puts into the reading of one fleet what other hosts have written, and what the count of foreign consumers
- * adds. */
+/* Adds the shares of other hosts and the count of foreign consumers to the reading of one fleet. */
 void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
                         struct autoscale_reading *reading, usec_t now);
 /* Frees the whole list. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What keeps a fleet whose count follows its queues from keeping its targets. */
+/* Why an autoscaled fleet misses its targets; see the header. */
 #include "autoscaling/trouble_rules.h"
 #include "autoscaling/autoscale_rules.h"
 #include "base/parse.h"
@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a heartbeat does not see of short jobs is taken by then. */
+/* A heartbeat may miss short jobs; a working thread takes a waiting job within this time. */
 #define IDLE_USEC USEC_PER_MIN
-/* So many queues are told of. */
+/* At most this many queues are reported. */
 #define UNSERVED_MAX 10
-/* Whoever has just begun takes from it by then. */
+/* A worker that has just started serves the queue within this time. */
 #define UNSERVED_USEC USEC_PER_MIN
 
 static const char *shown(const char *name, char text[static 80])
@@ -27,7 +27,8 @@ static const char *shown(const char *name, char text[static 80])
         return text;
 }
 
-/* Named in the file, and nobody takes from it: a name misspelt, or a worker's command that lacks it. */
+/* Reports queues with a target that no worker serves: a misspelt name, or a missing option in the worker's
+ * command. */
 static void find_unserved(const struct fleet *fleet, const char *about, struct findings *findings)
 {
         const char *served = autoscale_of(fleet)->served;
@@ -42,7 +43,7 @@ static void find_unserved(const struct fleet *fleet, const char *about, struct f
                                      shown(name, text));
 }
 
-/* Between a job's coming and more threads: two looks, a heartbeat, and a boot. */
+/* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
 static void find_short(const struct fleet *fleet, const char *about, struct findings *findings)
 {
         const usec_t takes = autoscale_of(fleet)->boot;
@@ -105,7 +106,7 @@ static void find_bound(const struct fleet *fleet, const char *about, struct find
                              "more workers are needed than memory is there for");
 }
 
-/* They say that they take from it, and have not, though they could. */
+/* Reports queues whose jobs wait although none of the threads that serve them runs a job. */
 static void find_idle(const struct fleet *fleet, const char *about, struct findings *findings)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
@@ -146,7 +147,7 @@ void autoscale_trouble(const void *self _unused_, const struct fleet *fleet, con
                              AUTOSCALE_QUEUES_MAX);
 }
 
-/* Which queues its workers take from is known, and all of them are. */
+/* True if the queues that the fleet's workers serve are known, and none was left out. */
 static bool reports_served(const struct fleet *fleet)
 {
         size_t n = 0;
@@ -182,7 +183,7 @@ void doctor_queues(struct findings *findings, const struct doctor_queues *facts)
 {
         size_t reported = 0;
 
-        /* Else nobody looks at what the fleets serve. */
+        /* Without autoscaling, the queues that the fleets serve are not determined. */
         if (!autoscale_reads(facts->world, facts->link))
                 return;
         for (size_t i = 0; i < facts->queues->n && reported < UNSERVED_MAX; i++) {

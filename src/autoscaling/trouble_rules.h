@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `doctor` finds of autoscaling: what keeps a fleet from its targets, and queues that nobody serves. */
+/* Findings of `doctor` about autoscaling: why a fleet misses its targets, and queues that no worker
+ * serves. */
 #pragma once
 
 #include "advice/findings.h"
@@ -8,18 +9,18 @@ struct link;
 struct queues;
 struct world;
 
-/* Adds what keeps the targets of a fleet from being kept; as struct subsystem has it. */
+/* Adds findings about what keeps a fleet from its targets. A function of struct subsystem. */
 void autoscale_trouble(const void *self, const struct fleet *fleet, const char *about, usec_t now,
                        struct findings *findings);
 
-/* What was read of the queues of one Redis of which fleets' counts follow queues. */
+/* The queues of one Redis with autoscaled fleets, as read. */
 struct doctor_queues {
         const struct world *world;
-        const struct link *link; /* theirs */
+        const struct link *link; /* the link of these queues */
         const struct queues *queues;
-        /* Takes a process from it that is of none of our fleets? True, too, where that is not known. */
+        /* True if a process outside our fleets serves the queue, or if that is unknown. */
         bool (*others_serve)(const char *queue, void *userdata);
         void *userdata;
 };
-/* Tells of jobs that wait where nobody takes them. */
+/* Adds findings about jobs that wait in queues that no worker serves. */
 void doctor_queues(struct findings *findings, const struct doctor_queues *facts);

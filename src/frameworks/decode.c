@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes what heartbeats of several frameworks have in common. */
+/* Decoders that the heartbeats of several frameworks share; see the header. */
 #include "frameworks/decode.h"
 #include "base/macro.h"
 #include "base/usec.h"
@@ -53,7 +53,8 @@ const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, 
         return second + 1;
 }
 
-/* Microseconds, of the digits behind a point: what is finer is cut. Moves *text behind them. */
+/* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind
+ * the digits. */
 static unsigned take_fraction(const char **text, const char *end)
 {
         unsigned usec = 0, n = 0, digit;
@@ -71,7 +72,7 @@ bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
         const char *end = text + len, *dot = memchr(text, '.', len), *fraction = dot ? dot + 1 : end;
         unsigned long long seconds;
 
-        /* Up to the year 5138, which leaves a count of microseconds all its room. */
+        /* Up to the year 5138, so that the count of microseconds cannot overflow. */
         if (!decode_count(text, dot ? (size_t)(dot - text) : len, 99999999999ULL, &seconds) || seconds == 0 ||
             (dot && fraction == end))
                 return false;
@@ -82,8 +83,8 @@ bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec)
         return true;
 }
 
-/* Reads what stands before a number, '\0' for nothing, and that, of so many digits and at most max. Moves
- * *text behind it. */
+/* Reads the character `before`, '\0' for none, then a number of exactly this many digits and at most max.
+ * Moves *text behind it. */
 static bool take_number(const char **text, char before, size_t digits, unsigned max, unsigned *ret)
 {
         unsigned value = 0;
@@ -99,7 +100,8 @@ static bool take_number(const char **text, char before, size_t digits, unsigned 
         return value <= max;
 }
 
-/* Days from 1970 on, in the Gregorian calendar: the year begins with March, so that February is its end. */
+/* Days since 1970 in the Gregorian calendar. The year starts in March so that the leap day is its last
+ * day. */
 static uint64_t days_of(unsigned year, unsigned month, unsigned day)
 {
         unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
@@ -107,7 +109,7 @@ static uint64_t days_of(unsigned year, unsigned month, unsigned day)
         return (uint64_t)365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
-/* By how much the clock that was read is ahead of UTC, in minutes. Nothing may follow. */
+/* Reads the offset from UTC in minutes. Fails if any text follows. */
 static bool take_zone(const char *text, int *ret)
 {
         bool behind = text[0] == '-';

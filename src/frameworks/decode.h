@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the frameworks' heartbeats have in common: keys, and how numbers and times are written. Pure. */
+/* Decoders that the heartbeats of several frameworks share: keys, numbers and times. Pure. */
 #pragma once
 
 #include "base/field.h"
@@ -9,16 +9,16 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* `NAMESPACE:NAME`, and `:SUFFIX` where suffix is not NULL; a namespace of NULL or "" is none. To be freed;
- * NULL: out of memory. */
+/* Returns `NAMESPACE:NAME`, with `:SUFFIX` appended unless suffix is NULL. A namespace of NULL or "" adds
+ * no prefix. The caller frees the result; NULL: out of memory. */
 char *decode_key(const char *namespace, const char *name, const char *suffix);
 
-/* The pattern of SSCAN for what begins with this host and a colon, its special characters escaped. To be
- * freed; NULL: out of memory. */
+/* Returns the SSCAN pattern for identities that begin with this host and a colon. Special characters are
+ * escaped. The caller frees the result; NULL: out of memory. */
 char *decode_host_pattern(const char *host);
 
-/* A decimal number of len digits, at most max, without needless zeros in front. Inline, as the next, since
- * each beat of each worker is decoded by them. */
+/* Decodes a decimal number of len digits, at most max, without leading zeros. Inline, like decode_pid(),
+ * because every heartbeat of every worker is decoded with both. */
 static inline bool decode_count(const char *text, size_t len, unsigned long long max, unsigned long long *ret)
 {
         unsigned long long value = 0;
@@ -38,7 +38,7 @@ static inline bool decode_count(const char *text, size_t len, unsigned long long
         return true;
 }
 
-/* A pid, which 0 is not. */
+/* Decodes a pid; 0 is rejected. */
 static inline bool decode_pid(const char *text, size_t len, pid_t *ret)
 {
         unsigned long long pid;
@@ -49,19 +49,19 @@ static inline bool decode_pid(const char *text, size_t len, pid_t *ret)
         return true;
 }
 
-/* Could be the name of a host: none has a colon in it, so that `HOST:PID:REST` has one reading. */
+/* True if the text can be a host name. A host name has no colon, so `HOST:PID:REST` has only one reading. */
 bool decode_is_host(const char *text, size_t len);
-/* Takes `HOST:PID:REST` apart. Returns the rest, which is not empty; or NULL, with nothing else changed. */
+/* Splits `HOST:PID:REST`. Returns REST, which is never empty; or NULL, with all outputs untouched. */
 const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
-/* Epoch seconds with a fraction (`1795238801.0820885`) or without, to microseconds. */
+/* Decodes Unix seconds, with a fraction (`1795238801.0820885`) or without, to microseconds. */
 bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec);
 
-/* `2026-11-22T10:45:09.123456Z`, to microseconds since 1970: with a fraction or without, and `Z`, `+01:00` or
- * nothing, which is UTC too, behind it. */
+/* Decodes `2026-11-22T10:45:09.123456Z` to microseconds since 1970. The fraction is optional. The zone is
+ * `Z`, `+01:00` or absent, which means UTC. */
 bool decode_iso8601(const struct field *field, uint64_t *ret_usec);
 
-/* There is such a field, and it is this text. */
+/* True if the field is present and equals this text. */
 static inline bool decode_field_is(const struct field *field, const char *text)
 {
         return field->text && field->len == strlen(text) && memcmp(field->text, text, field->len) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hands each call to the kind of beats that it is of. */
+/* Dispatches each call to the heartbeat source. */
 #include "frameworks/heartbeats.h"
 #include "io/clock.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* By SSCAN, in pages, or by the one command of a framework whose identities tell neither host nor pid. */
+/* Scans with SSCAN in pages, or with the one command of a framework whose set members contain neither host
+ * nor pid. */
 #include "frameworks/identity_scan.h"
 #include "frameworks/redis_command.h"
 #include <errno.h>
 #include <string.h>
 
-/* Identities that one step covers. */
+/* COUNT of one SSCAN step. */
 #define PAGE_OF_HOST "1000"
 #define PAGE_OF_ALL  "100"
 

@@ -15,13 +15,13 @@ struct queue_reader {
         char *namespace;
         queues_reading_fn callback;
         void *userdata;
-        struct redis_batch *redis_batch; /* the tag of each: the queue, where it is for each, and which of the
-                                            questions */
-        struct queues_found found;       /* of the reading under way, but for the measures */
-        bool named;                      /* it is of queues that are named */
-        bool each;                       /* what there is of each queue has been asked for */
-        usec_t minute;                   /* in which what is asked once a minute was asked last, since 1970 */
-        char error[256];                 /* "": none */
+        struct redis_batch *redis_batch; /* tag: index of the queue (QUEUES_EACH only) times the number of
+                                          * questions, plus index of the question */
+        struct queues_found found;       /* of the current reading; measures persist */
+        bool named;                      /* the current reading is of named queues */
+        bool each;                       /* the QUEUES_EACH questions were sent */
+        usec_t minute;   /* when the once-a-minute questions were last sent, in minutes since 1970 */
+        char error[256]; /* "": none */
 };
 
 struct queue_reader *queue_reader_free(struct queue_reader *reader)
@@ -45,7 +45,7 @@ static void fail(struct queue_reader *reader, const char *error, bool is_answer)
                          error);
 }
 
-/* Returns 0 where it is not due, too. */
+/* Returns 0 also if the question is not due. */
 static int ask_question(struct queue_reader *reader, const struct queues_question *question,
                         const char *queue, size_t tag)
 {
@@ -65,7 +65,7 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
         return r;
 }
 
-/* Asks those of the questions, once or for each queue. Where one cannot be sent the reading has failed. */
+/* Sends the questions of this kind, once or for each queue. The reading fails if one cannot be sent. */
 static void ask(struct queue_reader *reader, unsigned asked)
 {
         const size_t n = reader->format->n, times = asked == QUEUES_EACH ? reader->found.queues->n : 1;
@@ -88,7 +88,7 @@ static size_t list_length(const redisReply *reply)
         return reply->type == REDIS_REPLY_ARRAY ? MIN(reply->elements, (size_t)QUEUES_READ_MAX) : 0;
 }
 
-/* An element of a list: none where it is no text, or holds a NUL. */
+/* Returns an element of a list; an empty field if the element is not a string or contains a NUL. */
 static struct field take_text(const redisReply *list, size_t i)
 {
         const struct field text = reply_element(list, i);
@@ -169,7 +169,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 fail(reader, "Redis went away or did not answer in time", false);
         else if (reply->type != REDIS_REPLY_ERROR)
                 take(reader, question, reply, tag / reader->format->n);
-        /* The key of one queue that is no list must not hide the others. */
+        /* A queue's key of the wrong type must not hide the other queues. */
         else if (!(reader->named && question->optional) &&
                  !((reader->named || question->asked & QUEUES_EACH) && reply_is_wrong_type(reply)))
                 fail(reader, reply->str, true);
@@ -182,7 +182,7 @@ static void on_round(void *userdata)
 
         if (reader->error[0] == '\0' && !reader->each)
                 ask(reader, QUEUES_EACH);
-        /* Where one of them could not be sent, those before it are still to be answered. */
+        /* If a question could not be sent, replies to earlier ones are still pending. */
         if (redis_batch_pending(reader->redis_batch) > 0)
                 return;
         struct queues_reading reading = {.done_known = found->done_known, .done = found->done};

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the queues of one Redis. Either all that there are, in two round trips: first their names and what
- * there is once, then what there is of each. Or those that are named, in one round trip, with what a count of
- * workers follows. Both ask the questions of one table, of which each framework has its own. */
+/* Reads the queues of one Redis. A reading of all queues takes two round trips: queue names and global
+ * data first, then the data of each queue. A reading of named queues takes one round trip and includes
+ * what autoscaling needs. Each framework provides one table of questions for both kinds of reading. */
 #pragma once
 
 #include "base/field.h"
 #include "model/queues.h"
 
 struct redis;
-struct redisReply; /* hiredis's */
+struct redisReply; /* from hiredis */
 
-/* Beyond so many queues the others are left out, and counted. */
+/* At most this many queues are read; the number of queues left out is reported. */
 #define QUEUES_READ_MAX 1000
 
-/* What a reading has found so far. */
+/* The results of a reading so far. */
 struct queues_found {
         const struct queues_format *format;
         struct queues *queues;
-        struct queue *queue; /* that the question is for; NULL: for none */
-        usec_t realtime;     /* when the reading began, by the wall clock */
-        bool done_known;     /* all jobs of this Redis that were done, ever */
+        struct queue *queue; /* the queue of the current reply; NULL: the reply is for no queue */
+        usec_t realtime;     /* wall clock at the start of the reading */
+        bool done_known;     /* `done` is valid: the total of jobs ever done in this Redis */
         uint64_t done;
-        void *measures; /* what the framework keeps from reading to reading; NULL: all queues are read */
+        void *measures; /* the framework's data that persists between readings; NULL: all queues are read */
 };
 
-/* When a question is asked. */
+/* When a question is sent. */
 enum {
-        QUEUES_ALL = 1,   /* once, where all queues are read */
-        QUEUES_NAMED = 2, /* once, where some are named */
+        QUEUES_ALL = 1,   /* once per reading of all queues */
+        QUEUES_NAMED = 2, /* once per reading of named queues */
         QUEUES_EACH = 4,  /* for each queue */
 };
 
@@ -35,67 +35,68 @@ enum {
 #define QUEUE_KEY_MAX   40
 
 struct queues_question {
-        unsigned asked;                     /* of those above */
-        const char *words[QUEUE_WORDS_MAX]; /* the command, and what follows its key; NULL-terminated */
-        const char *key;                    /* in the namespace; of each queue: followed by its name */
-        /* Where key is NULL: makes it, once in each minute; in between it is not asked. */
+        unsigned asked;                     /* bits of the enum above */
+        const char *words[QUEUE_WORDS_MAX]; /* the command and the arguments after its key; NULL-terminated */
+        const char *key; /* without the namespace; with QUEUES_EACH the queue's name is appended */
+        /* Makes the key if key is NULL. The question is sent at most once per minute. */
         const char *(*minute_key)(usec_t realtime, char text[static QUEUE_KEY_MAX]);
-        /* Notes the reply, which is no error. Returns 0 or -ENOMEM. */
+        /* Stores the reply, which is never an error reply. Returns 0 or -ENOMEM. */
         int (*take)(const struct redisReply *reply, struct queues_found *found);
-        size_t counter; /* where take is NULL: the offset in struct queues of what the reply is added to */
-        bool optional;  /* of named queues: where it is forbidden, or too large, only less is known */
+        size_t counter; /* if take is NULL: the offset in struct queues of the counter to which the reply is
+                         * added */
+        bool optional;  /* for named queues: a forbidden or too large reply only reduces what is known */
 };
 
-/* How queues stand in Redis. */
+/* How a framework stores its queues in Redis. */
 struct queues_format {
-        /* They are asked, and so answered, in this order: first for the names. */
+        /* Sent and answered in this order. The question for the names is first. */
         const struct queues_question *questions;
         size_t n;
-        char *(*key)(const char *namespace, const char *name, const char *suffix); /* as decode_key() */
-        /* The name of a queue in an element of the list of them. Returns its length at *ret, 0 where there is
-         * none. NULL: the element is the name. */
+        char *(*key)(const char *namespace, const char *name, const char *suffix); /* like decode_key() */
+        /* Extracts the queue's name from an element of the list of queues. Returns its length, with *ret
+         * set; 0: no name. NULL: the element is the name. */
         size_t (*name)(const struct field *element, const char **ret);
-        /* Where queues may be named: the measures begin as zeros. */
+        /* Required for named queues. The measures start zeroed. */
         size_t measures_size;
         void (*measures_clear)(void *measures);
         usec_t (*service)(const void *measures, const char *names); /* see queue_reader_service() */
 };
 
-/* A number, 0 where it is none. */
+/* Returns the integer of a reply; 0 if the reply is not a positive integer. */
 uint64_t queues_number(const struct redisReply *reply);
-/* The oldest job of a queue waits since then, by the wall clock. */
+/* Sets the latency of a queue from the time since which its oldest job waits. since: wall clock. */
 void queue_waits_since(struct queue *queue, usec_t since);
-/* For queues_question.take: the names of all queues; those that are paused; the length of the queue. */
+/* For queues_question.take: all queue names; the paused queues; the length of the queue. */
 int queues_take_names(const struct redisReply *reply, struct queues_found *found);
 int queues_take_paused(const struct redisReply *reply, struct queues_found *found);
 int queues_take_size(const struct redisReply *reply, struct queues_found *found);
-/* For those: all of them are paused. */
+/* For take functions: marks all queues as paused. */
 void queues_pause_all(struct queues *queues);
 
-/* What was read. */
+/* The result of a reading. */
 struct queues_reading {
-        struct queues *queues; /* to be taken over; NULL: they could not be read */
-        const char *error;     /* why, a sentence that lives as long as the call; NULL: they were */
-        bool done_known;       /* all jobs of this Redis that were done, ever */
+        struct queues *queues; /* the callback may take ownership; NULL: the reading failed */
+        const char *error;     /* why the reading failed, valid during the callback; NULL: success */
+        bool done_known;       /* `done` is valid: the total of jobs ever done in this Redis */
         uint64_t done;
 };
 
-/* Called once for each reading, from the loop. Not for freeing the reader. */
+/* Called once per reading, from the event loop. The callback must not free the reader. */
 typedef void (*queues_reading_fn)(struct queues_reading *reading, void *userdata);
 
 struct queue_reader;
 
-/* redis and format must outlive the reader; namespace is copied, NULL or "": none. Returns 0 with *ret to be
- * freed by queue_reader_free(), or -ENOMEM. */
+/* redis and format must outlive the reader; namespace is copied; NULL or "": none. Returns 0 with *ret,
+ * which the caller frees with queue_reader_free(), or -ENOMEM. */
 int queue_reader_new(struct redis *redis, const struct queues_format *format, const char *namespace,
                      queues_reading_fn callback, void *userdata, struct queue_reader **ret);
-/* Begins a reading. names: each ended by a NUL, the last by two; NULL: of all queues, which are sorted by
- * name then. realtime: by the wall clock. Returns 0; -EBUSY: the one before is under way; -ENOTCONN or
- * -ENOMEM. */
+/* Starts a reading. names: each name ends with a NUL, the list with two. NULL reads all queues and sorts
+ * them by name. realtime: wall clock. Returns 0; -EBUSY: the previous reading is still running; -ENOTCONN
+ * or -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
-/* A reading is under way. Takes NULL, too. */
+/* True while a reading is running. Takes NULL. */
 bool queue_reader_is_busy(const struct queue_reader *reader);
-/* What a job of these queues takes, as the framework itself has measured it; 0: that is not known. */
+/* Returns how long a job of these queues takes, as the framework itself has measured; 0: unknown. */
 usec_t queue_reader_service(const struct queue_reader *reader, const char *names);
-/* The callback is not called any more. Takes NULL, and returns it. */
+/* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands to Redis that one key is the subject of, and the texts in their replies. */
+/* Redis commands on one key, and the texts in their replies. */
 #pragma once
 
 #include "base/field.h"
@@ -8,48 +8,49 @@
 
 #define HEARTBEATS_WORDS_MAX 11
 
-/* A command to Redis. keys: those of its words that are owned. */
+/* A Redis command. keys: the owned elements of argv. */
 struct heartbeats_command {
         const char *argv[HEARTBEATS_WORDS_MAX];
         int argc;
         char *keys[2];
 };
 
-/* Words for command_make(): the command, and what follows its key. */
+/* An argument list for command_make(): the command and the arguments after its key. */
 #define WORDS(...)                                                                                           \
         (const char *const[])                                                                                \
         {                                                                                                    \
                 __VA_ARGS__, NULL                                                                            \
         }
 
-/* words: NULL-terminated, one less than fit at most; they must stay. key: taken over. Returns 0 with *ret to
- * be given to command_clear(), or -ENOMEM where key is NULL. */
+/* words: NULL-terminated; must outlive the command; key and words together must fit into argv. key:
+ * ownership passes to the command. Returns 0 with *ret, which the caller clears with command_clear();
+ * -ENOMEM if key is NULL. */
 int command_make(struct heartbeats_command *ret, char *key, const char *const words[]);
-/* The same of a command with two keys, or a key and a field of it. */
+/* Like command_make(), with a second owned argument: another key, or a field of key. Frees both on error. */
 int command_make_pair(struct heartbeats_command *ret, const char *command, char *key, char *second);
 /* Frees the keys. */
 void command_clear(struct heartbeats_command *command);
 
-/* The text of a reply; none where it is no text. */
+/* The text of a reply; an empty field if the reply is not a string. */
 static inline struct field reply_text(const redisReply *reply)
 {
         return reply->type == REDIS_REPLY_STRING ? (struct field){.text = reply->str, .len = reply->len}
                                                  : (struct field){0};
 }
 
-/* The same of an element of a list; none where the reply is no list, or shorter. */
+/* The text of element i; an empty field if the reply is not an array or is shorter. */
 static inline struct field reply_element(const redisReply *reply, size_t i)
 {
         return reply->type == REDIS_REPLY_ARRAY && i < reply->elements ? reply_text(reply->element[i])
                                                                        : (struct field){0};
 }
 
-/* The first n of them. */
+/* The texts of the first n elements. */
 static inline void reply_fields(const redisReply *reply, struct field fields[], size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 fields[i] = reply_element(reply, i);
 }
 
-/* An error: the key holds another type than the command is for. */
+/* True if this error reply says that the key has another type than the command needs. */
 bool reply_is_wrong_type(const redisReply *reply);

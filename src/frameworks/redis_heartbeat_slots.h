@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What redis_heartbeats.c remembers; for nobody else. */
+/* The private state of redis_heartbeats.c. */
 #pragma once
 
 #include "frameworks/heartbeat_format.h"
@@ -10,18 +10,18 @@
 struct redis_slot {
         struct heartbeat_slot base;
         struct redis_slot *next;
-        unsigned wanted;     /* of the next look */
-        unsigned poll_items; /* of this one */
-        unsigned commands;   /* asked for it in this look */
-        unsigned pending;    /* of them, without a reply */
+        unsigned wanted;     /* poll items requested for the next poll */
+        unsigned poll_items; /* poll items of the current poll */
+        unsigned commands;   /* sent for this slot in the current poll */
+        unsigned pending;    /* commands of the slot without a reply */
 
-        bool heartbeat_missing;     /* the last reading found no heartbeat */
-        usec_t forgotten_at;        /* the process that it was of ended; 0: none has */
-        usec_t changed_at;          /* its beat was last seen to change */
-        struct heartbeat heartbeat; /* the last reading; sent_usec 0: none */
-        bool heartbeat_waits;       /* for the reading of its work list */
-        usec_t siblings_scan_at;    /* no walk before this to see what else of it beats; 0: there was none */
-        usec_t seeks_at;            /* the last look at it, where that wanted a walk; 0: it did not */
+        bool heartbeat_missing;     /* the last poll found no heartbeat */
+        usec_t forgotten_at;        /* when the process that sent the heartbeats ended; 0: none has */
+        usec_t changed_at;          /* when the heartbeat was last seen to change */
+        struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
+        bool heartbeat_waits;       /* for the reply about its work list */
+        usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
+        usec_t seeks_at;            /* the last poll of the slot, if that wanted a scan; else 0 */
 };
 
 struct redis_heartbeats {
@@ -30,32 +30,32 @@ struct redis_heartbeats {
         const struct heartbeat_format *format;
         char *namespace;
         char *set_key;
-        char *pattern; /* of the identities that the walk under way looks for; NULL: there was none */
+        char *pattern; /* of the identities that the current scan matches; NULL: no scan was made */
 
-        struct redis_slot *slots; /* removed ones too, until nothing refers to them */
-        struct redis_slot **end;  /* where the next is put */
+        struct redis_slot *slots; /* including removed slots while anything refers to them */
+        struct redis_slot **end;  /* where the next slot is linked */
         unsigned n_slots;
 
         struct match match;
         struct scan_permit scan_permit;
-        uint64_t connection; /* that the roster is of */
+        uint64_t connection; /* the connection that match belongs to */
 
         bool looking;
-        bool failed;      /* this look */
-        unsigned pending; /* commands of this look without a reply */
+        bool failed;      /* the current poll has failed */
+        unsigned pending; /* commands of the current poll without a reply */
         usec_t scan_began_at;
-        size_t scan_hosts;   /* of this host's names, places that the walk is done with */
-        usec_t scan_next_at; /* no walk before this */
-        usec_t lost_scan_at; /* no walk for a lost heartbeat before this */
+        size_t scan_hosts;   /* index into this host's names: those before it are scanned */
+        usec_t scan_next_at; /* no scan before this */
+        usec_t lost_scan_at; /* no scan for a lost heartbeat before this */
 
-        unsigned entered; /* calls of ours on the stack, and commands that will call us */
+        unsigned entered; /* our functions on the stack, plus pending commands that will call us */
         bool freed;
 };
 
-/* One command that is under way. */
+/* A pending command. */
 struct ask {
         struct redis_heartbeats *heartbeats;
-        struct redis_slot *slot;     /* NULL: the walk */
+        struct redis_slot *slot;     /* NULL: a scan step */
         struct candidate *candidate; /* NULL: the slot's own heartbeat */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the heartbeats of our own workers from Redis; see the header.
  *
- * A look has up to two rounds. The first asks for the heartbeats of the workers whose identity is known and,
- * where one is not, walks the set of identities. The second asks for the heartbeats of the candidates that
- * the roster (observe/match.h) holds for a worker. Then the roster decides. */
+ * A poll has up to two rounds. The first reads the heartbeats of workers whose identity is known, and
+ * scans the set of identities if another is needed. The second reads the heartbeats of the candidates that
+ * observe/match.h holds for a worker. Then match_decide() assigns identities to workers. */
 #include "frameworks/redis_heartbeats.h"
 #include "base/fd.h"
 #include "frameworks/decode.h"
@@ -19,19 +19,19 @@
 #include <signal.h>
 #include <string.h>
 
-/* Commands for one worker in one look. */
+/* Commands for one worker in one poll. */
 #define COMMANDS_MAX 2
-/* So long after its start a worker may beat of which no title tells. */
+/* If no title shows whether a worker has booted: a heartbeat is possible this long after its start. */
 #define UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
-/* Walks through /proc in one look; what is left waits for the next. */
+/* Searches of /proc in one poll; the remaining ones wait for the next poll. */
 #define DESCENDANTS_MAX 512
-/* Processes of one worker that are asked whether they have booted, in one look. */
+/* Processes of one worker that are checked for having booted, in one poll. */
 #define BOOTS_MAX 64
-/* A walk may take this share of the time. */
+/* A scan is followed by a pause of this many times its duration. */
 #define SCAN_DUTY 10
-/* A walk that lasts longer is given up: the heartbeats that are known must not wait for it. */
+/* A longer scan is abandoned: known heartbeats must not wait for it. */
 #define SCAN_MAX_USEC (5 * USEC_PER_SEC)
-/* A heartbeat that is gone or stands still, and what else of its worker beats, is looked for this often. */
+/* How often to search for a heartbeat that is missing or stale, and for siblings of its worker. */
 #define RESCAN_USEC (30 * USEC_PER_SEC)
 
 static void heartbeats_destroy(struct redis_heartbeats *heartbeats)
@@ -48,7 +48,7 @@ static void heartbeats_destroy(struct redis_heartbeats *heartbeats)
         free(heartbeats);
 }
 
-/* Removed slots stay while somebody may still refer to them. */
+/* Removed slots stay linked while a pending command or a function on the stack may refer to them. */
 static void sweep_slots(struct redis_heartbeats *heartbeats)
 {
         heartbeats->end = &heartbeats->slots;
@@ -131,7 +131,8 @@ static int redis_heartbeats_add(struct heartbeats *base, struct worker *worker, 
 {
         struct redis_heartbeats *heartbeats = own(base);
 
-        /* The name that its process has just been given to see: it may have another one at the next walk. */
+        /* The current host name is the one the new process sees; the name may have changed by the next
+         * scan. */
         int r = observe_host_name(heartbeats);
         if (r < 0)
                 return r;
@@ -172,7 +173,7 @@ static int redis_heartbeats_know(struct heartbeat_slot *base, const char *identi
         slot_lose_identity(slot);
         slot->base.identity = copy;
         slot->changed_at = now;
-        /* Should it be lost, it is looked for under the name that it has. */
+        /* If this identity is lost later, the search uses its host name. */
         if (!heartbeats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
                 return 0;
         return match_host_was(&heartbeats->match, identity, host_len, now);
@@ -199,11 +200,11 @@ static void redis_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_ite
         own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
 }
 
-/* Its known heartbeat is gone or stands still: perhaps it goes on under another identity. */
+/* The known heartbeat is missing or stale; the worker may now use another identity. */
 static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
 {
-        /* Looked for without the margin that evidence is given: before the silent one counts as hung, and
-         * while its work list has not expired either. */
+        /* Without the margin that evidence gets: the search starts before the worker counts as hung and
+         * before its work list expires. */
         return slot->base.identity &&
                (slot->heartbeat_missing ||
                 usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
@@ -211,7 +212,7 @@ static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
 
 static void poll_advance(struct redis_heartbeats *heartbeats);
 
-/* Sends a command of this look, whose keys are freed. Where that fails, so does the look. */
+/* Sends a command of the current poll and frees its keys. The poll fails if the command cannot be sent. */
 static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn callback, struct ask ask,
                          struct heartbeats_command *command)
 {
@@ -238,7 +239,8 @@ static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn cal
         return true;
 }
 
-/* What every reply begins with. Returns what was asked; reply is to be ignored where beats is freed. */
+/* Called first for every reply. Returns the command's context. If heartbeats->freed is set, reply must be
+ * ignored. */
 static struct ask poll_reply(void *userdata, const redisReply *reply)
 {
         struct ask *ask = userdata, copy = *ask;
@@ -277,7 +279,7 @@ static void on_own_heartbeat(_unused_ struct redis *redis, const redisReply *rep
         struct redis_slot *slot = ask.slot;
         struct heartbeat heartbeat;
 
-        /* Without its identity it was forgotten meanwhile; without a reply nothing is known. */
+        /* The identity may have been forgotten meanwhile. Without a reply nothing is known. */
         if (reply && slot->base.worker && slot->base.identity) {
                 bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &slot->base.info);
                 slot->heartbeat_missing = !found;
@@ -308,7 +310,7 @@ static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, 
         poll_reply_done(ask.heartbeats);
 }
 
-/* Asks for the slot's own heartbeat, or for a candidate's. Returns whether the command is out. */
+/* Requests the slot's own heartbeat, or a candidate's. Returns true if the command was sent. */
 static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, redis_reply_fn callback)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
@@ -324,7 +326,7 @@ static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, 
         return poll_command(heartbeats, callback, ask, &command);
 }
 
-/* The heartbeat first: a work list read after it is as new or newer, and so never too empty. */
+/* The heartbeat goes first: a work list read after it is as new or newer, and so never shows too few jobs. */
 static void ask_own(struct redis_slot *slot, usec_t now)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
@@ -359,7 +361,7 @@ static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, 
         poll_reply_done(ask.heartbeats);
 }
 
-/* Asks for the candidates of workers that have no identity, or have lost it. */
+/* Requests the heartbeats of candidates for workers whose identity is unknown or lost. */
 static void ask_candidates(struct redis_heartbeats *heartbeats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -384,7 +386,7 @@ static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t 
         for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->base.worker && slot->base.worker->process.pid == pid)
                         return slot;
-        /* Most of what lingers in Redis is of processes long dead. */
+        /* Most leftover identities in Redis belong to processes that are long dead. */
         if (kill(pid, 0) < 0 && errno == ESRCH)
                 return NULL;
         for (struct redis_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
@@ -401,10 +403,10 @@ static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t 
         return NULL;
 }
 
-/* Finds out whose process each candidate is that is new. */
+/* Finds the owner of each new candidate. */
 static void resolve_owners(struct redis_heartbeats *heartbeats)
 {
-        /* Enough for one candidate at the least, however many workers there are. */
+        /* Enough for at least one candidate, however many workers there are. */
         unsigned budget = DESCENDANTS_MAX + (unsigned)heartbeats->n_slots;
 
         for (size_t i = 0; i < heartbeats->match.n_candidates && !heartbeats->freed; i++) {
@@ -412,13 +414,12 @@ static void resolve_owners(struct redis_heartbeats *heartbeats)
                 if (candidate->resolved)
                         continue;
                 candidate->owner = find_owner(heartbeats, candidate->pid, &budget);
-                /* Where the budget ran out, nobody knows. */
+                /* If the budget ran out, the owner is still unknown. */
                 candidate->resolved = candidate->owner || budget > 0;
         }
 }
 
-/* Returns whether there is another name under which identities are to be looked for. Where memory is short,
- * the look has failed. */
+/* Returns true if another host name must be scanned. Fails the poll if memory is short. */
 static bool scan_next_host(struct redis_heartbeats *heartbeats)
 {
         const char *host = match_scan_host(&heartbeats->match, &heartbeats->scan_hosts);
@@ -470,7 +471,7 @@ static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void 
         poll_reply_done(heartbeats);
 }
 
-/* Names that no worker can have any more are looked for no longer. */
+/* Drops host names under which no live worker can have started. */
 static void forget_host_names(struct redis_heartbeats *heartbeats)
 {
         usec_t oldest = USEC_INFINITY;
@@ -521,7 +522,7 @@ static void on_scan_permit(bool open, void *userdata)
         poll_reply_done(heartbeats);
 }
 
-/* Others may walk, too: then it is asked whose turn it is. */
+/* Other hosts may scan too: ask for permission first. */
 static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
 {
         int r = scan_permit_request(&heartbeats->scan_permit, heartbeats->set_key,
@@ -537,7 +538,7 @@ static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
         }
 }
 
-/* The worker beats under this identity from now on. */
+/* The worker's heartbeats come from this identity from now on. */
 static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
@@ -556,8 +557,8 @@ static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
                 report_heartbeat(slot, &heartbeat);
 }
 
-/* What is of a process that has not booted by now was there before it. Returns false where that cannot be
- * told. */
+/* Rejects the candidates of processes that have not booted yet: such identities are leftovers of earlier
+ * processes. Returns false if this cannot be determined. */
 static bool sort_out_unbooted(struct redis_slot *slot)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
@@ -575,7 +576,7 @@ static bool sort_out_unbooted(struct redis_slot *slot)
         return true;
 }
 
-/* Under which identity does it beat? */
+/* Decides which identity the worker's heartbeats use. */
 static void slot_decide(struct redis_slot *slot)
 {
         struct redis_heartbeats *heartbeats = heartbeats_of(slot);
@@ -588,7 +589,7 @@ static void slot_decide(struct redis_slot *slot)
                 .owner = slot,
                 .spawned_at = worker->spawned_at,
                 .since = MAX(worker->spawned_at, slot->forgotten_at),
-                /* The process that it is of has no other one. */
+                /* The process of the known identity has no other identity. */
                 .except = slot->base.identity ? worker->process.heartbeat_pid : 0,
                 .stale_usec = worker_outlived_usec(worker),
                 .doubt_at = worker->fleet->world->doubt.since,
@@ -596,7 +597,7 @@ static void slot_decide(struct redis_slot *slot)
         struct candidate *candidate = match_decide(&heartbeats->match, &claim, &ambiguous);
         if (!slot->base.identity)
                 heartbeats->base.ops->on_ambiguous(slot->base.worker, ambiguous, heartbeats->base.userdata);
-        /* What is known gives way only to one that is seen to beat after it. */
+        /* A known identity is replaced only by one whose heartbeat changed later. */
         if (candidate && (!slot->base.identity || candidate->changed_at > slot->changed_at))
                 slot_adopt(slot, candidate);
 }
@@ -643,7 +644,7 @@ static char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *r
         return identity;
 }
 
-/* After each reply: is the look over? */
+/* After each reply: ends the poll if this was the last reply. */
 static void poll_advance(struct redis_heartbeats *heartbeats)
 {
         if (!heartbeats->looking || heartbeats->pending > 0)
@@ -659,7 +660,7 @@ static void poll_advance(struct redis_heartbeats *heartbeats)
         heartbeats_leave(heartbeats);
 }
 
-/* Moves the wishes to this look. Returns whether there are any. */
+/* Moves the requests to the current poll. Returns true if there are any. */
 static bool take_wishes(struct redis_heartbeats *heartbeats)
 {
         bool any = false;
@@ -675,7 +676,7 @@ static bool take_wishes(struct redis_heartbeats *heartbeats)
         return any;
 }
 
-/* Does a worker want a walk, that has no identity or has lost it? */
+/* Does the worker need a scan, because its identity is unknown or lost, or for siblings? */
 static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 {
         return !slot->base.identity ||
@@ -683,7 +684,7 @@ static bool slot_seeks(const struct redis_slot *slot, usec_t now)
                (slot_is_lost(slot, now) && now >= heartbeats_of(slot)->lost_scan_at);
 }
 
-/* May one of them have beaten by now? Asked in a crowd alone. */
+/* May any worker in need of a scan have sent a heartbeat by now? Called only if many hosts scan. */
 static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
 {
         const struct heartbeats_ops *ops = heartbeats->base.ops;
@@ -694,7 +695,7 @@ static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
 
                 if (!slot->poll_items || !slot_seeks(slot, now))
                         continue;
-                /* One that was found is only waited for. */
+                /* A candidate was found already: no further scan is needed for now. */
                 size_t at = 0;
                 if (match_pid(&heartbeats->match, slot, &at) != 0 &&
                     usec_sub(now, heartbeats->scan_began_at) < RESCAN_USEC)
@@ -707,7 +708,7 @@ static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
         return budget == 0;
 }
 
-/* Is a walk wished for at this look? */
+/* Is a scan due in this poll? */
 static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
 {
         bool due = false, sought = false;
@@ -720,7 +721,8 @@ static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
                 if (slot->poll_items)
                         slot->seeks_at = slot_seeks(slot, now) ? now : 0;
                 due |= slot->seeks_at == now;
-                /* Some are wanted at regular looks alone. */
+                /* Not every worker is requested at each poll; the others are requested at regular polls
+                 * only. */
                 sought |= slot->seeks_at != 0 &&
                           usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
         }
@@ -765,7 +767,7 @@ static int redis_heartbeats_poll(struct heartbeats *base)
 
         int r = HEARTBEATS_POLLING;
         if (heartbeats->pending == 0) {
-                /* A worker without an identity may have no candidate yet, and the next walk is not due. */
+                /* A worker without an identity may have no candidate yet while the next scan is not due. */
                 heartbeats->looking = false;
                 r = heartbeats->failed ? -ENOMEM : HEARTBEATS_NOTHING;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what processes run from one Redis; see the header. */
+/* Reads the running jobs of processes from one Redis; see the header. */
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/redis_command.h"
 #include "io/redis_batch.h"
@@ -7,18 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So much takes a millisecond or two. */
+/* Decoding this much takes one or two milliseconds. */
 #define SLICE_BYTES ((size_t)64 * 1024)
-/* After all that supervises, and in turn with the clients. */
+/* Lower than all supervision, and equal to the clients. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
 struct running_jobs {
         const struct running_jobs_format *format;
         struct job_list *lists;
         size_t n_lists;
-        struct redis_batch *redis_batch; /* the tag of each: its list, and which of the commands for that */
-        sd_event_source *decode;         /* armed for each slice when there is none any more */
-        size_t decoding;                 /* the list that it has come to */
+        struct redis_batch *redis_batch; /* tag: index of the list times n_asks, plus index of the command */
+        sd_event_source *decode;         /* one-shot timer, armed for each slice once all replies are in */
+        size_t decoding;                 /* index of the list being decoded */
         char error[256];
         running_jobs_fn done;
         void *userdata;
@@ -112,7 +112,7 @@ int redis_running_jobs_read(const struct running_jobs_format *format,
         running_jobs->done = done;
         running_jobs->userdata = userdata;
         int r = redis_batch_new(&ops, running_jobs, &running_jobs->redis_batch);
-        /* Of a time long ago: a deferred source would come before all others of its priority. */
+        /* A timer in the past, not a deferred source: that would run before all others of its priority. */
         if (r >= 0)
                 r = sd_event_add_time(request->event, &running_jobs->decode, CLOCK_MONOTONIC, 0, 1, on_decode,
                                       running_jobs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose turn it is to walk; see the header. */
+/* Decides whether this host may scan now; see the header. */
 #include "frameworks/scan_permit.h"
 #include "base/macro.h"
 #include "frameworks/decode.h"
@@ -23,7 +23,7 @@ bool scan_permit_is_contended(const struct scan_permit *scan_permit)
         return scan_permit->scan_throttle.gap > SCAN_THROTTLE_CONTENDED_USEC;
 }
 
-/* What cannot be sent is lost with the connection. */
+/* An error is ignored: if the command cannot be sent, the connection is lost and tracking with it. */
 static void leave(struct scan_permit *scan_permit)
 {
         const char *const off[] = {"CLIENT", "TRACKING", "OFF"};
@@ -47,14 +47,14 @@ void scan_permit_cancel(struct scan_permit *scan_permit)
         leave(scan_permit);
 }
 
-/* An error may pass, as BUSY does; one of these stays. */
+/* NOPERM and ERR are permanent; other errors, such as BUSY, may pass. */
 static bool is_refused(const redisReply *reply)
 {
         return reply->type == REDIS_REPLY_ERROR &&
                (strncmp(reply->str, "NOPERM", 6) == 0 || strncmp(reply->str, "ERR", 3) == 0);
 }
 
-/* Returns 0 where it is not told. */
+/* Returns 0 if Redis does not report the count. */
 static uint64_t count_walkers(const redisReply *reply)
 {
         unsigned long long n;

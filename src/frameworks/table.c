@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of frameworks: each has its row in its own folder. */
+/* The table of frameworks; each entry is defined in the framework's own folder. */
 #include "frameworks/table.h"
 #include "frameworks/native/native.h"
 #include "frameworks/plain/plain.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the title of a process tells, whatever its framework. */
+/* The information in a process title, for every framework. */
 #pragma once
 
 #include <stdbool.h>
 
 struct title {
-        char version[32]; /* "": not told */
+        char version[32]; /* "": unknown */
         unsigned busy;
         unsigned concurrency;
         bool quiet;
-        bool maybe_child; /* it may be that of a process which runs one job for a worker */
+        bool maybe_child; /* may be the title of a process that runs one job for a worker */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the script by which hosts agree whose turn it is; see the header. */
+/* Calls of the script that assigns leases to hosts; see the header. */
 #include "rollout_hosts/call.h"
 #include "base/macro.h"
 #include "io/redis.h"
@@ -17,9 +17,9 @@
 struct call {
         rollout_call_fn callback;
         void *userdata;
-        char *words[WORDS_MAX]; /* owned: the keys, and what stands behind them */
+        char *words[WORDS_MAX]; /* owned: the keys, then the arguments */
         size_t n_words;
-        bool whole; /* the script itself was sent */
+        bool whole; /* the script's text was sent, not its SHA-1 */
 };
 
 static void call_free(struct call *call)
@@ -32,7 +32,7 @@ static void call_free(struct call *call)
 DEFINE_CLEANUP(struct call *, call_free)
 #define _cleanup_call_ __attribute__((__cleanup__(call_free_pointer)))
 
-/* What can be put right is said. */
+/* Writes the error with a remedy if one is known. */
 static void explain(const char *said, char *error)
 {
         static const struct {
@@ -55,7 +55,8 @@ static void explain(const char *said, char *error)
         snprintf(error, ERROR_MAX, "Redis refuses: " WITHHOLD_ANSWER "%.300s'", said);
 }
 
-/* Why there is no reply to read, in error where that is what Redis says; NULL: there is one. */
+/* Returns why there is no usable reply, using error as buffer for an error of Redis; NULL: the reply is
+ * usable. */
 static const char *refusal(const struct redisReply *reply, char *error)
 {
         if (!reply)
@@ -80,8 +81,8 @@ static size_t take_words(const struct redisReply *reply, struct rollout_word *wo
 
 static void on_reply(struct redis *redis, const struct redisReply *reply, void *userdata);
 
-/* By its name: with a thousand hosts its text alone would be a load. Returns 0, or what redis_command() does:
- * the call is still the caller's then. */
+/* Sends the script by its SHA-1: with a thousand hosts the script's text would be a considerable load.
+ * Returns 0, or an error of redis_command(): the call still belongs to the caller then. */
 static int send_call(struct redis *redis, struct call *call)
 {
         const char *argv[3 + WORDS_MAX] = {"EVAL", rollout_script, "5"};
@@ -98,7 +99,8 @@ static int send_call(struct redis *redis, struct call *call)
         return redis_command_forbiddable(redis, on_reply, call, 3 + (int)call->n_words, argv, NULL);
 }
 
-/* A Redis that was started, failed over to or flushed does not know the name: nothing was done then. */
+/* After a restart, failover or flush, Redis does not know the SHA-1: nothing was executed, so the text is
+ * sent. */
 static bool is_sent_whole(struct redis *redis, const struct redisReply *reply, struct call *call)
 {
         if (!reply || call->whole || reply->type != REDIS_REPLY_ERROR ||
@@ -159,7 +161,7 @@ static void on_glance(struct redis *redis _unused_, const struct redisReply *rep
         call->callback(&answer, call->userdata);
 }
 
-/* NULL: memory is short. */
+/* Returns NULL if memory is short. */
 static char *key_of(const struct rollout_caller *caller, size_t i)
 {
         return rollout_key(caller->namespace, caller->group, rollout_script_suffixes[i], "");
@@ -182,7 +184,7 @@ int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn cal
         return r;
 }
 
-/* Takes word, which is NULL where memory was short. */
+/* Takes ownership of word. word is NULL if memory was short. */
 static int add_word(struct call *call, char *word)
 {
         assert(call->n_words < WORDS_MAX);

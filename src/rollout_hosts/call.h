@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the script by which hosts agree in Redis whose turn it is (rollout_hosts/script_rules.h). */
+/* Calls of the script that assigns leases to hosts in Redis (rollout_hosts/script_rules.h). */
 #pragma once
 
 #include <stddef.h>
@@ -9,36 +9,36 @@ struct redis;
 struct rollout_reply;
 struct rollout_word;
 
-/* Who asks, of which group, with what is known of its newest epoch. Nothing of it has to stay after a call.
- */
+/* The caller's host, its group, and the newest epoch that the host knows. Nothing needs to outlive the
+ * call. */
 struct rollout_caller {
         struct redis *redis;
         const char *namespace; /* NULL: none */
         const char *group;
         const char *host;
-        const char *instance; /* tells machines of one name apart; without a blank */
+        const char *instance; /* distinguishes machines with the same name; contains no blank */
         uint64_t number;      /* of the newest epoch that the host knows; 0: none */
-        const char *id;       /* of that; "" where there is none */
+        const char *id;       /* of that epoch; "": none */
 };
 
-/* The answer. reply: NULL where there is none, error: a sentence then, with its remedy where there is one,
- * else NULL. words: as rollout_reply_host() takes them, n of them; all of it is only there during the call.
- */
+/* The answer, valid only during the callback. reply: NULL on failure. error: a sentence on failure, with a
+ * remedy if there is one; else NULL. words: n words in the form that rollout_reply_host() takes. */
 struct rollout_answer {
         const struct rollout_reply *reply;
         const struct rollout_word *words;
         size_t n;
         const char *error;
 };
-/* Called once for each call that was accepted, never from within it. In it everything is allowed. */
+/* Called once for each accepted call, never from within the call. Every call is allowed within the
+ * callback. */
 typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userdata);
 
-/* Both return 0, or what redis_command() does: callback is not called then. */
+/* Return 0, or an error of redis_command(): the callback is not called then. */
 
-/* words: the operation, and what follows behind the words of the caller, up to the first that is NULL; see
+/* words: the operation, then its arguments after those of the caller, NULL-terminated; see
  * rollout_hosts/script_rules.h. */
 int rollout_call(const struct rollout_caller *caller, const char *const words[], rollout_call_fn callback,
                  void *userdata);
-/* A glance at the epoch, without the script: the reply has number, id and state alone, and of the caller
- * redis, namespace and group alone count. */
+/* Reads the epoch without the script: the reply has only number, id and state. Only redis, namespace and
+ * group of the caller are used. */
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

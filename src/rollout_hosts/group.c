@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of this host in the restarts of all hosts of a group; see the header. */
+/* This host's part in rollouts of a group; see the header. */
 #include "rollout_hosts/group.h"
 #include "base/hash.h"
 #include "decide/command.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
-/* What nobody has asked for since is forgotten. */
+/* A view that nobody has requested for this long is dropped. */
 #define VIEW_USEC USEC_PER_MIN
 
 static struct runtime *runtime_of(const struct host_group *group)
@@ -112,7 +112,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
         return text;
 }
 
-/* That Redis is away has an event of its own. */
+/* No event while Redis is down: that has an event of its own. */
 static void report_trouble(struct host_group *group)
 {
         struct fleet *fleet = group->fleet;
@@ -165,7 +165,7 @@ static void report_epoch(const struct host_group *group, const struct rollout_gr
                             reply->error[0] != '\0' ? ": " : "", reply->error);
 }
 
-/* Of what outlives sqmgr, the epoch left aside. */
+/* Compares the saved state, except for the epoch itself. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
         return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
@@ -192,7 +192,7 @@ static void fail_lease(struct host_group *group, const char *why)
         wakeup_changed(runtime_of(group)->wakeup);
 }
 
-/* Its own workers are restarted, as by an order. */
+/* Restarts the fleet's own workers, like an order. */
 static void restart(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
@@ -201,7 +201,7 @@ static void restart(struct host_group *group, usec_t now)
         snprintf(by.name, sizeof(by.name), "epoch %llu of its group", (unsigned long long)group->rule.number);
         enum command_outcome outcome = command_restart(fleet, &by, now);
         rollout_group_observe_begun(&group->rule, now);
-        /* Of a fleet that is stopped nothing old is left to run. */
+        /* A stopped fleet has no old workers to replace. */
         if (outcome == COMMAND_STOPPED)
                 rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
         wakeup_changed(runtime_of(group)->wakeup);
@@ -214,7 +214,7 @@ static void on_release(const char *error, void *userdata)
         usec_t now = now_is();
 
         group->check = NULL;
-        /* It may have ended meanwhile, or been followed by another. */
+        /* The lease may have ended meanwhile, or belong to another epoch. */
         if (rule->lease != HOST_LEASE_ROLLING || rule->begun)
                 return;
         if (error)
@@ -224,8 +224,8 @@ static void on_release(const char *error, void *userdata)
         group_ask(group, now);
 }
 
-/* This host's turn, which is written down before anything follows from it: where it cannot be, the next
- * answer says the same. */
+/* Starts the lease of this host. The state is saved first. If that fails, nothing starts, and the next
+ * reply tries again. */
 static void begin_lease(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
@@ -260,7 +260,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
         report_failure(group);
 }
 
-/* since: when Redis last answered, or was last asked. */
+/* since: when Redis last answered, or was last called. */
 static void arm_renewal(const struct host_group *group, usec_t since)
 {
         bool rolls = group->rule.lease == HOST_LEASE_ROLLING;
@@ -270,7 +270,7 @@ static void arm_renewal(const struct host_group *group, usec_t since)
         (void)sd_event_source_set_enabled(group->renewal, rolls ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* After an answer. */
+/* Called after each evaluated reply. */
 static void followed(struct host_group *group, const struct rollout_group *before, enum rollout_act what,
                      usec_t now)
 {
@@ -280,15 +280,15 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
         report_epoch(group, before, adopted);
         report_trouble(group);
-        /* It looks for the release of the epoch before. */
+        /* The running check is for the release of the previous epoch. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (adopted || differs(rule, before))
                 wakeup_changed(runtime_of(group)->wakeup);
-        /* Of an epoch that it has just come to know, what it wants, or holds, is said at once. */
+        /* For a new epoch, the next request is sent at once. */
         group->again |= adopted;
-        /* Its events are to be told, and who asks for the hosts to be answered. */
+        /* Wakes the loop to log the events and to answer waiting GetRollouts calls. */
         wakeup_arm(runtime_of(group)->wakeup);
         arm_renewal(group, group->rule.asked_at);
 }
@@ -323,7 +323,7 @@ static enum rollout_seal seal_of(const struct host_group *group, const struct ro
                        : ROLLOUT_SEAL_GOOD;
 }
 
-/* Redis does not answer the script. */
+/* Redis does not run the script. */
 static void observe_refusal(struct host_group *group, const char *error)
 {
         snprintf(group->error, sizeof(group->error), "%s", error);
@@ -356,7 +356,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
                 group_ask(group, now);
 }
 
-/* Lines of workers are for this host alone. */
+/* Log lines of workers are cut off: they must not leave this host. */
 static void progress(const struct host_group *group, usec_t now, char *text, size_t size)
 {
         const struct fleet *fleet = group->fleet;
@@ -431,7 +431,7 @@ void groups_poll(void *self, usec_t now)
                 look(group, now);
 }
 
-/* Until there is an answer, too: looks may be further apart than a lease is long. */
+/* Also rearmed without an answer: polls may be further apart than the lease lasts. */
 static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         usec_t now = now_is();
@@ -441,7 +441,7 @@ static int on_renewal(sd_event_source *source _unused_, uint64_t usec _unused_, 
         return 0;
 }
 
-/* What tells against a release while it is the canary. */
+/* Reports events that count against a release while this host is the canary. */
 static void look_for_trouble(struct host_group *group, usec_t now)
 {
         const struct fleet *fleet = group->fleet;
@@ -502,7 +502,7 @@ static void on_left(const struct rollout_answer *answer _unused_, void *userdata
         (void)group_answered(userdata);
 }
 
-/* Nobody waits for a host that is in the group no longer. */
+/* Other hosts need not wait for a host that has left the group. */
 static void say_that_it_leaves(struct host_group *group)
 {
         const char *const words[] = {"forget", links_host_name(&runtime_of(group)->links), NULL};
@@ -560,8 +560,8 @@ static int join(struct groups *groups, struct fleet *fleet)
         return 0;
 }
 
-/* Two containers may have all else in common: the machine, their host name, and where the state is. Other
- * namespaces are new ones after each restart of a service that is shut off from files or from the network. */
+/* Two containers may share everything else: machine, host name, and state directory. Other namespaces
+ * change whenever a service with restricted files or network restarts. */
 static uint64_t namespace_of_processes(void)
 {
         struct stat status;

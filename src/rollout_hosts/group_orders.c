@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* So many others may begin at the same time. */
+/* Attempts if other hosts begin an epoch at the same time. */
 #define TRIES_MAX 4
 
 enum order_kind { ORDER_BEGIN, ORDER_ABORT, ORDER_FORGET };
@@ -19,12 +19,12 @@ enum order_kind { ORDER_BEGIN, ORDER_ABORT, ORDER_FORGET };
 /* An order that Redis has not answered yet. */
 struct order {
         enum order_kind kind;
-        struct call *call; /* NULL: whoever gave it has gone */
+        struct call *call; /* NULL: the client has disconnected */
         struct host_group *group;
-        char name[ROLLOUT_GROUP_MAX + 1]; /* of the group, which may be gone */
-        struct rollout_reply epoch;       /* that is begun, or that it is of */
+        char name[ROLLOUT_GROUP_MAX + 1]; /* of the group, which may have been freed */
+        struct rollout_reply epoch;       /* the epoch that is begun, aborted, or contains the host */
         char by[ORDERER_TEXT_MAX];
-        char host[ROLLOUT_TEXT_MAX + 1]; /* to be forgotten */
+        char host[ROLLOUT_TEXT_MAX + 1]; /* the host to forget */
         unsigned tries;
 };
 
@@ -33,8 +33,8 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-/* Answers the call, and frees the order. error: a sentence; NULL: it is done. ended: of an abort, there was
- * something to end. */
+/* Answers the call and frees the order. error: a sentence; NULL: success. ended: an abort had a rollout to
+ * end. */
 static void finish(struct order *order, const char *error, bool ended)
 {
         struct call *call = order->call;
@@ -53,7 +53,7 @@ static void finish(struct order *order, const char *error, bool ended)
         free(order);
 }
 
-/* Of an answer: goes on with the order, or ends it. */
+/* Returns true if the order may continue; otherwise the order was finished with an error. */
 static bool is_answered(struct order *order, const struct rollout_answer *answer)
 {
         if (!group_answered(order->group))
@@ -78,7 +78,7 @@ static void report_order(const struct host_group *group, const char *what, const
                     fleet->settings->name, what, group->name, by);
 }
 
-/* Seals the order, where there is a key. Returns 0, or -errno. */
+/* Writes the HMAC of the order, or "" without a key. Returns 0 or -errno. */
 static int seal(const struct host_group *group, const char *what, const struct rollout_reply *epoch,
                 char mac[static HMAC_MAX])
 {
@@ -117,7 +117,7 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
         group_ask(group, now);
 }
 
-/* there: what Redis was seen to hold. */
+/* there: the last known state in Redis. */
 static int send_begin(struct order *order, const struct rollout_reply *there)
 {
         struct host_group *group = order->group;
@@ -140,7 +140,7 @@ static int send_begin(struct order *order, const struct rollout_reply *there)
         return group_call(group, epoch, words, on_begun, order);
 }
 
-/* With the settings of the fleet. */
+/* Begins an epoch with the settings of the fleet. */
 static int begin(struct order *order, const char *release)
 {
         const struct fleet_settings *settings = order->group->fleet->settings;
@@ -193,7 +193,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         finish(order, error, false);
 }
 
-/* The order is one of the epoch that Redis shows. */
+/* Redis has shown the epoch that the order is for. */
 static void on_found(const struct rollout_answer *answer, void *userdata)
 {
         struct order *order = userdata;
@@ -230,7 +230,7 @@ void group_refuse_none(struct call *call, const struct fleet *fleet)
                        fleet->settings->name);
 }
 
-/* The group of the fleet that is named, or NULL where the call was answered with an error. */
+/* Returns the group of the fleet in the parameters; NULL: the call was answered with an error. */
 static struct host_group *parse_group(struct control *control, struct call *call, json_t *parameters)
 {
         const struct fleet *fleet = handler_parse_fleet(control, call, parameters);
@@ -264,7 +264,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         orderer_text(&orderer, order->by);
         if (kind == ORDER_FORGET)
                 snprintf(order->host, sizeof(order->host), "%s", text);
-        /* Which epoch the others are of is asked for first. */
+        /* The other orders first read the current epoch. */
         int r = kind == ORDER_BEGIN ? begin(order, text) : group_call(group, NULL, show, on_found, order);
         if (r >= 0) {
                 server_keep(call, on_order_cancelled, order);
@@ -275,7 +275,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         free(order);
 }
 
-/* Without a control character, which a seal could be led astray by. */
+/* True if text has no control characters, which could forge the lines that the HMAC covers. */
 static bool is_line(const char *text)
 {
         while (*text != '\0' && (unsigned char)*text >= ' ' && *text != 0x7f)

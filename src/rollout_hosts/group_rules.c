@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this host does in a rollout over many hosts; see the header. */
+/* Decides what this host does in a rollout of a group; see the header. */
 #include "rollout_hosts/group_rules.h"
 #include "base/parse.h"
 #include "continuity/codec.h"
@@ -8,7 +8,7 @@
 
 #define LEASE_USEC (ROLLOUT_LEASE_SECONDS * USEC_PER_SEC)
 #define IDLE_USEC  (ROLLOUT_IDLE_SECONDS * USEC_PER_SEC)
-/* Nobody has begun so many. The script says the same. */
+/* A jump of this size cannot come from counting. The script has the same limit. */
 #define JUMP_MAX  (UINT64_C(1) << 32)
 #define FIRST_MAX (UINT64_C(1) << 52)
 
@@ -150,13 +150,14 @@ static bool is_known(const struct rollout_group *group, uint64_t number, const c
         return number == group->number && strcmp(id, group->id) == 0;
 }
 
-/* That none of its old workers is left is still to be told. */
+/* Redis still has to learn that no old workers are left. */
 static bool owes_drained(const struct rollout_group *group)
 {
         return group->lease == HOST_LEASE_DONE && group->drain_reported && !group->draining;
 }
 
-/* What is over for Redis as for this host has nothing more to be said of. */
+/* True if this host has nothing to report: it has not begun, its epoch is lost, or Redis knows how its
+ * lease ended. */
 static bool is_settled(const struct rollout_group *group)
 {
         return group->lease != HOST_LEASE_ROLLING &&
@@ -164,7 +165,8 @@ static bool is_settled(const struct rollout_group *group)
                 (group->lease == group->mine && !owes_drained(group)));
 }
 
-/* Another host may have told Redis already that it has lost it. */
+/* True if this host knows an epoch that it has not yet found lost. Another host may already have reported
+ * the loss to Redis. */
 static bool misses_epoch(const struct rollout_group *group)
 {
         return group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST;
@@ -196,8 +198,8 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
         default:
                 if (group->trouble != ROLLOUT_TROUBLE_NONE)
                         return ROLLOUT_REQUEST_SEE;
-                /* Of the epoch before, or taken by a call whose answer was lost: whoever does not roll needs
-                 * no place, and asks again. */
+                /* The lease is of the previous epoch, or was granted by a call whose answer was lost. A
+                 * host that is not rolling gives it back and requests a new one. */
                 if (is_held(group->mine))
                         return ROLLOUT_REQUEST_WAIT;
                 return group->state == EPOCH_RUNNING && now >= group->hold_until && may_begin(group, now)
@@ -214,7 +216,7 @@ enum rollout_request rollout_group_next_request(struct rollout_group *group, use
         return group->said;
 }
 
-/* Nobody has counted up to that, as far as this host can know. */
+/* True if the number cannot come from counting, as far as this host knows. */
 static bool is_forged(const struct rollout_group *group, uint64_t number)
 {
         return group->number > 0 ? number >= group->number + JUMP_MAX : number >= FIRST_MAX;
@@ -237,7 +239,7 @@ void rollout_group_observe_failure(struct rollout_group *group, const char *why)
         snprintf(group->error, sizeof(group->error), "%s", why);
 }
 
-/* A newer epoch. Who rolls holds a place in that, too, and restarts once more as soon as it may. */
+/* Adopts a newer epoch. A rolling host keeps its place there, and restarts again as soon as it may. */
 static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted)
 {
         group->number = reply->number;
@@ -251,7 +253,7 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
                 group->lease = HOST_LEASE_WAITING;
 }
 
-/* What the answer says of the epoch that this host knows. */
+/* Evaluates a reply for the epoch that this host knows. */
 static enum rollout_act follow(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         switch (group->lease) {
@@ -264,7 +266,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
         case HOST_LEASE_FAILED:
-                /* It was no canary any more. */
+                /* The failure came too late: the host was no longer the canary. */
                 if (reply->mine == HOST_LEASE_DONE)
                         group->lease = HOST_LEASE_DONE;
                 return ROLLOUT_ACT_NONE;
@@ -280,7 +282,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
         }
 }
 
-/* Of an epoch that Redis shows instead of the known one: may it count? */
+/* True if the epoch that Redis shows may replace the known one. */
 static bool is_newer(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         if (reply->number > group->number) {
@@ -289,9 +291,10 @@ static bool is_newer(struct rollout_group *group, const struct rollout_reply *re
                 group->trouble = ROLLOUT_TROUBLE_FORGED;
                 return false;
         }
-        /* Redis has lost what this host knows. An older one never counts; another one of this number does,
-         * once who was told of the lost one has had a lease to say so: not longer, whatever becomes of the
-         * connection meanwhile, for who rolls says so in the new one only then. */
+        /* Redis has lost the known epoch. An older epoch is never adopted. Another epoch of the same
+         * number is adopted after one lease time, in which hosts of the lost epoch can report. New
+         * connections do not extend that time, because a rolling host reports in the new epoch only after
+         * it. */
         bool other = reply->number == group->number && strcmp(reply->id, group->other_id) != 0;
         if (group->trouble != ROLLOUT_TROUBLE_LOST || other) {
                 hold(group, now);
@@ -349,7 +352,7 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
         if (reply->verdict != ROLLOUT_VERDICT_OK)
                 return ROLLOUT_ACT_NONE;
         enum rollout_act act = observe(group, reply, true, now);
-        /* It may have been seen before the answer to it. */
+        /* A tick may have seen the epoch before the answer to `begin` came. */
         group->trusted |= is_known(group, reply->number, reply->id);
         return act;
 }

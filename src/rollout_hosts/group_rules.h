@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What this host does in a rollout over many hosts: when it asks for a turn, begins, goes on, gives up. It is
- * told what the script in Redis answers (rollout_hosts/reply_rules.h) and what becomes of its own restart. */
+/* Decides what this host does in a rollout of a group: when it requests a lease, begins, continues, gives
+ * up. Input: the replies of the script in Redis (rollout_hosts/reply_rules.h), and the state of this
+ * host's own restart. */
 #pragma once
 
 #include "base/usec.h"
@@ -10,11 +11,11 @@
 struct codec_reader;
 struct codec_writer;
 
-/* So long after it began a turn of an epoch a host begins no other, unless it knows who wants that: whoever
- * may write to Redis cannot make it restart all the while. */
+/* The minimum time between two restarts of this host by epochs, unless the epoch is trusted. The limit
+ * keeps a party that can write to Redis from making the host restart all the time. */
 #define ROLLOUT_PAUSE_USEC (5 * USEC_PER_MIN)
 
-/* What it says to the script. */
+/* The requests of a tick; see rollout_hosts/script_rules.h. */
 enum rollout_request {
         ROLLOUT_REQUEST_SEE,
         ROLLOUT_REQUEST_WANT,
@@ -25,96 +26,101 @@ enum rollout_request {
         _ROLLOUT_REQUEST_MAX,
 };
 
-/* What is to be done here, now. */
+/* The action that this host must take now. */
 enum rollout_act {
         ROLLOUT_ACT_NONE,
-        ROLLOUT_ACT_RESTART, /* restart the fleet, and say so: rollout_group_observe_begun() */
-        ROLLOUT_ACT_ABORT,   /* end its restart */
+        ROLLOUT_ACT_RESTART, /* restart the fleet, then call rollout_group_observe_begun() */
+        ROLLOUT_ACT_ABORT,   /* abort the fleet's restart */
 };
 
-/* Why this host takes no part in what Redis shows. */
+/* The reason why this host takes no part in the epoch that Redis shows. */
 enum rollout_trouble {
         ROLLOUT_TROUBLE_NONE,
         ROLLOUT_TROUBLE_LOST,     /* Redis has lost the epoch that this host knows */
-        ROLLOUT_TROUBLE_TAKEN,    /* another machine has its name */
+        ROLLOUT_TROUBLE_TAKEN,    /* another machine has this host's name */
         ROLLOUT_TROUBLE_FULL,     /* there are too many hosts */
-        ROLLOUT_TROUBLE_UNSEALED, /* rollout_key_file is set, and the epoch was not sealed with it */
-        ROLLOUT_TROUBLE_FORGED,   /* a number that was never counted up to */
+        ROLLOUT_TROUBLE_UNSEALED, /* rollout_key_file is set, and the epoch has no valid HMAC of that key */
+        ROLLOUT_TROUBLE_FORGED,   /* an epoch number too far ahead to have been counted up to */
         _ROLLOUT_TROUBLE_MAX,
 };
 
-/* Whether the key says that the epoch, and its end, were ordered by who has it. */
+/* Whether the HMAC proves that the epoch, and its abort, were ordered by a holder of the key. */
 enum rollout_seal {
-        ROLLOUT_SEAL_UNASKED, /* there is no key */
+        ROLLOUT_SEAL_UNASKED, /* no key is set */
         ROLLOUT_SEAL_GOOD,
         ROLLOUT_SEAL_BAD,
 };
 
 struct rollout_group {
-        /* The newest epoch that this host knows, and its own part in it: these outlive sqmgr. */
+        /* The newest epoch that this host knows, and the host's own state in it. Saved across restarts of
+         * sqmgr. */
         uint64_t number; /* 0: none */
         char id[ROLLOUT_ID_MAX + 1];
-        enum host_lease lease;            /* never lost: that is what others think of it */
-        bool begun;                       /* rolling: the restart is in the fleet */
-        bool trusted;                     /* ordered on this host's own socket, or sealed */
-        usec_t began_at;                  /* when it last began a turn; 0: never */
-        usec_t done_at;                   /* of this epoch; 0: it is not */
-        bool drain_reported;              /* Redis was told that old workers are left */
-        char error[ROLLOUT_TEXT_MAX + 1]; /* why it failed */
+        enum host_lease lease;            /* never HOST_LEASE_LOST: only other hosts see a lease as lost */
+        bool begun;                       /* while rolling: the fleet's restart has begun */
+        bool trusted;                     /* ordered on this host's own socket, or with a valid HMAC */
+        usec_t began_at;                  /* when the host last began a restart for an epoch; 0: never */
+        usec_t done_at;                   /* when this epoch was done here; 0: not done */
+        bool drain_reported;              /* Redis knows that old workers are still draining */
+        char error[ROLLOUT_TEXT_MAX + 1]; /* why the lease failed */
 
-        char other_id[ROLLOUT_ID_MAX + 1]; /* of an epoch with the same number, which comes to count */
-        usec_t hold_until;                 /* no turn is asked for before */
-        usec_t other_until;                /* and not counted before */
-        usec_t asked_at;                   /* the script; 0: never */
-        enum rollout_request said;         /* that is not yet answered */
-        enum epoch_state state;            /* as last answered, of the epoch above */
-        enum host_lease mine;              /* the same */
-        uint32_t canary_seconds;           /* the same */
+        char other_id[ROLLOUT_ID_MAX + 1]; /* id of an epoch with the same number, which may be adopted */
+        usec_t hold_until;                 /* no lease is requested before */
+        usec_t other_until;                /* other_id is not adopted before */
+        usec_t asked_at;                   /* when the script last answered; 0: not since the last connect */
+        enum rollout_request said;         /* the request that is not answered yet */
+        enum epoch_state state;            /* in the last reply, for the epoch above */
+        enum host_lease mine;              /* in the last reply; HOST_LEASE_NONE if for another epoch */
+        uint32_t canary_seconds;           /* in the last reply */
         enum rollout_trouble trouble;
-        bool said_draining; /* with that word */
+        bool said_draining; /* that request reported draining */
         /* Set by the caller: */
-        bool refused;  /* Redis does not answer the script */
-        bool draining; /* old workers of the fleet are left, which finish their jobs */
+        bool refused;  /* Redis does not run the script */
+        bool draining; /* old workers of the fleet still finish their jobs */
 };
 
-/* Of a host that knows of none. */
+/* Returns the state of a host that knows no epoch. */
 struct rollout_group rollout_group_new(void);
 
-/* The connection to Redis came up: it may be another server, which has lost the last that was said. */
+/* Call when the connection to Redis came up: the server may be another one that has lost recent writes. */
 void rollout_group_observe_connection(struct rollout_group *group, usec_t now);
-/* A glance at the epoch in Redis, without the script: is that to be asked now? */
+/* True if the script must be called now. number, id and state: of the epoch as read from Redis without the
+ * script. */
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
                           enum epoch_state state, usec_t now);
-/* The word that the script is asked with now; its answer, or a new connection, comes before the next. */
+/* Returns the request of the next tick. Call again only after its answer or a new connection. */
 enum rollout_request rollout_group_next_request(struct rollout_group *group, usec_t now);
 const char *rollout_request_name(enum rollout_request word);
 
-/* The script has answered. */
+/* Evaluates the reply to a tick. */
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,
                                        enum rollout_seal seal, usec_t now);
-/* It has answered to `begin`, which was ordered on this host's own socket. */
+/* Evaluates the reply to a `begin` that was ordered on this host's own socket. */
 enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, const struct rollout_reply *reply,
                                                usec_t now);
-/* The number to begin with where Redis shows that. */
+/* Returns the number for a new epoch, given what Redis shows. */
 uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply);
 
-/* What a later sqmgr has to know; nothing where this host knows of no epoch. name: of the group. */
+/* Writes what a later sqmgr must know; nothing if this host knows no epoch. name: of the group. */
 void rollout_group_pack(const struct rollout_group *group, const char *name, struct codec_writer *writer);
-/* What an earlier sqmgr knew of the group of that name. Returns false where it says nothing of that: *ret is
- * not touched then. */
+/* Reads what an earlier sqmgr saved about the group of this name. Returns false, with *ret untouched, if
+ * the record is not of that group. */
 bool rollout_group_unpack(struct codec_reader *reader, const char *name, struct rollout_group *ret);
-/* Why it begins no turn yet, though the epoch runs; "": it may. Returns text. */
+/* Writes why this host begins no restart yet although the epoch is running; "": it may begin. Returns
+ * text. */
 const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size);
-/* Why it takes no part, a sentence; "": it does. reply: the last answer. Returns text. */
+/* Writes why this host takes no part, as a sentence; "": it takes part. reply: the last reply. Returns
+ * text. */
 const char *rollout_group_trouble_text(const struct rollout_group *group, const struct rollout_reply *reply,
                                        const char *host, char *text, size_t size);
 
-/* The fleet was restarted, as asked for. */
+/* Call after the fleet's restart was begun for ROLLOUT_ACT_RESTART. */
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
-/* How the fleet's own restart is; error: of one that has halted. */
+/* Reports the state of the fleet's own restart. error: of a halted or aborted restart. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now);
-/* The turn cannot be begun, or gone on with; a restart that runs is to be aborted besides. */
+/* Reports that the host's restart cannot begin or continue. The caller must also abort a running restart. */
 void rollout_group_observe_failure(struct rollout_group *group, const char *why);
-/* A crash or a breach of memory, of a fleet that has been restarted: while it is the canary, that counts. */
+/* Reports a crash or an exceeded memory limit of a restarted fleet. Counts as a failure while this host is
+ * the canary. */
 void rollout_group_observe_trouble(struct rollout_group *group, const char *why, usec_t now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A seal over a text; see the header. */
+/* HMAC of a text; see the header. */
 #include "rollout_hosts/hmac.h"
-#include <config.h> /* not the one beside this file */
+#include <config.h> /* never a config.h beside this file */
 #include <stdio.h>
 #include <string.h>
 

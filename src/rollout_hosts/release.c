@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks whether the code of a release has arrived; see the header. */
+/* Checks whether the code of a release has arrived; see the header. */
 #include "rollout_hosts/release.h"
 #include "base/fd.h"
 #include "io/clock.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The directory may be on a file server that is away. */
+/* The directory may be on an unreachable file server. */
 #define RELEASE_TIMEOUT_USEC (30 * USEC_PER_SEC)
 
 struct release_check {
@@ -43,7 +43,7 @@ static void on_exited(struct child *child, const siginfo_t *info)
         release_fn fn = check->fn;
         void *userdata = check->userdata;
 
-        /* All that it had to say has come: it is gone. */
+        /* The child has exited, so its report is complete. */
         (void)launch_report_read(check->report_fd, &report);
         if (check->late)
                 error = "the fleet's directory did not answer within 30s: is a file server away?";
@@ -62,7 +62,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         struct release_check *check = userdata;
 
         check->late = true;
-        /* It has not been waited for, so it is its own. */
+        /* The child is not reaped yet, so the pid is still its own. */
         (void)kill(check->child.pid, SIGKILL);
         return 0;
 }

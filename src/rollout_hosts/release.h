@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks whether the code of a release has arrived in a fleet's directory, in a child that is its user. */
+/* Checks whether the code of a release has arrived in a fleet's directory, in a child process with the
+ * fleet's user. */
 #pragma once
 
 #include "daemon/runtime/runtime.h"
 
 struct release_check;
 
-/* error: a sentence; NULL: it has. Called once, unless the check is cancelled; the check is gone then. */
+/* error: a sentence; NULL: the release is there. Called once, unless the check is canceled. The check is
+ * already freed. */
 typedef void (*release_fn)(const char *error, void *userdata);
 
 /* Returns 0 with *ret, or -errno: fn is not called then. */
 int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release,
                         release_fn fn, void *userdata, struct release_check **ret);
-/* May be NULL. Returns NULL. */
+/* Frees the check; fn is not called. Takes NULL. Returns NULL. */
 struct release_check *release_check_cancel(struct release_check *check);

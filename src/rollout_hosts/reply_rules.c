@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes what the script of a rollout over many hosts answers; see the header. */
+/* Decodes the replies of the script for rollouts of a group; see the header. */
 #include "rollout_hosts/reply_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A double counts so far without a gap, and Lua's numbers are doubles. */
+/* The largest integer below which doubles have no gaps; Lua's numbers are doubles. */
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   ((uint64_t)365 * 24 * 3600)
 
@@ -34,7 +34,7 @@ const char *host_lease_name(enum host_lease lease)
         return lease == HOST_LEASE_NONE ? "none" : host_leases[lease];
 }
 
-/* The index of the word, or -1. */
+/* Returns the index of the word, or -1. */
 static int find(const struct rollout_word *word, const char *const names[], size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -43,7 +43,7 @@ static int find(const struct rollout_word *word, const char *const names[], size
         return -1;
 }
 
-/* Cut to size - 1 bytes. */
+/* Copies a text, truncated to size - 1 bytes and made printable. */
 static void take_text(const struct rollout_word *word, char *text, size_t size)
 {
         size_t len = MIN(word->len, size - 1);
@@ -53,7 +53,7 @@ static void take_text(const struct rollout_word *word, char *text, size_t size)
         printable_replace(text, len, false);
 }
 
-/* Of what cannot be read nothing is left: it is compared, and never shown. */
+/* Copies a token; "" if the token is too long or contains anything but printable ASCII without blanks. */
 static void take_token(const struct rollout_word *word, char *text, size_t size)
 {
         bool fits = word->len < size && !memchr(word->text, '\0', word->len);
@@ -73,7 +73,7 @@ static int take_number(const struct rollout_word *word, uint64_t max, uint64_t *
         return parse_unsigned(digits, 0, max, ret) < 0 ? -EBADMSG : 0;
 }
 
-/* Forged or missing: as if nothing was said. */
+/* Returns 0 for a forged or missing number. */
 static uint32_t take_count(const struct rollout_word *word, uint32_t max)
 {
         uint64_t value;
@@ -94,7 +94,7 @@ static int take_lease(const struct rollout_word *word, enum host_lease *ret)
         return 0;
 }
 
-/* Seconds with six places. */
+/* Decodes seconds with six decimal places. */
 static int take_span(const struct rollout_word *word, usec_t *ret)
 {
         const char *point = word->len > 7 ? word->text + word->len - 7 : NULL;
@@ -172,7 +172,7 @@ char *rollout_reply_seal_text(const char *order, const char *group, const struct
 {
         char *text;
 
-        /* A line for each, so that nothing of one can pass for another. */
+        /* One line per value, so that part of one value cannot pass for another. */
         if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n", order, group,
                      (unsigned long long)epoch->number, epoch->id, epoch->asked, epoch->canary_seconds,
                      epoch->failures, epoch->release) < 0)

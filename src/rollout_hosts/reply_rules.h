@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the script of a rollout over many hosts answers, decoded; and the text that an order of it is sealed
- * over. All that is read from Redis may be forged: it is bounded, and fit to be shown. */
+/* Decodes the replies of the script for rollouts of a group, and builds the text that the HMAC of an order
+ * covers. Data from Redis may be forged: it is bounded and made safe to show. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,16 +9,16 @@
 
 enum rollout_verdict {
         ROLLOUT_VERDICT_OK,
-        ROLLOUT_VERDICT_OLD,    /* Redis has a newer epoch, or another one of this number */
-        ROLLOUT_VERDICT_BEHIND, /* Redis has an older one: it has lost what this host has seen */
-        ROLLOUT_VERDICT_TAKEN,  /* another machine speaks for a host of this name */
-        ROLLOUT_VERDICT_FULL,   /* there are as many hosts as there may be, or its name is too long */
+        ROLLOUT_VERDICT_OLD,    /* Redis has a newer epoch, or another one of the same number */
+        ROLLOUT_VERDICT_BEHIND, /* Redis has an older epoch: it has lost the one that this host knows */
+        ROLLOUT_VERDICT_TAKEN,  /* another machine has this host's name */
+        ROLLOUT_VERDICT_FULL,   /* the maximum of hosts is reached, or the host's name is too long */
         ROLLOUT_VERDICT_UNKNOWN,
         _ROLLOUT_VERDICT_MAX,
 };
 
 enum epoch_state {
-        EPOCH_NONE, /* nothing was begun, or Redis has lost it */
+        EPOCH_NONE, /* no epoch was begun, or Redis has lost it */
         EPOCH_RUNNING,
         EPOCH_HALTED,
         EPOCH_DONE,
@@ -26,7 +26,7 @@ enum epoch_state {
         _EPOCH_STATE_MAX,
 };
 
-/* As the script numbers them. */
+/* The script's numbers. */
 enum host_lease {
         HOST_LEASE_WAITING,
         HOST_LEASE_ROLLING,
@@ -34,10 +34,10 @@ enum host_lease {
         HOST_LEASE_FAILED,
         HOST_LEASE_DONE,
         _HOST_LEASE_MAX,
-        HOST_LEASE_NONE = -1, /* not known to Redis */
+        HOST_LEASE_NONE = -1, /* unknown to Redis */
 };
 
-/* A reply that has more is none of the script's. */
+/* A longer reply is not from the script. */
 #define ROLLOUT_REPLY_WORDS_MAX (_ROLLOUT_REPLY_MAX + ROLLOUT_HOSTS_MAX * ROLLOUT_HOST_WORDS)
 
 #define ROLLOUT_ID_MAX    32
@@ -47,27 +47,26 @@ enum host_lease {
 struct rollout_reply {
         enum rollout_verdict verdict;
         uint64_t number; /* of the epoch in Redis; 0: none */
-        uint64_t high;   /* the highest that a host has told Redis of beyond it; 0: none */
+        uint64_t high;   /* the highest number beyond it that a host has reported; 0: none */
         char id[ROLLOUT_ID_MAX + 1];
         enum epoch_state state;
         enum host_lease mine;
         uint32_t canary_seconds, failures;
-        char asked[ROLLOUT_SHARE_MAX + 1]; /* how many hosts at once, as that was set: `3`, `10%` */
+        char asked[ROLLOUT_SHARE_MAX + 1]; /* hosts at once, as configured: `3`, `10%` */
         char release[ROLLOUT_TEXT_MAX + 1];
         char error[ROLLOUT_TEXT_MAX + 1];
-        char left[ROLLOUT_TEXT_MAX + 1]; /* hosts that are waited for no longer, each with a space in front */
+        char left[ROLLOUT_TEXT_MAX + 1]; /* hosts that are no longer waited for, each preceded by a blank */
         char mac[ROLLOUT_MAC_MAX + 1], end_mac[ROLLOUT_MAC_MAX + 1];
-        char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which it was begun; not sealed */
-        usec_t age_usec;               /* since it was */
+        char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which the epoch was begun; not covered by the HMAC */
+        usec_t age_usec;               /* since the epoch was begun */
 };
 
-/* One of the hosts that `show` names. */
+/* A host as listed by `show`. */
 struct rollout_host {
         char name[ROLLOUT_TEXT_MAX + 1];
         enum host_lease lease;
-        usec_t state_usec, seen_usec; /* how long it is in its state, and since when it was not heard of */
-        char text[ROLLOUT_TEXT_MAX +
-                  1]; /* rolling: how far it is; failed, lost: why; done: "" once drained */
+        usec_t state_usec, seen_usec;    /* time in its state; time since the host was last seen */
+        char text[ROLLOUT_TEXT_MAX + 1]; /* rolling: progress; failed, lost: reason; done: "" once drained */
 };
 
 struct rollout_word {
@@ -75,22 +74,22 @@ struct rollout_word {
         size_t len;
 };
 
-/* Returns 0, or -EBADMSG where that is no reply of the script: *ret is not touched then. */
+/* Returns 0, or -EBADMSG with *ret untouched if the words are not a reply of the script. */
 int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret);
-/* The same of the first fields of the epoch as they stand in Redis, of which any may be missing. */
+/* Decodes number, id and state of the epoch as stored in Redis; any of them may be missing. */
 void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
                           const struct rollout_word *state, struct rollout_reply *ret);
-/* The host of that index. Returns 0; -ENOENT: there are no more; -EBADMSG. */
+/* Decodes the host with this index. Returns 0; -ENOENT: there are no more hosts; -EBADMSG. */
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
 
 const char *epoch_state_name(enum epoch_state state);
 const char *host_lease_name(enum host_lease lease);
 
-/* What an order of the group is sealed over: `begin` of this epoch, all that it carries with it; `abort` of
- * it. The group's name has no line break. Returns it, to be freed, or NULL where memory is short. */
+/* Returns the text that the HMAC of an order covers: `begin` of this epoch with its parameters, or `abort`
+ * of this epoch. group must not contain a line break. The caller frees the result; NULL: out of memory. */
 char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch);
 
-/* How long a running epoch will still take, as its hosts that are done tell it; USEC_INFINITY: nothing does.
- */
+/* Estimates how long a running epoch still takes, from the hosts that are done. Returns 0 if no host is
+ * left, USEC_INFINITY if none is done yet. */
 usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct rollout_host hosts[],
                                size_t n_hosts);

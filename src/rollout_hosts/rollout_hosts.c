@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts over many hosts, as the daemon calls them. */
+/* Registers rollouts of a group as a subsystem of the daemon. */
 #include "rollout_hosts/rollout_hosts.h"
 #include "advice/findings.h"
 #include "daemon/api/metrics.h"
@@ -8,7 +8,7 @@
 #include "rollout_hosts/group.h"
 #include "rollout_hosts/rollouts.h"
 
-/* A fleet that leaves its group, since it is removed, is shown until its workers are gone. */
+/* A removed fleet has left its group, but is shown until its workers are gone. */
 static const struct rollout_group *rule_of(const struct fleet *fleet)
 {
         static const struct rollout_group none = {.lease = HOST_LEASE_WAITING, .mine = HOST_LEASE_NONE};
@@ -46,13 +46,13 @@ static const char *epoch_name(unsigned i)
         return epoch_state_name((enum epoch_state)i);
 }
 
-/* Of fleets that are restarted with other hosts; without any there is nothing to report. */
+/* Writes metrics of fleets with a rollout_group, if there are any. */
 static void put_groups(const void *self _unused_, struct metrics *metrics)
 {
         static const struct {
                 const char *name, *help;
                 double (*value)(const struct rollout_group *rule, unsigned i);
-                const char *(*state)(unsigned i); /* the name of each of n states; NULL: there are none */
+                const char *(*state)(unsigned i); /* the name of state i of n; NULL: no states */
                 unsigned n;
         } families[] = {
                 {"sqmgr_group_epoch",

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Rollouts over many hosts: the hosts that share a rollout_group are restarted one after another, by a script
- * in their Redis. script_rules is that script, reply_rules decodes its answers, group_rules decides what this
- * host does; call asks Redis, group carries out what is decided, group_orders handles orders, and rollouts
- * shows all hosts. A fleet without rollout_group costs nothing. */
+/* Rollouts of a group: the hosts that share a rollout_group restart one after another, coordinated by a
+ * script in their Redis. A fleet without rollout_group costs nothing.
+ *
+ * script_rules: the script.
+ * reply_rules: decodes its replies.
+ * group_rules: decides what this host does.
+ * call: calls the script.
+ * group: carries out the decisions.
+ * group_orders: handles orders.
+ * rollouts: shows all hosts. */
 #pragma once
 
 #include "daemon/runtime/subsystem.h"
 
-/* Its self is a struct groups; see group.h. */
+/* self is a struct groups; see group.h. */
 extern const struct subsystem rollout_hosts_subsystem;

@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A view that is younger is shown as it is. */
+/* A younger view is shown without calling Redis. */
 #define AGE_USEC USEC_PER_SEC
 
-/* A call of GetRollouts that waits for the answer of Redis. */
+/* A call of GetRollouts that waits for Redis. */
 struct rollout_call {
         struct control *control;
-        struct groups *groups; /* NULL: of no fleet */
+        struct groups *groups; /* NULL: the call is for no fleet with a group */
         struct call *call;
-        char **fleets; /* owned */
-        usec_t since;  /* what was shown before does not count */
+        char **fleets; /* owned: fleet names */
+        usec_t since;  /* older views are not used */
         struct rollout_call *next;
 };
 
@@ -62,7 +62,7 @@ static json_t *render_hosts(const struct group_view *view, const char *here)
         return TAKE_PTR(list);
 }
 
-/* The names in `left`, which stand behind a blank each. */
+/* Returns the names in `left`, each preceded by a blank, as a list. */
 static json_t *render_left(const char *left)
 {
         _cleanup_json_ json_t *list = json_array();
@@ -80,7 +80,7 @@ static bool is_answered(struct host_group *group, usec_t now)
         return group_redis(group, now) && group->error[0] == '\0';
 }
 
-/* That none was begun when Redis last answered tells nothing of now. */
+/* Returns an empty view if Redis does not answer and had no epoch before: that says nothing about now. */
 static const struct group_view *view_of(struct host_group *group, usec_t now)
 {
         static const struct group_view nothing;
@@ -88,7 +88,7 @@ static const struct group_view *view_of(struct host_group *group, usec_t now)
         return group->view.epoch.state == EPOCH_NONE && !is_answered(group, now) ? &nothing : &group->view;
 }
 
-/* The epoch that is shown; where none is, the one that this host knows. */
+/* Returns the epoch of the view; without a view, the one that this host knows. */
 static struct rollout_reply epoch_of(const struct host_group *group, const struct group_view *view)
 {
         const struct rollout_group *rule = &group->rule;
@@ -122,7 +122,7 @@ static json_t *render_group(struct host_group *group, usec_t now)
                          render_left(epoch.left), "hosts", render_hosts(view, here));
 }
 
-/* That of a fleet by its name; NULL: it has none any more. */
+/* Returns the group of the fleet with this name; NULL: no group any more. */
 static struct host_group *group_of(const struct control *control, const char *name)
 {
         const struct fleet *fleet = world_fleet(control->host.world, name);
@@ -172,8 +172,8 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         group->view = view;
 }
 
-/* Returns whether each view is as young as the call asks, or cannot be had. Asks Redis for the others; the
- * answer arms the turn, which comes here again. */
+/* Returns true if each view is young enough or unavailable. Calls the script for the other views; the
+ * answer arms the wakeup of the loop, which runs this again. */
 static bool is_known(const struct rollout_call *asker, usec_t now)
 {
         static const char *const words[] = {"show", NULL};
@@ -226,8 +226,8 @@ void rollouts_answer(void *self, usec_t now)
         }
 }
 
-/* Those with a group, of the fleets that are named. Returns NULL where the call was answered with an error.
- */
+/* Creates a call for the named fleets that have a group. Returns NULL if the call was answered with an
+ * error. */
 static struct rollout_call *rollout_call_new(struct call *call, const struct handler_fleets *list)
 {
         struct rollout_call *asker = calloc(1, sizeof(*asker));

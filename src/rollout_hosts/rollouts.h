@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* GetRollouts, whose handler is declared by daemon/api/handler.h. */
+/* GetRollouts; its handler is declared in daemon/api/handler.h. */
 #pragma once
 
 #include "base/usec.h"
 
-/* After each pass: answers the calls that wait. self is the struct groups. */
+/* Answers the waiting calls of GetRollouts. Called after each pass of the loop. self is the struct groups. */
 void rollouts_answer(void *self, usec_t now);

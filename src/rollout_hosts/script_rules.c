@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The script by which hosts agree whose turn it is; see the header, which says what its keys hold. */
+/* The script that assigns leases to hosts; see the header for the contents of its keys. */
 #include "rollout_hosts/script_rules.h"
 
 const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS] = {"", ":hosts", ":seen", ":states", ":turns"};
@@ -15,7 +15,7 @@ const char rollout_script[] =
         "local LEASE, RENEW, GONE = " VALUE(ROLLOUT_LEASE_SECONDS) ", " VALUE(ROLLOUT_RENEW_SECONDS) ", "
                 VALUE(ROLLOUT_GONE_SECONDS) "\n"
         "local MEMBERS, TEXT = " VALUE(ROLLOUT_HOSTS_MAX) ", " VALUE(ROLLOUT_TEXT_MAX) "\n"
-        /* Redis 4 replicates a script that asks for the time only so. */
+        /* Redis 4 replicates a script that calls TIME only with this setting. */
         "if redis.replicate_commands then redis.replicate_commands() end\n"
         "local r = redis.call\n"
         "local time = r('TIME')\n"
@@ -29,7 +29,7 @@ const char rollout_script[] =
         "local function get(field) return (r('HGET', epoch, field) or ''):sub(1, TEXT) end\n"
         "local function state_of(name) return tonumber(r('ZSCORE', states, name) or -1) end\n"
         "local function amount(from, to) return r('ZCOUNT', states, from, to) end\n"
-        /* Of a time to come it is not known when that was: another server's clock, or a forger. */
+        /* A time in the future gives no age: it is from another server's clock, or forged. */
         "local function since(key, name)\n"
         "  local age = now - tonumber(r('ZSCORE', key, name) or 0)\n"
         "  return age >= 0 and age < 2^53 and age or GONE\n"
@@ -54,7 +54,7 @@ const char rollout_script[] =
         "  for _, key in ipairs({seen, states, turns}) do r('ZREM', key, name) end\n"
         "  r('HSET', epoch, 'left', (get('left') .. ' ' .. name):sub(-TEXT))\n"
         "end\n"
-        /* A canary is one host, and then none until its time is over. */
+        /* The canary is one host; after it no host starts until the canary time is over. */
         "local function places()\n"
         "  local canary, first = whole(get('canary')), get('first_at')\n"
         "  if canary == 0 then return whole(get('hosts')) end\n"
@@ -79,7 +79,7 @@ const char rollout_script[] =
         "  end\n"
         "  local waiting, rolling, lost = amount(0, 0), amount(1, 1), amount(2, 2)\n"
         "  local verdict, why = 'running', ''\n"
-        /* Lost turns are handed on to nobody: where nobody else can come forward, that is the end of it. */
+        /* A lost lease is not passed on. If no other host can get a lease, the rollout halts. */
         "  local stuck = lost > 0 and rolling == 0 and (waiting == 0 or lost >= math.max(places(), 1))\n"
         "  if stuck or amount(2, 3) > whole(get('failures')) then\n"
         "    local name = r('ZRANGEBYSCORE', states, 2, 3, 'LIMIT', 0, 1)[1]\n"
@@ -109,13 +109,13 @@ const char rollout_script[] =
         "  end\n"
         "  return all\n"
         "end\n"
-        /* What a forger has put there under another type holds up nobody for longer than to here. */
+        /* `begin` deletes keys of a wrong type, so a forged key blocks the group only until then. */
         "if op == 'begin' then\n"
         "  for i, kind in ipairs({'hash', 'hash', 'zset', 'zset', 'zset'}) do\n"
         "    if r('TYPE', KEYS[i]).ok ~= kind then r('DEL', KEYS[i]) end\n"
         "  end\n"
         "end\n"
-        /* A number that was never counted up to is a forger's. */
+        /* A number this far ahead cannot come from counting: it is forged. */
         "local function beyond(top, n) return top - n >= 2^32 end\n"
         "local known, known_id = whole(get('number')), get('id')\n"
         "local given = whole(number)\n"
@@ -127,14 +127,16 @@ const char rollout_script[] =
         "  if #host > TEXT or #instance > TEXT then return reply('full') end\n"
         "  local spoke = since(seen, host)\n"
         "  if member and owner(host) ~= instance then\n"
-        /* Of two machines of one name the one that speaks keeps it; who was silent for a lease has left it. */
+        /* If two machines have the same name, the active one keeps it. A machine that is silent for a
+         * lease time has lost the name. */
         "    if owner(host) ~= '' and spoke < LEASE then return reply('taken') end\n"
         "    member = nil\n"
         "  end\n"
         "  if not member then\n"
         "    local old = (r('HGET', hosts, host) or ''):match('^%S*( .*)$')\n"
         "    r('HSET', hosts, host, instance .. (old or ' ' .. text(now) .. ' '))\n"
-        /* It was forgotten, or has the name of another that has ended: what it does itself is what counts. */
+        /* The host was forgotten, or has the name of a machine that has ended: the host's own request
+         * counts. */
         "    local its = state_of(host)\n"
         "    if word == 'roll' and (its < 0 or its > LOST) then r('ZADD', states, WAITING, host) end\n"
         "  end\n"
@@ -145,8 +147,8 @@ const char rollout_script[] =
         "  local state = judge()\n"
         "  local active = state == 'running' or state == 'halted'\n"
         "  if state_of(host) < 0 then r('ZADD', states, state == 'done' and DONE or WAITING, host) end\n"
-        /* An epoch that Redis has lost, and a host has seen: what is there now is older, or a forger's, and must not
-         * go on. */
+        /* Redis has lost an epoch that a host has seen. The epoch there now is older or forged, and must
+         * not continue. */
         "  if given > known or (given > 0 and beyond(known, given)) then\n"
         "    local high = whole(get('high'))\n"
         "    if given > high or beyond(high, given) then r('HSET', epoch, 'high', count(given)) end\n"
@@ -168,7 +170,7 @@ const char rollout_script[] =
         "  elseif word == 'want' and mine == WAITING and state == 'running' then\n"
         "    local last = now - (tonumber(get('taken')) or 0)\n"
         "    local wait = (tonumber(get('from')) or 0) - now\n"
-        /* Of a forged time, which may be none at all, nothing is waited for. */
+        /* A forged time, even one that is not a number, delays nothing. */
         "    if amount(ROLLING, LOST) < places() and not (last >= 0 and last < 1) and\n"
         "      not (wait > 0 and wait <= LEASE) then\n"
         "      put(host, ROLLING, '')\n"
@@ -200,13 +202,14 @@ const char rollout_script[] =
         "  local members, owners = r('ZRANGE', seen, 0, -1), {}\n"
         "  for _, name in ipairs(members) do owners[name] = owner(name) end\n"
         "  for _, name in ipairs(rolling) do owners[name] = owner(name) end\n"
-        /* Who begins takes part, though it may not yet have said that it is there: without a host all would be done. */
+        /* The host that begins takes part, even before its first tick: without any host the epoch would be
+         * done at once. */
         "  if not owners[host] and #members < MEMBERS and #host <= TEXT and #instance <= TEXT then\n"
         "    r('ZADD', seen, text(now), host)\n"
         "    members[#members + 1], owners[host] = host, instance\n"
         "  end\n"
-        /* What is waited for is so in the new one, too; and where Redis has lost an epoch, who still rolls for that
-         * has a lease to say so. */
+        /* Waiting times are carried over. If Redis has lost an epoch, its rolling hosts get one lease time
+         * to report. */
         "  local taken, from = tonumber(get('taken')) or 0, tonumber(get('from')) or 0\n"
         "  if not (taken <= now) then taken = 0 end\n"
         "  if given ~= known + 1 then from = now + LEASE elseif not (from <= now + LEASE) then from = 0 end\n"
@@ -215,7 +218,7 @@ const char rollout_script[] =
         "    r('ZADD', states, WAITING, name)\n"
         "    r('HSET', hosts, name, its .. ' ' .. text(now) .. ' ')\n"
         "  end\n"
-        /* Who rolls goes on in the new one, and holds a place there. */
+        /* A rolling host keeps rolling in the new epoch and keeps its place. */
         "  for _, name in ipairs(rolling) do r('ZADD', states, ROLLING, name) end\n"
         "  local share = tonumber(ARGV[6]:match('^(%d+)%%$'))\n"
         "  local most = share and math.ceil(share * #members / 100) or whole(ARGV[6])\n"

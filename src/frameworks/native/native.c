@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker that speaks sqmgr-heartbeat(7) tells of itself; see the header. */
+/* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
 #include "base/usec.h"
 #include "model/worker.h"
@@ -32,15 +32,15 @@ const char *const native_field_names[_NATIVE_FIELD_MAX] = {
         [NATIVE_STOP_SIG] = "stop_sig",
 };
 
-/* More jobs than this no process has: such a number is garbage. */
+/* No process has more jobs or threads: a larger number is garbage. */
 #define COUNT_MAX 1000000
 
-/* A record is written by who may be another: what cannot be caught, or tells of a fault, is never sent on its
- * account. */
+/* Another party may write a record. Signals that cannot be caught, or that report a fault, are never sent
+ * because of a record. */
 struct permitted {
         const char *name;
         int signo;
-        bool stops; /* it may be told to exit by this one */
+        bool stops; /* may be used as the stop signal */
 };
 
 static const struct permitted permitted[] = {
@@ -73,7 +73,7 @@ static bool decode_signal(const struct field *field, bool stops, int *ret)
         return false;
 }
 
-/* It is not sent by this version; an empty one says that there is none. */
+/* The resume signal is never sent by this version. An empty field says that there is none. */
 static bool resume_is_permitted(const struct field *field)
 {
         int signo;
@@ -101,7 +101,7 @@ bool native_decode(const struct field fields[static _NATIVE_FIELD_MAX], struct h
             !decode_number(&fields[NATIVE_QUIET], 1, true, &quiet) ||
             !decode_number(&fields[NATIVE_CONCURRENCY], COUNT_MAX, false, &concurrency))
                 return false;
-        /* The kernel never says 0. */
+        /* The kernel never reports 0. */
         if (!decode_number(&fields[NATIVE_START], UINT64_MAX, false, &start) ||
             (fields[NATIVE_START].text && start == 0))
                 return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the heartbeats of sqmgr-heartbeat(7) stand in Redis, a set of `HOST:PID` and a hash for each, and their
- * row of the table. */
+/* Heartbeats of sqmgr-heartbeat(7) in Redis: a set of `HOST:PID` and a hash for each. Defines struct
+ * framework for native. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/native/native.h"
@@ -41,8 +41,8 @@ const struct framework native_framework = {
         .traits = &native_traits,
         .quiet_signal = SIGTSTP,
         .stop_signal = SIGTERM,
-        /* No CONT wakes it: that is what it may resume by, and it would take jobs again. One that is frozen
-         * has its stop_timeout. */
+        /* No wake_signal: CONT may be the worker's resume signal, and the worker would accept jobs again.
+         * A frozen worker gets its stop_timeout. */
         .heartbeats = &heartbeats,
         .take_record = native_take_record,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any process: it writes no heartbeat, so that nothing is known of its jobs. */
+/* Any process. A plain process sends no heartbeats, so its jobs are unknown. */
 #pragma once
 
 #include "frameworks/framework.h"

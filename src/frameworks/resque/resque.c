@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Resque worker looks like from outside; see the header. */
+/* The external interfaces of a Resque worker; see the header. */
 #include "frameworks/resque/resque.h"
 #include "base/usec.h"
 #include "model/job.h"
@@ -16,7 +16,8 @@ const struct traits resque_traits = {
         .has_work_list = true,
         .memory_of_tree = true,
         .reports_busy = true,
-        /* It beats once in 60 s, from a thread of its own, and is held to be dead by others after 300. */
+        /* A thread of its own sends a heartbeat every 60 s; other workers consider the worker dead after
+         * 300 s. */
         .lives_as_heartbeat = true,
         .title_completes = true,
         .jobs_outlive_it = true,
@@ -32,7 +33,7 @@ char *resque_key(const char *namespace, const char *name, const char *suffix)
 
 bool resque_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
 {
-        /* Queues may have anything else in their names. */
+        /* Queue names may contain all other characters. */
         return len <= IDENTITY_MAX && !memchr(text, '\0', len) &&
                decode_host_pid(text, len, ret_host_len, ret_pid);
 }
@@ -52,7 +53,7 @@ static bool begins(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* What follows `resque-VERSION: ` from this place on; NULL: it is none. */
+/* Returns the text after `resque-VERSION: ` if name begins with that; else NULL. */
 static const char *after_version(const char *name, struct title *title)
 {
         const char *version = name + strlen("resque-");
@@ -83,7 +84,7 @@ bool resque_title_parse(const char *title, struct title *ret)
         return true;
 }
 
-/* What ActiveJob's adapter says of the job that it wraps; NULL: it is none of its. */
+/* Returns the job data of ActiveJob's adapter; NULL: not a job of ActiveJob. */
 static const json_t *wrapped_of(const json_t *payload)
 {
         const json_t *inner = json_array_get(json_object_get(payload, "args"), 0);
@@ -115,7 +116,7 @@ int resque_job_decode(struct job *job)
 {
         _cleanup_json_ json_t *root = NULL;
 
-        /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
+        /* Numbers in the arguments may exceed C integers, and strings may contain NULs. */
         int r = json_load(job->entry, job->entry_len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &root);
         return r < 0 ? r : take_job(root, job);
 }

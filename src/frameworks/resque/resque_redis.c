@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How Resque stands in Redis, and its row of the table. Workers: a set of identities, one hash with the time
- * of each one's last beat, and a key for each that runs a job, with that job. Queues: a set of their names, a
- * list for each, and one of failed jobs. When a job was put there is not told. */
+/* Resque's data in Redis, and its struct framework. Workers: a set of identities, one hash with the time
+ * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
+ * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
@@ -70,7 +70,7 @@ static int take_size(const redisReply *reply, struct queues_found *found)
         struct queue *queue = found->queue;
 
         queue->size = queues_number(reply);
-        /* An empty queue is not behind. */
+        /* An empty queue has no latency. */
         queue->latency_known = reply->type == REDIS_REPLY_INTEGER && queue->size == 0;
         return 0;
 }
@@ -89,8 +89,9 @@ const struct framework resque_framework = {
         .traits = &resque_traits,
         .quiet_signal = SIGUSR2,
         .stop_signal = SIGQUIT,
-        /* QUIT waits for the job's child, which would outlive a worker that is killed then: TERM has the
-         * worker end it, and tell of it. No CONT wakes one: it would take jobs again. */
+        /* QUIT waits for the job's child, which would outlive a worker killed meanwhile. TERM makes the
+         * worker end its child and report that. No wake_signal: CONT would make a worker accept jobs
+         * again. */
         .cut_off_signal = SIGTERM,
         .title_parse = resque_title_parse,
         .title_may_lack = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an RQ worker looks like from outside; see the header. */
+/* The external interfaces of an RQ worker; see the header. */
 #include "frameworks/rq/rq.h"
 #include "base/usec.h"
 #include "model/worker.h"
@@ -16,7 +16,7 @@ const struct traits rq_traits = {
         .quiet_when_idle = true,
         .memory_of_tree = true,
         .reports_busy = true,
-        /* An idle worker beats once in 405 s, and its record is kept for 480 s. */
+        /* An idle worker sends a heartbeat every 405 s; its record expires after 480 s. */
         .lives_as_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an RQ worker looks like from outside, from 1.0 to 2: its record in Redis, its process title, its
+/* The external interfaces of an RQ worker, versions 1.0 to 2: its record in Redis, its process title, its
  * queues. */
 #pragma once
 
@@ -11,31 +11,33 @@ struct heartbeat;
 extern const struct traits rq_traits;
 extern const struct framework rq_framework; /* in rq_redis.c */
 
-/* The set of the keys of all workers, and of those of all queues. */
+/* The sets of the keys of all workers and of all queues. */
 #define RQ_WORKERS "rq:workers"
 #define RQ_QUEUES  "rq:queues"
 
-/* What one worker's record is found by: its host, its pid, its key. None of them need end with a NUL. */
+/* The parts of a worker's identity: host, pid and key. The fields need no terminating NUL. */
 struct rq_worker {
         struct field host, pid, key;
 };
 
-/* `HOST:PID:KEY`, by which the record is known from then on. To be freed. Returns NULL with *ret_error
- * -EINVAL for what is no RQ worker's, or -ENOMEM. */
+/* Returns the identity `HOST:PID:KEY`, which the caller frees. Returns NULL with *ret_error: -EINVAL if
+ * the parts are not those of an RQ worker, or -ENOMEM. */
 char *rq_identity_make(const struct rq_worker *worker, int *ret_error);
-/* Takes that apart: the length of the host at the start of text, and the pid. */
+/* Splits an identity: the length of the host at the start of text, and the pid. Returns false if text is
+ * not an identity. */
 bool rq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
-/* The key in an identity, NULL where that is none. */
+/* Returns the key, which points into identity; NULL if identity is invalid. */
 const char *rq_identity_key(const char *identity);
 
-/* Decodes a record. Only the time of its last beat must be there: a Redis that lost its data has no more of a
- * worker that lives on. Returns false where it is none, or of one that has ended. */
+/* Decodes a record. Only the time of the last heartbeat is required: after a data loss in Redis, a live
+ * worker writes no other field again. Returns false if the record is invalid or the worker has ended. */
 bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
                          const struct field *shutdown, const struct field *death, struct heartbeat *ret);
 
-/* The name of a queue in its key: `rq:queue:NAME`. Returns its length at *ret, 0 where there is none. */
+/* Extracts NAME from the key `rq:queue:NAME`. Returns the length of the name, with *ret set; 0: not a
+ * queue's key. */
 size_t rq_queue_name(const struct field *key, const char **ret);
 
-/* `rq: Listening on ...` or `rq: Forked PID at ...`: set only where its application has what sets titles. The
- * process of a job, `rq: Processing ...`, is no worker. */
+/* Parses `rq: Listening on ...` and `rq: Forked PID at ...`. RQ sets titles only if the application has
+ * the library for that. The process of a job, `rq: Processing ...`, is not a worker. */
 bool rq_title_parse(const char *title, struct title *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How RQ stands in Redis, and its row of the table. Workers: a set of their keys, which tell neither host nor
- * pid, and a hash at each, which does. Queues: a set of their keys, a list of job ids for each, the oldest
- * first, and a hash for each job. RQ knows no namespaces. */
+/* RQ's data in Redis, and its struct framework. Workers: a set of worker keys, which contain neither host
+ * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
+ * queue with the oldest first, and a hash per job. RQ has no namespaces. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
@@ -10,7 +10,7 @@
 #include "model/worker.h"
 #include <signal.h>
 
-/* What the list has of each worker: its key, host and pid. */
+/* The elements of the reply for each worker: its key, host and pid. */
 enum { LIST_KEY, LIST_HOST, LIST_PID, _LIST_MAX };
 
 static char *make_key(const char *namespace _unused_, const char *name, const char *suffix)
@@ -32,7 +32,7 @@ static int found_one(const struct rq_worker *worker, identity_fn found, void *us
         int error;
         _cleanup_free_ char *identity = rq_identity_make(worker, &error);
 
-        /* A record that has expired, or is none. */
+        /* The record has expired or is invalid. */
         if (!identity)
                 return error == -ENOMEM ? error : 0;
         one = (struct match_found){.identity = identity, .len = strlen(identity)};
@@ -59,7 +59,7 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
 static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
                          struct heartbeats_command *ret)
 {
-        /* One that is none, of a state file say, is asked for and not found. */
+        /* An invalid identity, for example from a state file, is used as the key and not found. */
         return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
                             WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
 }
@@ -97,19 +97,19 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         const struct field at = reply_element(reply, 0);
         usec_t since;
 
-        /* An empty queue is not behind. */
+        /* An empty queue has no latency. */
         found->queue->latency_known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 0;
         if (at.text && reply->elements == 1 && decode_iso8601(&at, &since))
                 queue_waits_since(found->queue, since);
         return 0;
 }
 
-/* What RQ has for each queue is told of all. A job that is to be retried is a scheduled one. */
+/* RQ has these sets per queue; their sizes are summed. A job to be retried counts as scheduled. */
 static const struct queues_question questions[] = {
         {QUEUES_ALL, {"SMEMBERS"}, RQ_QUEUES, .take = queues_take_names},
         {QUEUES_ALL, {"EXISTS"}, "rq:suspended", .take = take_suspended},
         {QUEUES_EACH, {"LLEN"}, "rq:queue", .take = queues_take_size},
-        /* Of the job at the head of the list: that is all it goes through. */
+        /* Reads only the job at the head of the list: LIMIT stops there. */
         {QUEUES_EACH,
          {"SORT", "BY", "nosort", "LIMIT", "0", "1", "GET", "rq:job:*->enqueued_at"},
          "rq:queue",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What jobs take, by class, as Sidekiq's own metrics have it; see the header. */
+/* Job durations by class, from Sidekiq's own metrics; see the header. */
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/decode.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* A thousand threads for a whole minute, many times over. */
+/* Many times the milliseconds that a thousand threads spend in a minute. */
 #define NUMBER_MAX 1000000000000ULL
-/* Beyond all targets. What is left of jobs of long ago, and the time of others now, make any quotient. */
+/* Longer than any target. The quotient of decayed counts and new times can be arbitrarily large. */
 #define SERVICE_MAX (30 * USEC_PER_DAY)
 
 const char *durations_key(usec_t realtime, bool newer, char text[static DURATIONS_KEY_MAX])
@@ -31,7 +31,8 @@ void durations_age(struct durations *durations)
         }
 }
 
-/* Where it is not, the next place: one of its own that is empty, or that of all others. */
+/* Returns the index of the class; if absent, n_classes: the next free entry, or the merged last entry if
+ * the table is full. */
 static size_t find_class(const struct durations *durations, const char *name)
 {
         size_t i = 0;

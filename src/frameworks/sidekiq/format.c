@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Sidekiq 5 to 8 looks like from outside; see the header. */
+/* The external interfaces of Sidekiq 5 to 8; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/argv.h"
 #include "base/parse.h"
@@ -11,7 +11,7 @@
 
 #define SHUTDOWN_SECONDS_MAX (USEC_PER_DAY / USEC_PER_SEC)
 
-/* As Sidekiq itself: the last one counts. A wrapper's own options stand before those. */
+/* The last option counts, as in Sidekiq itself. The options of a wrapper command come before Sidekiq's. */
 static usec_t words_shutdown_usec(char *const *words)
 {
         usec_t found = 0;
@@ -32,7 +32,7 @@ static usec_t words_shutdown_usec(char *const *words)
         return found;
 }
 
-/* Of a text in which other commands may stand beside it: only what follows `sidekiq` is its own. */
+/* The text may contain other commands: only the options after `sidekiq` belong to Sidekiq. */
 static usec_t title_shutdown_usec(const char *title)
 {
         _cleanup_argv_ char **words = NULL;
@@ -53,7 +53,7 @@ static usec_t command_shutdown_usec(char *const *argv)
 {
         usec_t found = words_shutdown_usec(argv);
 
-        /* `sh -c 'exec sidekiq -t 90'`: a command within a word. */
+        /* For example `sh -c 'exec sidekiq -t 90'`: a whole command within one argument. */
         for (; found == 0 && *argv; argv++)
                 if (strchr(*argv, ' '))
                         found = title_shutdown_usec(*argv);
@@ -72,12 +72,12 @@ const struct traits sidekiq_traits = {
         .reports_busy = true,
         .has_job_threads = true,
         .has_title = true,
-        /* Its -t: so long it waits for its jobs before it puts them back. */
+        /* Default of -t: how long Sidekiq waits for its jobs before it puts them back. */
         .shutdown_usec = 25 * USEC_PER_SEC,
         .shutdown_option = "-t",
         .command_shutdown_usec = command_shutdown_usec,
         .title_shutdown_usec = title_shutdown_usec,
-        /* A beat is due every 5 s, or 10 s from 7.0 on. */
+        /* A heartbeat is due every 5 s, or every 10 s from 7.0 on. */
         .sent_usec = 10 * USEC_PER_SEC,
         .stale_usec = 30 * USEC_PER_SEC,
         .host_variable = "DYNO",
@@ -86,12 +86,12 @@ const struct traits sidekiq_traits = {
 
 #define NONCE_DIGITS 12
 
-/* More jobs or threads than this no process has: such a number is garbage. */
+/* No process has more jobs or threads: a larger number is garbage. */
 #define COUNT_MAX 1000000
-/* What no machine has, as yet. */
+/* More than any machine has. */
 #define RSS_KIB_MAX (1ULL << 40)
 
-/* Above it a stamp counts milliseconds: as seconds it would be of the year 5138. */
+/* A larger timestamp is in milliseconds: as seconds it would be after the year 5138. */
 #define STAMP_SECONDS_MAX 1e11
 
 static bool is_digit(char c)
@@ -142,7 +142,7 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
             (concurrency->text &&
              !decode_count(concurrency->text, concurrency->len, COUNT_MAX, &n_concurrency)))
                 return false;
-        /* Nothing is decided by it. */
+        /* No decision depends on rss. */
         if (rss->text && !decode_count(rss->text, rss->len, RSS_KIB_MAX, &rss_kib))
                 rss_kib = 0;
 
@@ -156,7 +156,7 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
         return true;
 }
 
-/* Returns how long the names are, the last NUL included. */
+/* Returns the length of the names, including the final NUL. */
 static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_MAX])
 {
         size_t i, used = 0;
@@ -203,7 +203,7 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
         return 0;
 }
 
-/* Is comm this name, as the kernel cuts it? */
+/* Is comm this name, as truncated by the kernel? */
 static bool comm_is(const char *comm, const char *prefix, const char *capsule, const char *suffix)
 {
         char name[SIDEKIQ_COMM_MAX + 1] = "";
@@ -216,7 +216,7 @@ static bool comm_is(const char *comm, const char *prefix, const char *capsule, c
 
 bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info)
 {
-        if (strcmp(comm, "processor") == 0) /* 6.x */
+        if (strcmp(comm, "processor") == 0) /* Sidekiq 6.x */
                 return true;
         if (comm_is(comm, "sidekiq.", "heartbeat", "") || comm_is(comm, "sidekiq.", "scheduler", ""))
                 return false;
@@ -224,8 +224,8 @@ bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *in
         size_t n = info ? info->n_capsules : 0;
         for (size_t i = 0; i < MAX(n, 1U); i++) {
                 const char *capsule = n > 0 ? info->capsules[i] : "default";
-                /* 7.0 names a thread CAPSULE/processor, 7.1 on sidekiq.CAPSULE/processor, of which little
-                 * more than the capsule is left. */
+                /* 7.0 names a thread CAPSULE/processor; 7.1 and later sidekiq.CAPSULE/processor, of which
+                 * the kernel keeps little more than the capsule. */
                 if (comm_is(comm, "", capsule, "/processor") ||
                     comm_is(comm, "sidekiq.", capsule, "/processor") ||
                     comm_is(comm, "sidekiq.", capsule, ""))
@@ -234,7 +234,7 @@ bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *in
         return false;
 }
 
-/* Reads the number at *text, and what must follow it; moves *text behind both. */
+/* Reads the number at *text and the text that must follow it; moves *text behind both. */
 static bool take_count(const char **text, const char *follow, unsigned *ret)
 {
         unsigned long long value;
@@ -259,7 +259,7 @@ bool sidekiq_title_parse(const char *title, struct title *ret)
                 return false;
         memcpy(parsed.version, version, len);
 
-        /* The tag may hold brackets too: the last one counts. */
+        /* The tag may contain brackets too: the last one counts. */
         const char *status = strrchr(version + len, '[');
         if (!status || status[-1] != ' ')
                 return false;
@@ -267,7 +267,7 @@ bool sidekiq_title_parse(const char *title, struct title *ret)
         if (!take_count(&status, " of ", &parsed.busy) || !take_count(&status, " busy]", &parsed.concurrency))
                 return false;
 
-        /* Paid editions and plugins add words of their own behind it. */
+        /* Paid editions and plugins append text of their own. */
         static const char stopping[] = " stopping";
         if (strncmp(status, stopping, strlen(stopping)) == 0) {
                 status += strlen(stopping);

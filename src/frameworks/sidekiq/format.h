@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What Sidekiq 5 to 8 looks like from outside: its keys and heartbeat in Redis, its process title, the names
- * of its threads. */
+/* The external interfaces of Sidekiq 5 to 8: its keys and heartbeat in Redis, its process title, its
+ * thread names. */
 #pragma once
 
 #include "frameworks/decode.h"
@@ -18,17 +18,18 @@ extern const struct framework sidekiq_framework; /* in sidekiq_redis.c */
 /* The set of identities. */
 #define SIDEKIQ_PROCESSES "processes"
 
-/* What a worker told of itself in the `info` field; it does not change in its life. */
+/* The decoded `info` field, which is constant for the life of a worker. */
 struct sidekiq_info {
-        unsigned concurrency; /* 0: not told (8.1.2 on has a field of its own for it) */
-        size_t n_capsules;    /* 0: not told (before 8.0.9); beyond SIDEKIQ_CAPSULES_MAX they are left out */
-        char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, cut */
-        /* From which it takes: names, each ended by a NUL, the last by two. What is beyond SIDEKIQ_QUEUES_MAX
-         * bytes is left out, and a name that is empty or holds a NUL. */
+        unsigned concurrency; /* 0: not reported (8.1.2 and later use a separate field) */
+        size_t n_capsules; /* 0: not reported (before 8.0.9); capsules beyond SIDEKIQ_CAPSULES_MAX are dropped
+                            */
+        char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, truncated */
+        /* The queues that the worker serves: each name ends with a NUL, the list with two. Names beyond
+         * SIDEKIQ_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
         char queues[];
 };
 
-/* The fields of a heartbeat that are read each time. */
+/* The heartbeat fields that each poll reads. */
 enum sidekiq_field {
         SIDEKIQ_BUSY,
         SIDEKIQ_HEARTBEAT,
@@ -38,28 +39,28 @@ enum sidekiq_field {
         _SIDEKIQ_FIELD_MAX,
 };
 
-/* Takes apart `HOST:PID:NONCE`; the host may hold colons. Returns true with the length of the host at the
+/* Splits `HOST:PID:NONCE`; the host may contain colons. Returns true with the length of the host at the
  * start of text, and the pid. */
 bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
-/* Decodes a heartbeat; concurrency may be missing, and so may rss, of which nonsense counts as missing. Of
- * *ret, the work list stays unknown. Returns false, with *ret untouched, where there is none, fields are
- * missing, or they say what Sidekiq never says. */
+/* Decodes a heartbeat. concurrency and rss are optional; an invalid rss counts as missing. The work list
+ * in *ret stays unknown. Returns false, with *ret untouched, if a required field is missing or a field has
+ * a value that Sidekiq never writes. */
 bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MAX], struct heartbeat *ret);
 
-/* A stamp in JSON: seconds since 1970 up to 7, with a fraction or without, and whole milliseconds from 8.0
- * on. Returns false where it is none. */
+/* Decodes a JSON timestamp: Unix seconds, with or without a fraction, up to 7; whole milliseconds from 8.0
+ * on. Returns false if stamp is not a timestamp. */
 bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 
-/* Decodes the `info` field. Returns 0 with *ret to be freed; -EINVAL where it is no JSON object, or -ENOMEM.
- * What it does not tell, or tells in another type, counts as not told. */
+/* Decodes the `info` field. Returns 0 with *ret, which the caller frees; -EINVAL if field is not a JSON
+ * object; or -ENOMEM. Missing members and members of another type count as not reported. */
 #define SIDEKIQ_QUEUES_MAX 4096
 int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret);
 
-/* Is a thread of this name one that runs jobs? info may be NULL: then there is the one capsule `default`. */
+/* True if a thread of this name runs jobs. info may be NULL: the only capsule is then `default`. */
 bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info);
 
-/* `sidekiq VERSION TAG [N of M busy]`: written at each beat, so whoever carries it has booted. While it
- * boots, the title is still the command line. Returns false where the title is not that of a booted Sidekiq.
- */
+/* Parses `sidekiq VERSION TAG [N of M busy]`. Sidekiq sets this title at each heartbeat, so it proves that
+ * the process has booted. The title of a booting process is its command line. Returns false if the title
+ * is not that of a booted Sidekiq. */
 bool sidekiq_title_parse(const char *title, struct title *ret);

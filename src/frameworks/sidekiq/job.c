@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes jobs as Sidekiq writes them; see the header. */
+/* Decodes and encodes jobs in Sidekiq's format; see the header. */
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/format.h"
 #include "wire/json.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A job as it stands in a queue, or what holds one. Returns 0, -EINVAL where it is no JSON object, or
- * -ENOMEM. */
+/* Loads a job as stored in a queue, or an object that contains one. Returns 0, -EINVAL if the text is not
+ * a JSON object, or -ENOMEM. */
 static int load_job(const char *text, size_t len, json_t **ret)
 {
         json_t *job;
 
-        /* Numbers in the arguments may be larger than ours, and strings may hold what C cannot. */
+        /* Numbers in the arguments may exceed C integers, and strings may contain NULs. */
         int r = json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
         if (r < 0)
                 return r;
@@ -24,7 +24,7 @@ static int load_job(const char *text, size_t len, json_t **ret)
         return 0;
 }
 
-/* Behind the string that begins at text. */
+/* Returns the position after the string that begins at text. */
 static const char *skip_string(const char *text, const char *end)
 {
         for (text++; text < end && *text != '"'; text++)
@@ -32,7 +32,7 @@ static const char *skip_string(const char *text, const char *end)
         return text + 1;
 }
 
-/* A text of its own, of an object: -EINVAL where it is none. */
+/* Copies the text of an object. Returns -EINVAL if the text is not an object. */
 static int take_object(const char *text, size_t length, char **ret)
 {
         while (length > 0 && strchr(" \t\r\n", text[0])) {
@@ -47,9 +47,9 @@ static int take_object(const char *text, size_t length, char **ret)
         return *ret ? 0 : -ENOMEM;
 }
 
-/* What stands there as `payload`, byte for byte: its numbers may be larger, or more exact, than ours. The
- * entry is an object that has been decoded; of members of one name the last counts. -EINVAL where it is not
- * found. */
+/* Copies the value of `payload` byte for byte, because its numbers may be larger or more exact than C
+ * numbers. The entry must be an object that decoded without error. If a name occurs twice, the last member
+ * counts. Returns -EINVAL if there is no such object. */
 static int cut_payload(const struct job *job, char **ret)
 {
         static const char name[] = "\"payload\"";
@@ -87,7 +87,7 @@ static int cut_payload(const struct job *job, char **ret)
         return found ? take_object(found, length, ret) : -EINVAL;
 }
 
-/* Up to 6.0.1 the payload is an object, and from then on the text of one. */
+/* Up to 6.0.1 the payload is an object, later the text of an object. */
 static int take_payload(const struct job *job, json_t *payload, char **ret_text, json_t **ret_object)
 {
         if (json_is_object(payload)) {
@@ -141,8 +141,8 @@ char *sidekiq_job_dead_payload(const struct job *job, const char *error_class, c
         size_t length = strlen(job->payload);
         char *text = NULL;
 
-        /* Of two members of one name the last counts: what the job brought along stays untouched before
-         * ours, its numbers as they were written too. */
+        /* If a name occurs twice, the last member counts. Ours are appended, and the job's own members
+         * stay byte for byte as they are. */
         while (length > 0 && strchr(" \t\r\n", job->payload[length - 1]))
                 length--;
         if (length == 0)

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long the count of a job is kept. */
+/* How long the rescue count of a job is kept. */
 #define COUNT_SECONDS "604800"
-/* What Sidekiq's web page shows of a job that was given up. */
+/* Shown on Sidekiq's web page for a job that was given up. */
 #define ERROR_CLASS "Sqmgr::WorkerDied"
 
 enum key {
@@ -21,15 +21,15 @@ enum key {
         KEY_COUNT,
         KEY_DEAD,
         KEY_QUEUES,
-        KEY_PRIVATE,         /* of super_fetch: what the process has of this queue */
-        KEY_PRIVATE_QUEUES,  /* of super_fetch: all of the process */
+        KEY_PRIVATE,         /* of super_fetch: jobs that the process fetched from this queue */
+        KEY_PRIVATE_QUEUES,  /* of super_fetch: all private queues of the process */
         KEY_PRIVATE_WORKING, /* of sidekiq-reliable-fetch */
         _KEY_MAX,
 };
 
-/* What can fail comes before the entry is taken from the work list: a script that stops in the middle is not
- * undone, and then the job is there twice rather than nowhere. It is put back last of what can fail: the
- * script is tried again. */
+/* Commands that can fail run before the entry is removed from the work list. A script that stops halfway
+ * is not undone: the job may then exist twice, but is never lost. RPUSH is the last command that can fail,
+ * because the script is retried. */
 static const char script[] =
         "if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 'left' end\n"
         "if redis.call('EXISTS', KEYS[6], KEYS[7], KEYS[8]) > 0 then return 'private' end\n"
@@ -105,7 +105,7 @@ static void on_done(void *userdata)
         requeue_free(requeue);
 }
 
-/* Returns false where memory is short; then those that were made are there. */
+/* Returns false if memory is short; the keys made so far are then set. */
 static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX])
 {
         const char *namespace = request->namespace, *identity = request->identity;

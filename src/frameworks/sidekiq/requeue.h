@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts a job of a dead process back into its queue, in one script. */
+/* Puts a job of a dead process back into its queue, atomically by one script. */
 #pragma once
 
 #include "frameworks/framework.h"

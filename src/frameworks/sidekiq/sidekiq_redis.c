@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How Sidekiq stands in Redis, and its row of the table. Heartbeats: a set of identities, a hash for each,
- * and beside that its work list, a hash with an entry for each thread. Queues: a set of their names and a
- * list for each, the newest job first. */
+/* Sidekiq's data in Redis, and its struct framework. Heartbeats: a set of identities, a hash for each, and
+ * beside that hash the work list, a hash with an entry per thread. Queues: a set of names, and a list per
+ * queue with the newest job first. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
@@ -14,12 +14,10 @@
 #include "model/worker.h"
 #include <signal.h>
 
-/* Of work lists: which of them a process writes depends on its version, `work` from 6.4.2 on, `workers`
- * before.
- */
+/* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
 static const char *const suffixes[] = {"work", "workers"};
 
-/* The note of a process is what its `info` field tells. */
+/* struct heartbeat_info of Sidekiq is its decoded `info` field. */
 static const struct sidekiq_info *info_of(const struct heartbeat_info *info)
 {
         return (const struct sidekiq_info *)info;
@@ -99,10 +97,10 @@ static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suf
                                                         .take = take_running_jobs,
                                                         .decode = sidekiq_job_decode};
 
-/* What is kept for the counts of workers that follow queues. */
+/* Data that autoscaling keeps between readings. */
 struct measures {
         struct durations durations;
-        usec_t aged_at; /* the reading in which a minute was taken last, by the wall clock */
+        usec_t aged_at; /* wall clock of the last reading that added a minute's hash */
 };
 
 static void measures_clear(void *measures)
@@ -120,7 +118,7 @@ static int take_done(const redisReply *reply, struct queues_found *found)
         const struct field text = reply_text(reply);
         unsigned long long done = 0;
 
-        /* It is not there before the first job. */
+        /* The key does not exist before the first job is done. */
         found->done_known = reply->type == REDIS_REPLY_NIL ||
                             (text.text && decode_count(text.text, text.len, INT64_MAX, &done));
         found->done = done;
@@ -162,7 +160,7 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
         char class[JOB_CLASS_MAX];
         usec_t at;
 
-        /* An empty queue is not behind. */
+        /* An empty queue has no latency. */
         found->queue->latency_known = reply->type == REDIS_REPLY_NIL;
         if (!job.text)
                 return 0;
@@ -199,7 +197,8 @@ const struct framework sidekiq_framework = {
         .traits = &sidekiq_traits,
         .quiet_signal = SIGTSTP,
         .stop_signal = SIGTERM,
-        /* One that got TSTP while it booted is stopped, and TERM would wait for ever. */
+        /* A worker that got TSTP while booting is stopped by the kernel, and TERM would stay pending
+         * forever. */
         .wake_signal = SIGCONT,
         .dump_signal = SIGTTIN,
         .thread_is_processor = thread_is_processor,
