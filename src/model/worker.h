@@ -140,7 +140,7 @@ struct worker_evidence {
         bool threads_known;
         bool threads_witness; /* job threads were seen while it was active: their absence proves something */
         unsigned threads;
-        bool title_known; /* the last reading of the title has set the next two */
+        bool title_known; /* the last reading of the title showed the next two */
         bool title_quiet;
         unsigned title_busy;
         usec_t siblings_polled_at;   /* first search for another process that sends heartbeats; 0: never */
