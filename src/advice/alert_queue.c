@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Alerts that wait to be told: which events are folded into one, and which alert comes next. */
+/* The queue of alerts to send: which events are folded into one alert, and which alert comes next. */
 #include "advice/alert_queue.h"
 #include "model/fleet.h"
 #include <stdio.h>
@@ -22,7 +22,7 @@ static struct alert *find_like(struct alert_queue *queue, const struct event *ev
         return NULL;
 }
 
-/* The array stays in the order in which alerts came, which decides between those that are due at once. */
+/* The array remains in order of arrival, which decides between alerts that are due at once. */
 static void remove_alert(struct alert_queue *queue, struct alert *alert)
 {
         size_t behind = (size_t)(queue->alerts + queue->n - alert) - 1;
@@ -32,7 +32,7 @@ static void remove_alert(struct alert_queue *queue, struct alert *alert)
         queue->n--;
 }
 
-/* Forgets the one that was told and is soonest past. */
+/* Forgets the sent alert whose folding time ends first. Returns false if all alerts wait. */
 static bool make_room(struct alert_queue *queue)
 {
         struct alert *past = NULL;
@@ -66,8 +66,8 @@ static struct alert *add_alert(struct alert_queue *queue, const struct event *ev
         return alert;
 }
 
-/* One is of a trouble and the other, which waits, of its end, or the reverse. They are sent in the order in
- * which they came: the last that people hear must be true. */
+/* True if one alert is of a problem and the other, which waits, of its end, or the reverse. Both are sent in
+ * order of arrival, so that the last one is true. */
 static bool are_opposite(const struct alert *one, const struct alert *other)
 {
         return other->count > 0 && other->index == one->index && strcmp(other->fleet, one->fleet) == 0 &&
@@ -129,7 +129,7 @@ void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t
                 alert->event = event;
         }
         alert->due = due;
-        /* It was the first of all, and must not come behind its own end now. */
+        /* The alert came first, and must not be sent after its own end. */
         for (size_t i = 0; i < queue->n; i++)
                 if (are_opposite(alert, &queue->alerts[i]))
                         queue->alerts[i].due = MAX(queue->alerts[i].due, usec_add(due, 1));

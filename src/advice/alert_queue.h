@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Alerts that wait to be told: which events are folded into one, and which alert comes next. */
+/* The queue of alerts to send: which events are folded into one alert, and which alert comes next. */
 #pragma once
 
 #include "base/usec.h"
 #include "model/event.h"
 #include <jansson.h>
 
-/* So many wait, or are remembered, at most. */
+/* Maximum number of alerts that wait or are remembered. */
 #define ALERTS_MAX 100
-/* An event of the same kind, fleet and worker as one before it within this time is folded. */
+/* An event with the same kind, fleet and worker as an earlier one within this time is folded. */
 #define ALERT_FOLD_USEC (60 * USEC_PER_SEC)
 
 struct alert {
         enum event_kind kind;
-        char fleet[64]; /* "": of none */
-        unsigned index; /* of the worker; 0: of none */
-        unsigned count; /* events that it stands for; 0: told, and remembered for those that follow */
-        json_t *event;  /* owned: the last of them; NULL: none */
+        char fleet[64]; /* "": no fleet */
+        unsigned index; /* of the worker; 0: no worker */
+        unsigned count; /* number of folded events; 0: sent, and remembered for folding later events */
+        json_t *event;  /* owned: the last of the folded events; NULL: none */
         usec_t due;
-        usec_t until; /* an event that comes before is folded */
+        usec_t until; /* later events before this time are folded */
 };
 
 struct alert_queue {
@@ -26,19 +26,22 @@ struct alert_queue {
         size_t n;
 };
 
-/* Adds an event, rendered as the JSON object that is taken over. The first of its like is due at once; others
- * of the time after it are due together, at its end. Where a trouble or its end waits, the other is due after
- * that. Returns false where ALERTS_MAX wait: it is lost. */
+/* Adds an event; takes ownership of rendered, its JSON object. The first event of its kind, fleet and worker
+ * is due at once; later ones within the folding time are due together at its end. While the alert of a
+ * problem or of its end waits, the opposite alert is due after it. Returns false if ALERTS_MAX alerts wait:
+ * the event is lost. */
 bool alert_queue_add(struct alert_queue *queue, const struct event *event, json_t *rendered, usec_t now);
 
-/* The alert that is due first, or NULL where none waits. Valid until the next call of another function. */
+/* Returns the alert that is due first, or NULL if none waits. Valid until another function of this file is
+ * called. */
 struct alert *alert_queue_next(struct alert_queue *queue);
 
-/* The alert is being told. Returns its event with a member `count`, to be released; NULL: memory is short,
- * and it waits on. */
+/* Takes the alert for sending. Returns its event with a member `count`, owned by the caller; NULL: out of
+ * memory, and the alert still waits. */
 json_t *alert_queue_take(struct alert *alert);
 
-/* It could not be told: it waits until due. event: what was taken, or NULL where nothing was. */
+/* Puts an alert back that could not be sent; it waits until due. event: the result of alert_queue_take(),
+ * whose ownership returns to the queue; may be NULL. */
 void alert_queue_put_back(struct alert_queue *queue, struct alert *alert, json_t *event, usec_t due);
 
 /* Forgets all alerts. */

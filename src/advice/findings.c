@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Judges the surroundings. */
+/* Checks the environment; see the header. */
 #include "advice/findings.h"
 #include "base/parse.h"
 #include "model/counts.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A doubt of the time is told of for so long. */
+/* How long a doubt about time is reported. */
 #define DOUBT_USEC USEC_PER_HOUR
 
 static const char *const level_names[] = {
@@ -60,7 +60,7 @@ void findings_add(struct findings *findings, enum finding_level level, const cha
         finding_free(finding);
 }
 
-/* The value of a line `NAME:VALUE` of INFO, with what follows it there; "" where there is none. */
+/* Returns the value of a line `NAME:VALUE` of INFO, up to the end of the text; "" if there is none. */
 static const char *info_value(const char *info, const char *name)
 {
         size_t length = strlen(name);
@@ -133,7 +133,7 @@ static void check_persistence(struct findings *findings, const struct doctor_red
                              redis->save);
 }
 
-/* What the restarts of many hosts stand on. */
+/* Checks what a rollout of many hosts depends on. */
 static void check_group(struct findings *findings, const struct doctor_redis *redis, const char *about)
 {
         if (info_is(redis->info, "cluster_enabled", "1"))
@@ -196,7 +196,7 @@ void doctor_group(struct findings *findings, const struct fleet *fleet, const ch
                              "this host takes part in restarts of group '%s'", group);
 }
 
-/* Who sees how things stand without a right to change them. */
+/* Reports who has read-only access. */
 static void check_readers(struct findings *findings, const struct doctor_machine *machine,
                           const struct settings *settings)
 {
@@ -383,7 +383,7 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         }
 }
 
-/* One that nobody brings back takes no jobs for ever. */
+/* A quieted or stopped fleet stays so until an operator starts it. */
 static void check_order(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
 {
         char ordered[FLEET_ORDERED_MAX], remedy[300];
@@ -398,7 +398,7 @@ static void check_order(struct findings *findings, const struct fleet *fleet, co
                      fleet_settings_write_heartbeats(fleet->settings) ? "takes no jobs" : "starts no worker");
 }
 
-/* Where the file is right again, or wrong, somebody must say so. */
+/* A scale order outlives its cause: an operator must remove it or change the file. */
 static void check_scale(struct findings *findings, const struct fleet *fleet, const char *about, usec_t now)
 {
         unsigned count = fleet->settings->active_process_count;
@@ -452,7 +452,7 @@ static void check_lives(struct findings *findings, const struct fleet *fleet, us
                 findings_add(findings, FINDING_PROBLEM, about, remedy, "its restart halted: %s",
                              fleet->rollout.error);
         }
-        /* One that is quieted or stopped starts none, and a restart would not bring a stopped one back. */
+        /* A quieted or stopped fleet starts no worker, and a restart does not start a stopped one. */
         if (fleet_order(fleet) != ORDER_RUN || fleet->crash.count < FLEET_CRASH_LOOP)
                 return;
         fleet_crash_text(fleet, now, text, sizeof(text));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Judges the surroundings: what there may be wrong with Redis, the machine and the settings, and what to do
- * about it. */
+/* Checks the environment: problems with Redis, the machine and the settings, each with its remedy. */
 #pragma once
 
 #include "base/macro.h"
@@ -15,52 +14,53 @@ enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM, _FINDING_LEVE
 
 struct finding {
         enum finding_level level;
-        char *about;  /* owned, as the others: what it is of */
+        char *about;  /* the subject; all three strings are owned */
         char *text;   /* one sentence without a full stop */
-        char *remedy; /* the same; NULL where all is well */
+        char *remedy; /* one sentence without a full stop; NULL if no action is needed */
 };
 
 struct findings {
         struct finding *list;
         size_t n;
-        bool lost; /* memory was short for some */
+        bool lost; /* out of memory: some findings are missing */
 };
 void findings_clear(struct findings *findings);
-/* remedy: NULL where all is well. */
+/* Appends a finding; all strings are copied. remedy: NULL if no action is needed. */
 void findings_add(struct findings *findings, enum finding_level level, const char *about, const char *remedy,
                   const char *format, ...) _printf_(5, 6);
 
 /* "ok", "warning", "problem". */
 const char *finding_level_name(enum finding_level value);
 
-/* What one Redis told of itself. */
+/* The facts that one Redis reported about itself. */
 struct doctor_redis {
         const char *url;
-        const char *error; /* why it tells nothing; NULL: it does */
-        const char *info;  /* the text of INFO; NULL: it refuses, as info_error says */
+        const char *error; /* why Redis did not answer; NULL: it answered */
+        const char *info;  /* the text of INFO; NULL: refused, see info_error */
         const char *info_error;
-        const char *save; /* of CONFIG GET save; NULL: it refuses, as config_error says */
+        const char *save; /* of CONFIG GET save; NULL: refused, see config_error */
         const char *config_error;
-        bool has_group;           /* a fleet of it has a rollout_group */
+        bool has_group;           /* one of its fleets has a rollout_group */
         const char *min_replicas; /* of CONFIG GET min-replicas-to-write; NULL: not known */
-        const char *left_out;     /* a question that is, since its reply was too large; NULL: none */
+        const char *left_out;     /* a query that is skipped because its reply was too large; NULL: none */
         size_t n_left_out;
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
 struct doctor_machine {
         bool is_root;
-        bool has_redis; /* one runs on this machine */
-        /* Has another host name in our environment than we have; NULL: no framework of ours. */
+        bool has_redis; /* a Redis runs on this machine */
+        /* The framework whose environment in sqmgr's own process sets another host name than sqmgr uses;
+         * NULL: none. */
         const struct traits *renamed;
         uint64_t memory_bytes; /* 0: not known */
         int overcommit;        /* vm.overcommit_memory; below 0: not known */
-        int save_error;        /* errno of the last try to write the state, 0: it is written */
-        const char
-                *pressure;   /* the file that tells of memory pressure; NULL: none can be read, or is to be */
-        bool has_readers;    /* whoever may only look can connect to read_socket */
-        const char *readers; /* the group whose members may; NULL: root and our own user alone may */
-        /* Adds findings of optional features on a fleet. NULL: there are no such features. */
+        int save_error;        /* errno of the last attempt to write the state; 0: it was written */
+        const char *pressure;  /* the file with the memory pressure figures; NULL: none readable, or not
+                                  configured */
+        bool has_readers;      /* read-only clients can connect to read_socket */
+        const char *readers;   /* the group whose members may connect; NULL: only root and sqmgr's own user */
+        /* Adds findings of optional features about a fleet. NULL: no such features. */
         void (*trouble)(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
                         struct findings *findings);
         const void *userdata;
@@ -68,14 +68,14 @@ struct doctor_machine {
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now);
 
-/* What can be seen of a worker besides the model. */
+/* Facts about a worker that the model does not have. */
 struct doctor_worker {
         const struct worker *worker;
         char version[32];     /* "": not known */
-        bool other_namespace; /* of pids, than ours */
+        bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
 };
-/* Of a fleet with rollout_group. trouble: why this host takes no part; "": it does. */
+/* Checks a fleet with a rollout_group. trouble: why this host takes no part; "": it takes part. */
 void doctor_group(struct findings *findings, const struct fleet *fleet, const char *trouble);
-/* workers: those of the fleet that live. */
+/* workers: the live workers of the fleet. */
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
                   const struct doctor_worker *workers, size_t n_workers, usec_t now);

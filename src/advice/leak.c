@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define JUDGE_USEC USEC_PER_MIN
-/* Less than that is the same, as well as it can be told. */
+/* Smaller ratios are within the error of measurement. */
 #define TIMES_LEAST 1.5
 #define PER_DAY     86400.0
 #define PER_HOUR    3600.0
@@ -25,7 +25,7 @@ static bool is_judged(const struct worker *worker)
         return worker->state == WORKER_ACTIVE && worker->memory.fit.kind != TREND_YOUNG;
 }
 
-/* A generation is told of once. */
+/* Each generation is reported once. */
 static void remember(struct fleet *fleet)
 {
         struct leak *leak = &fleet->leak;
@@ -55,7 +55,7 @@ static void judge(struct fleet *fleet)
                         fits[n++] = fleet->workers[i]->memory.fit;
         leak->generation = generation;
         leak->grows = fits && trend_agree(fits, n, &leak->fit) && leak->fit.slope > 0;
-        /* One that an older generation left behind is no news. */
+        /* Growth of a remaining older generation is no news. */
         if (leak->grows && generation >= leak->past[0].generation)
                 remember(fleet);
 }
@@ -76,7 +76,7 @@ uint64_t leak_limit_bytes(const struct fleet *fleet, const char **ret_name)
         const struct fleet_settings *settings = fleet->settings;
 
         *ret_name = settings->memory_threshold > 0 ? "memory_threshold" : "memory_limit";
-        /* Below the limit what is resident is read alone: the share is less. */
+        /* Below the limit sqmgr reads only resident memory, which is more than the proportional share. */
         if (settings->memory_metric == MEMORY_PSS)
                 return 0;
         return settings->memory_threshold > 0 ? settings->memory_threshold : settings->memory_limit;
@@ -127,7 +127,7 @@ uint64_t leak_bytes_per_hour(const struct fleet *fleet)
         return fleet->leak.grows ? (uint64_t)(fleet->leak.fit.slope * PER_HOUR) : 0;
 }
 
-/* It is a guess, and reads like one. */
+/* The value is an estimate, so the text is rounded. */
 static const char *about(usec_t usec, char text[static FORMAT_MAX])
 {
         usec_t step = usec >= 2 * USEC_PER_DAY    ? USEC_PER_DAY

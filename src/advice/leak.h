@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Advice on leaks: whether the workers of a fleet grow without end, how soon they reach their limit, and
- * whether this release grows faster than one before it. Nothing is ever done for it. */
+/* Advice on memory leaks. Detects whether the workers of a fleet grow without end, and how soon they reach
+ * their limit. Compares this release with an earlier one. sqmgr only reports; no action follows. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,34 +9,35 @@
 struct fleet;
 struct worker;
 
-/* Its memory was read. */
+/* Records a memory reading of the worker. */
 void leak_observe(struct worker *worker, uint64_t bytes, usec_t now);
 
-/* Time has passed: judges what has come since. */
+/* Judges the readings since the last call. Call regularly. */
 void leak_observe_time(struct fleet *fleet, usec_t now);
 
-/* What they grow towards: memory_threshold, else memory_limit; 0: there is neither, or by memory_metric = pss
- * not known. */
+/* Returns the limit that the workers grow towards: memory_threshold, else memory_limit. 0: neither is set, or
+ * memory_metric = pss, where it cannot be known. Always sets *ret_name to the name of the setting. */
 uint64_t leak_limit_bytes(const struct fleet *fleet, const char **ret_name);
 
-/* How long, in microseconds, until this one holds that much; USEC_INFINITY: it does not, or that is not
- * known. */
+/* Returns the time in microseconds until the worker reaches the limit of leak_limit_bytes(); USEC_INFINITY:
+ * never, or not known. */
 usec_t leak_reaches(const struct worker *worker);
 
-/* How many times as fast as that generation; 0: none is known to have grown before. */
+/* Returns the growth relative to the growth of the generation *ret_generation, for example 4.0. 0: no earlier
+ * generation is known to grow; *ret_generation is then not set. */
 double leak_times(const struct fleet *fleet, uint64_t *ret_generation);
 
-/* Of all its workers, in bytes; 0: they do not grow. */
+/* Returns the typical growth of one worker in bytes per hour; 0: the workers do not grow. */
 uint64_t leak_bytes_per_hour(const struct fleet *fleet);
 
-/* Whichever gets there first; NULL: none does. */
+/* Returns the worker that reaches the limit first; NULL: none does. */
 const struct worker *leak_first(const struct fleet *fleet);
 
 #define LEAK_TEXT_MAX 320
 
 /* "its workers grow by about 24M an hour: web/3 reaches memory_threshold (1G) in about 3h; this release grows
- * 4 times as fast as generation 7"; "" where they do not. Returns text. */
+ * 4 times as fast as generation 7"; "" if the workers do not grow. Returns text. */
 const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX]);
 
-/* "reaches memory_threshold in about 3h"; "" where it does not. */
+/* "reaches memory_threshold in about 3h"; "" if the worker does not reach a limit. Returns text. */
 const char *leak_worker_text(const struct worker *worker, char text[static LEAK_TEXT_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who of the living is ours. No I/O, no clock, no descriptor. */
+/* Adopts the workers of a previous sqmgr. No I/O, no clock, no descriptors. */
 #include "continuity/adoption.h"
 #include "base/parse.h"
 #include "continuity/state.h"
@@ -10,17 +10,18 @@
 #include "observe/observe_world.h"
 #include <string.h>
 
-/* Counts that JSON can carry. */
+/* The largest number that JSON can represent exactly. */
 #define GENERATION_MAX ((uint64_t)1 << 53)
-/* A process shows neither its old name nor its new environment for a moment while it begins its command: two
- * searches in a row must say that there is none. */
+/* While a process executes its command, it briefly shows neither its old name nor its new environment. Only
+ * two searches in a row can prove that there is none. */
 #define CLEAR_SEARCHES 2
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
-/* So many times what a fleet may have are found of it, and no fewer than that: it may have been larger. */
+/* The maximum number of adopted processes: this multiple of what a fleet may have, since it may have been
+ * larger, and at least this number. */
 #define FOUND_SHARE    4
 #define FOUND_AT_LEAST 64
-/* Where a search failed there is time for some more. */
+/* Extra time after a failed search. */
 #define RETRY_USEC (200 * USEC_PER_MSEC)
 
 int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret)
@@ -92,7 +93,7 @@ bool adoption_seeks_user(const struct adoption *adoption, uid_t uid)
         return false;
 }
 
-/* Is nothing of this fleet looked for any more? */
+/* True if nothing of this fleet is searched for any more. */
 static bool is_done(const struct adoption *adoption, const struct fleet *fleet)
 {
         const struct sought *sought = sought_of(adoption, fleet);
@@ -120,7 +121,7 @@ int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, cons
         if (sought)
                 sought->lost = false;
         state_continue_fleet(fleet, saved, now);
-        /* While there was no sqmgr it could not come forward. */
+        /* The restart could not progress while no sqmgr was running. */
         if (fleet->rollout.state == ROLLOUT_RUNNING)
                 rollout_observe_progress(fleet, now);
         for (size_t i = 0; i < saved->n_workers; i++) {
@@ -168,8 +169,8 @@ void adoption_search_begin(struct adoption *adoption)
                 adoption->sought[i].launching = 0;
 }
 
-/* A child of a sqmgr that died, on its way to its command: while it is our user's it may be of any fleet, and
- * then of those of its user. That of one that lives is none of ours. */
+/* A child of a dead sqmgr that has not executed its command yet. While it has sqmgr's own user it may belong
+ * to any fleet, later to those of its user. A child of a live sqmgr is not ours. */
 static bool see_launching(struct adoption *adoption, const struct sighting *sighting)
 {
         if (!sighting->launching || sighting->parent_starts ||
@@ -184,8 +185,8 @@ static bool see_launching(struct adoption *adoption, const struct sighting *sigh
         return true;
 }
 
-/* Whose worker it says it is. Anybody may put anything into his own environment: it must be of the user that
- * this fleet's are of. */
+/* Reads which worker the process claims to be. Environments can be forged: the process must have the user of
+ * the fleet's workers. */
 static bool read_mark(const struct adoption *adoption, const struct sighting *sighting, struct claimant *ret)
 {
         const char *slash = sighting->worker ? strrchr(sighting->worker, '/') : NULL;
@@ -195,7 +196,7 @@ static bool read_mark(const struct adoption *adoption, const struct sighting *si
         if (!sighting->instance || !slash || (size_t)(slash - sighting->worker) >= sizeof(name) ||
             parse_unsigned(slash + 1, 1, INT32_MAX, &index) < 0)
                 return false;
-        /* In our service is nothing but what a sqmgr of it started, whatever its state file was called. */
+        /* Our service contains only processes started by its sqmgr, whatever the state file was called. */
         if (strcmp(sighting->instance, adoption->instance) != 0 && !sighting->in_service)
                 return false;
         memcpy(name, sighting->worker, (size_t)(slash - sighting->worker));
@@ -212,7 +213,7 @@ static bool read_mark(const struct adoption *adoption, const struct sighting *si
         return true;
 }
 
-/* A start of this fleet of which nothing has come forward yet; NULL: there is none. */
+/* Returns a pending start of this fleet whose process has not been found; NULL: none. */
 static const struct underway *open_start(const struct adoption *adoption, const struct fleet *fleet)
 {
         for (size_t i = 0; i < adoption->n_underway; i++)
@@ -222,8 +223,8 @@ static const struct underway *open_start(const struct adoption *adoption, const 
         return NULL;
 }
 
-/* A worker whose title has grown over its environment: a leader, as workers are started, that has booted. Of
- * which fleet can only be guessed: whatever is wrong in that, the planner drains and replaces it. */
+/* A worker whose title has overwritten its environment: a booted session leader, as workers are started. The
+ * fleet can only be guessed; the planner drains and replaces a worker that was guessed wrong. */
 static bool read_service(const struct adoption *adoption, const struct sighting *sighting,
                          struct claimant *ret)
 {
@@ -289,8 +290,8 @@ static int compare_pids(const void *left, const void *right)
         return compare((uint64_t)a->pid, (uint64_t)b->pid);
 }
 
-/* Its parent, where that says that it is the same worker: then it is a part of that one. They are in the
- * order of their pids. NULL: there is no such. */
+/* Returns the parent if it claims to be the same worker: the process is then part of that worker. Claimants
+ * must be sorted by pid. NULL: no such parent. */
 static struct claimant *parent_of(const struct adoption *adoption, const struct claimant *claimant)
 {
         const struct claimant key = {.pid = claimant->parent};
@@ -302,7 +303,7 @@ static struct claimant *parent_of(const struct adoption *adoption, const struct 
         return parent && same_worker(parent, claimant) ? parent : NULL;
 }
 
-/* A worker is started as the leader of its group; what its jobs left behind is seldom one. */
+/* A worker is started as the leader of its process group; leftover processes of jobs seldom are. */
 static bool leads_group(const struct claimant *claimant)
 {
         return claimant->group == claimant->pid;
@@ -335,7 +336,7 @@ static bool is_known(const struct adoption *adoption, const struct claimant *cla
         return false;
 }
 
-/* Who has its place; NULL: nobody. */
+/* Returns the worker that has the claimed index; NULL: none. */
 static const struct worker *holder_of(const struct claimant *claimant)
 {
         const struct fleet *fleet = claimant->fleet;
@@ -346,8 +347,8 @@ static const struct worker *holder_of(const struct claimant *claimant)
         return NULL;
 }
 
-/* It has booted, and was started with a worker whose own processes have ended meanwhile: one of several of
- * its command's. NULL: there was no such. */
+/* For a booted claimant: returns the ended worker that it was started with, as one of several processes of
+ * its command. NULL: none. */
 static const struct worker *left_by(const struct adoption *adoption, const struct claimant *claimant)
 {
         for (size_t i = 0; claimant->booted && i < adoption->n_ended; i++) {
@@ -360,8 +361,8 @@ static const struct worker *left_by(const struct adoption *adoption, const struc
         return NULL;
 }
 
-/* Its place is empty, or one has it that is less likely; and nothing is known of its fleet, or it is of the
- * very start that was under way there. */
+/* True if two conditions hold. Its place is free, or held by a less likely process. And the state file has no
+ * record of its fleet, or a pending start that matches, or an ended worker that matches. */
 static bool may_be(const struct adoption *adoption, const struct claimant *claimant)
 {
         const struct worker *holder = holder_of(claimant);
@@ -383,9 +384,9 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
         return !!left_by(adoption, claimant);
 }
 
-/* Of several that say they are the same worker, who is likelier? One that has booted, before what runs a job
- * for a worker that has died; of what was started last, for what an earlier start left behind is older; a
- * leader, then the eldest. Less than 0: a. */
+/* Orders claimants of the same worker, the likeliest first. Booted ones come first, and processes that run
+ * one job for a dead worker come later. Then the latest start, since leftover processes of an earlier start
+ * are older; then a group leader; then the oldest process. Less than 0: a is likelier. */
 static int compare_likely(const struct claimant *a, const struct claimant *b)
 {
         int order = compare(b->booted, a->booted);
@@ -406,7 +407,7 @@ static bool same_place(const struct claimant *a, const struct claimant *b)
         return a->fleet == b->fleet && a->index == b->index;
 }
 
-/* By place, and in each the likeliest first. */
+/* By place; within a place the likeliest first. */
 static int compare_claimants(const void *left, const void *right)
 {
         const struct claimant *a = left, *b = right;
@@ -417,8 +418,8 @@ static int compare_claimants(const void *left, const void *right)
         return order != 0 ? order : compare_likely(a, b);
 }
 
-/* One that has not begun its command may be of any fleet of its user, and takes as long as that one's
- * before_start may. */
+/* Returns the deadline of all fleets of a user. A process that has not executed its command may belong to any
+ * of them, and may take as long as before_start of that fleet. */
 static usec_t until_of(const struct adoption *adoption, uid_t uid)
 {
         usec_t until = 0;
@@ -429,20 +430,21 @@ static usec_t until_of(const struct adoption *adoption, uid_t uid)
         return until;
 }
 
-/* Has every worker of this fleet shown itself, if in so many searches in a row none was on its way? */
+/* True if every worker of this fleet has shown itself, given this number of searches in a row without a
+ * launching process. */
 static bool is_clear(const struct adoption *adoption, const struct sought *sought, unsigned searches,
                      usec_t now)
 {
         const struct underway *start = open_start(adoption, sought->fleet);
 
-        /* Where all starts are known, what is on its way to its command is none of its. */
+        /* If all starts are known, a launching process does not belong to the fleet. */
         if (now >= until_of(adoption, sought->uid) || (!sought->lost && !start))
                 return true;
         return sought->launching == 0 && (searches >= CLEAR_SEARCHES || !start);
 }
 
-/* The same of all fleets of a user, and with as many searches more: one that does not tell its place may be
- * of any of them. */
+/* Returns is_clear() for all fleets of a user, with more searches added: a process without a place may belong
+ * to any of them. */
 static bool is_clear_for(const struct adoption *adoption, uid_t uid, unsigned more, usec_t now)
 {
         for (size_t i = 0; i < adoption->n_sought; i++) {
@@ -455,8 +457,8 @@ static bool is_clear_for(const struct adoption *adoption, uid_t uid, unsigned mo
         return true;
 }
 
-/* What has booted below one is the worker, wherever it stands; and who runs below another is a part of that
- * one. Returns how many are left: those who stand for themselves. */
+/* A booted descendant makes its topmost ancestor of the same worker the worker; a process below another one
+ * is part of it. Returns the number of claimants that are left. */
 static size_t keep_mains(struct adoption *adoption)
 {
         struct claimant *list = adoption->claimants;
@@ -482,8 +484,8 @@ static size_t keep_mains(struct adoption *adoption)
         return kept;
 }
 
-/* Of those that claim one place, the likeliest first, that one has it. None of the others that may be a
- * worker is passed over: what has booted, and where nothing of the last start has, whatever is of that. */
+/* The likeliest claimant gets the place. Every other claimant that may be a worker is adopted too, namely all
+ * that have booted. If none of the last start has booted, all of that start are adopted. */
 static void judge_place(struct claimant *list, size_t n)
 {
         usec_t last = 0;
@@ -509,7 +511,7 @@ void adoption_judge(struct adoption *adoption)
         size_t n;
 
         for (size_t i = 0; i < adoption->n_claimants; i++)
-                /* Which generations there are, where only the workers know. */
+                /* Only the workers show which generations exist. */
                 if (is_lost(adoption, list[i].fleet))
                         observe_generation(list[i].fleet, list[i].generation);
         adoption->n_claimants = keep_mains(adoption);
@@ -523,7 +525,7 @@ void adoption_judge(struct adoption *adoption)
         }
 }
 
-/* Is it to be taken now, if any more of its fleet are? */
+/* Returns true if the claimant is adopted now; false if its fleet is full. */
 static bool take_wish(struct adoption *adoption, struct claimant *claimant)
 {
         struct sought *sought = sought_of(adoption, claimant->fleet);
@@ -536,7 +538,7 @@ static bool take_wish(struct adoption *adoption, struct claimant *claimant)
         return false;
 }
 
-/* extra: those that have no place of their own. */
+/* extra: return claimants whose place is taken. */
 static struct claimant *next_reported(struct adoption *adoption, bool extra)
 {
         for (size_t i = 0; i < adoption->n_claimants; i++) {
@@ -555,8 +557,8 @@ struct claimant *adoption_next(struct adoption *adoption, usec_t now)
 
         if (!next)
                 next = next_reported(adoption, true);
-        /* Those that tell their place come first, be it with a later search: it is not given to another. One
-         * that must wait yet keeps none from his place whose fleets are clear. */
+        /* Claimants with a place come first, even if a later search finds them: their place is not given
+         * away. A claimant that must wait does not block others whose fleets are certain. */
         for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
                 struct claimant *guessed = &adoption->claimants[i];
 
@@ -580,8 +582,8 @@ const struct fleet *adoption_full(struct adoption *adoption)
         return NULL;
 }
 
-/* Of the fleets of the same user and framework, one that knows of none of its workers and has a place for it,
- * or that misses one; else the first that it may be of. */
+/* Guesses the fleet among those of the same user and framework: one without a record and below its count, or
+ * one with a pending start. Otherwise the first possible fleet. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -605,12 +607,12 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
         ret_known->generation = start ? start->start.generation : (*ret_fleet)->generation;
 }
 
-/* One that no start has, nor one whose process has not shown itself yet. */
+/* Returns an index beyond all starts, including those whose processes have not shown themselves yet. */
 static unsigned extra_index(const struct fleet *fleet)
 {
         unsigned index = fleet_max_processes(fleet) + 1;
 
-        /* They are in the order of their places. */
+        /* Workers are sorted by index. */
         for (size_t i = 0; i < fleet->n_workers; i++)
                 index += fleet->workers[i]->index == index;
         return index;
@@ -637,14 +639,14 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         if (!taken)
                 return NULL;
         adoption->taken = taken;
-        /* Its worker has died: this one finishes the job, and takes no other. */
+        /* The worker has died: this process finishes the job, and accepts no other. */
         if (claimant->runs_one_job) {
                 known.state = WORKER_QUIET;
                 known.reason = REASON_CRASH;
                 known.orders.quiet_at = now;
                 known.heartbeat.busy = known.orders.finishes_job = true;
         }
-        /* What the operator said of that worker is true of this one. */
+        /* An operator's order for the ended worker applies to this process. */
         const struct worker *ended = left_by(adoption, claimant);
         known.orders.quiet = ended && ended->orders.quiet;
         known.orders.succeeded = ended && ended->state > WORKER_ACTIVE;
@@ -653,7 +655,7 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         else if (claimant->extra)
                 known.index = extra_index(fleet);
         struct worker *worker = observe_adopted(fleet, &known, known.process.start, 0, now);
-        /* The next search must find it again. */
+        /* The next search must find the process again. */
         if (!worker)
                 return NULL;
         taken[adoption->n_taken++] = (struct taken){.pid = claimant->pid, .start = claimant->start};
@@ -664,7 +666,7 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
         return worker;
 }
 
-/* All that is ours of this fleet is known, or was given up. */
+/* All workers of this fleet are known or given up. */
 static void end_sought(struct adoption *adoption, struct sought *sought)
 {
         size_t kept = 0;
@@ -679,7 +681,7 @@ static void end_sought(struct adoption *adoption, struct sought *sought)
 void adoption_hold(struct adoption *adoption)
 {
         const struct world *world = adoption->world;
-        usec_t last = 0; /* of any that is not done */
+        usec_t last = 0; /* of all fleets that are not done */
 
         for (size_t i = 0; i < adoption->n_sought; i++)
                 if (!adoption->sought[i].done)
@@ -698,7 +700,7 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
         bool done = true;
 
         adoption->n_claimants = 0;
-        /* One that was passed over would be started once more: the holds last until a search is whole. */
+        /* A process that the search missed would start again: the holds last until a search is complete. */
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes over the workers of an earlier sqmgr: who of the living is ours, which worker, and when that is
- * clear. The shell tells what it could see of processes and takes hold of those that are judged ours;
- * meanwhile nothing is started where something is not clear. No I/O, no clock, no descriptor; times are
- * monotonic microseconds. */
+/* Adopts the workers of a previous sqmgr: decides which live processes are ours, which worker each is, and
+ * when that is certain. The caller reports what it sees of processes, and attaches to those that are judged
+ * ours. Until a fleet is certain, nothing is started that could duplicate a worker. No I/O, no clock, no
+ * descriptors; times are monotonic microseconds. */
 #pragma once
 
 #include "settings/traits.h"
@@ -14,117 +14,122 @@ struct underway;
 struct worker;
 struct world;
 
-/* What is to be seen of one process, in one search. Pid and start time name it for good. The strings are
- * borrowed, and of anybody's making; NULL: not there. */
+/* The visible facts of one process in one search. Pid and start time identify a process for good. The strings
+ * are borrowed and untrusted; NULL: absent. */
 struct sighting {
         pid_t pid, parent, group, session;
         uint64_t start;
         uid_t uid;
-        const char *instance, *worker, *generation; /* what sqmgr put into the environment of its workers */
-        usec_t started_at;  /* and when that very start was made; 0: not told, as by an 0.1.0 */
-        bool launching;     /* named as a child of a sqmgr's is before it begins its command */
-        bool parent_starts; /* its parent lives, and is a sqmgr or launching itself */
-        bool in_service;    /* in the control group that we have as a service, where nothing but workers is */
-        bool runs_one_job;  /* in which it is no worker, but runs a job for one */
-        const struct traits *booted_as; /* the framework that it shows to work for; NULL: it shows none */
+        const char *instance, *worker, *generation; /* environment markers that sqmgr gives to its workers */
+        usec_t started_at;  /* start time of the worker, from its markers; 0: not known, as from 0.1.0 */
+        bool launching;     /* has the name of a sqmgr child that has not executed its command yet */
+        bool parent_starts; /* its parent is alive and is a sqmgr, or launching itself */
+        bool in_service;    /* in the control group of our own service, which contains only workers */
+        bool runs_one_job;  /* runs a job for a worker and is no worker itself */
+        const struct traits *booted_as; /* the framework whose worker it appears to be; NULL: none */
 };
 
-/* One that says, or shows, that it is a worker of ours. */
+/* A process that claims, or appears, to be one of our workers. */
 struct claimant {
         pid_t pid, parent, group;
         uint64_t start;
         uid_t uid;
         struct fleet *fleet;
-        unsigned index;      /* 0: not told, fleet is one that it may be of */
-        uint64_t generation; /* 0: not told */
-        usec_t started_at;   /* the same */
-        bool booted;         /* it shows that, or what runs below it */
-        bool runs_one_job;   /* and is no worker itself */
-        bool wanted;         /* and not taken yet */
-        bool extra;          /* another one has its place: it takes one of its own */
+        unsigned index;      /* 0: not known; fleet is then a candidate only */
+        uint64_t generation; /* 0: not known */
+        usec_t started_at;   /* 0: not known */
+        bool booted;         /* the process or a descendant has booted */
+        bool runs_one_job;   /* runs one job, and is no worker itself */
+        bool wanted;         /* to be adopted, and not returned by adoption_next() yet */
+        bool extra;          /* another process has its place: gets an extra index */
 };
 
-/* A configured fleet, whose workers are looked for. */
+/* A configured fleet whose workers are searched for. */
 struct sought {
         struct fleet *fleet;
-        uid_t uid;    /* whose its workers are */
-        bool lost;    /* nothing is known of them */
-        usec_t until; /* what is not clear by then is given up; put off while searches fail */
-        unsigned
-                launching; /* of this search: processes that have not begun their command, and may be these */
-        unsigned clear;    /* searches in a row that found no such */
-        bool done;         /* all that is ours is known, or was given up: no search is for these any more */
-        unsigned found;    /* and taken: see adoption_full() */
-        bool full;         /* there were more than that */
+        uid_t uid;          /* the user of its workers */
+        bool lost;          /* the state file says nothing about its workers */
+        usec_t until;       /* what is uncertain by then is given up; postponed while searches fail */
+        unsigned launching; /* in this search: processes that have not executed their command yet, and may
+                               belong to this fleet */
+        unsigned clear;     /* searches in a row without such processes */
+        bool done;          /* all its workers are known or given up: further searches skip the fleet */
+        unsigned found;     /* number of adopted workers that a search found; see adoption_full() */
+        bool full;          /* the search found more than may be adopted */
         bool full_reported;
 };
 
 struct adoption {
         struct world *world;  /* not owned */
-        const char *instance; /* not owned: what our workers carry */
-        uid_t uid;            /* whose we are ourselves */
+        const char *instance; /* not owned; the instance marker of our workers */
+        uid_t uid;            /* the user of sqmgr itself */
         struct sought *sought;
         size_t n_sought;
         struct underway *underway;
         size_t n_underway;
-        struct underway *ended; /* workers that the state names, and whose processes have ended: what else
-                                 * their commands have started may live on */
+        struct underway *ended; /* workers from the state file whose processes have ended; other processes of
+                                   their commands may live */
         size_t n_ended;
         struct taken {
                 pid_t pid;
                 uint64_t start;
-        } * taken; /* all that were found: who has been let go of since is not found again */
+        } * taken; /* all processes adopted by searches: a released one is not adopted again */
         size_t n_taken;
 
-        /* Of one search. */
-        unsigned launching; /* processes that have not begun their command */
+        /* Valid during one search. */
+        unsigned launching; /* processes that have not executed their command yet */
         struct claimant *claimants;
         size_t n_claimants;
         size_t allocated;
 
-        unsigned adopted, gone, found; /* of the state's, and those that were found; for what is told */
+        unsigned adopted, gone, found; /* workers of the state file that live and that are gone, and workers
+                                          found by searches; for the report */
 };
 
-/* Begins, with all fleets as they are configured. instance and world must outlive it. Returns 0 or
- * -ENOMEM. */
+/* Starts an adoption with all configured fleets. instance and world are borrowed and must outlive it. Returns
+ * 0 or -ENOMEM. */
 int adoption_new(struct world *world, const char *instance, uid_t uid, struct adoption **ret);
 struct adoption *adoption_free(struct adoption *adoption);
 
-/* Workers of this fleet, whose processes are this user's, are looked for: before anything else is told. */
+/* Searches for workers of this fleet; uid: the user of its workers. Call before all functions below that name
+ * the fleet. */
 void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now);
-/* Whose this fleet's workers are. Returns false where it is no longer configured, or came with a reload. */
+/* Gets the user of this fleet's workers. Returns false if the fleet is no longer configured or was added by a
+ * reload. */
 bool adoption_uid(const struct adoption *adoption, const struct fleet *fleet, uid_t *ret);
 
-/* The state tells of this fleet: it goes on where it was, and its starts that were under way are looked for.
- * Returns 0 or -ENOMEM. */
+/* The state file has a record of this fleet: the fleet continues from there, and its pending starts are
+ * searched for. Returns 0 or -ENOMEM. */
 int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
                             usec_t now);
-/* The state tells of this worker; the rest is as for observe_adopted(). */
+/* Adds a worker of the state file. Parameters and result as for observe_adopted(); NULL if out of memory. */
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
                                    uint64_t pid_start, uint64_t heartbeat_pid_start, usec_t now);
 
-/* Are there workers of this user's that are looked for? */
+/* Returns true if workers of this user are searched for. */
 bool adoption_seeks_user(const struct adoption *adoption, uid_t uid);
 
-/* Is there anything that only a search can tell? */
+/* Returns true if a search is necessary. */
 bool adoption_needs_search(const struct adoption *adoption);
 
-/* One search: begin, see each process there is, judge, take all that adoption_next() names, end. */
+/* The steps of a search: begin, report each process with adoption_see(), judge, adopt each result of
+ * adoption_next(), end. */
 void adoption_search_begin(struct adoption *adoption);
-/* Returns 0 or -ENOMEM. */
+/* Reports one process. Returns 0 or -ENOMEM. */
 int adoption_see(struct adoption *adoption, const struct sighting *sighting);
 void adoption_judge(struct adoption *adoption);
-/* The next that is to be adopted: take hold of it, and then adoption_take() it. NULL: that was all. */
+/* Returns the next process to adopt: attach to it, then call adoption_take(). NULL: no more. */
 struct claimant *adoption_next(struct adoption *adoption, usec_t now);
-/* Returns the new worker, with nothing to watch it by yet; or NULL where memory is short. spawned_at: when it
- * was started. */
+/* Adopts a claimant. Returns the new worker, without anything to watch it by; NULL if out of memory.
+ * spawned_at: start time of the process, used if its markers have none. */
 struct worker *adoption_take(struct adoption *adoption, const struct claimant *claimant, usec_t spawned_at,
                              usec_t now);
-/* A fleet of which more was found than is taken, for whoever may write its user's marks could have us hold as
- * many processes as he likes: the others are left alone. Each is named once; NULL: there is no more. */
+/* Returns a fleet with more matching processes than may be adopted; the surplus is left alone. The limit
+ * exists because a user can forge markers for any number of processes. Returns each fleet once; NULL: no
+ * more. */
 const struct fleet *adoption_full(struct adoption *adoption);
-/* While a search goes on: nothing is started that it may find. */
+/* Call while a search is running: holds the starts that could duplicate a worker. */
 void adoption_hold(struct adoption *adoption);
-/* error: why the search is not whole, or 0. Returns whether all is clear, or given up; else there must be
- * another search soon, and until then none is started in a fleet of which something is not clear. */
+/* Ends a search. error: why the search is incomplete, or 0. Returns true if all is certain or given up.
+ * Otherwise search again soon; until then no worker starts in a fleet that is not certain. */
 bool adoption_search_end(struct adoption *adoption, int error, usec_t now);

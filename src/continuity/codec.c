@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs as bytes, by the table of their fields. */
+/* Converts structs to bytes and back, by the table of their fields. */
 #include "continuity/codec.h"
 #include <string.h>
 
-/* Of a time that never came. */
+/* The age of a time that never came. */
 #define AGE_NONE UINT64_MAX
 
 #define NUMBER_BYTES sizeof(uint64_t)
@@ -23,7 +23,7 @@ uint64_t codec_get_bytes(const uint8_t *at, size_t size)
         return value;
 }
 
-/* The number that a field of so many bytes holds. */
+/* Loads the number in a field of this size. */
 static uint64_t field_load(const void *field, size_t size)
 {
         uint64_t number;
@@ -198,7 +198,7 @@ static usec_t read_time(struct codec_reader *reader)
 
         if (age == AGE_NONE || reader->wrong)
                 return 0;
-        /* 0 would say that it never came; on a young boot what was long ago is held at its begin. */
+        /* 0 would mean never. Shortly after a boot, older times are clamped to its beginning. */
         return MAX(usec_sub(reader->now, age), (usec_t)1);
 }
 

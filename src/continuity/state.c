@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packs and unpacks what must outlive sqmgr itself. The tables list the fields of a worker, a fleet and so
- * on, in the order of their bytes. */
+/* Packs and unpacks the state. The tables list the fields of each record in the order of their bytes. */
 #include "continuity/state.h"
 #include "base/hash.h"
 #include "continuity/codec.h"
@@ -14,9 +13,9 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"
-/* 0.1.0 wrote version 1, which is read, too. Versions 2 to 7 were written by development builds of 0.2.0
- * alone, in layouts of their own: their numbers are never used again, so that no such file is taken for one
- * of this layout. */
+/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 7 were written only by development builds of
+ * 0.2.0, in other layouts. Their numbers are never reused, so no such file is mistaken for the current
+ * layout. */
 #define STATE_VERSION_FIRST 1
 #define STATE_VERSION       8
 #define STATE_HEADER_SIZE   (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
@@ -108,7 +107,7 @@ static const struct codec_field grown_fields[] = {
 };
 static const struct record grown_record = RECORD(grown_fields);
 
-/* Behind it: the number of its workers and their records; the size of what features keep and its bytes. */
+/* Followed by the number of workers and their records, then by the size and bytes of the feature data. */
 static const struct codec_field fleet_fields[] = {
         CODEC_FIELD(STRING, struct state_fleet, name),
         CODEC_RANGE(struct state_fleet, generation, 1, UINT64_MAX - 1),
@@ -124,7 +123,7 @@ static const struct codec_field fleet_fields[] = {
         CODEC_PART(RECORD, struct state_fleet, crash, backoff_record),
         CODEC_FIELD(ARRAY, struct state_fleet, crash_last),
         CODEC_PART(RECORD, struct state_fleet, churn, backoff_record),
-        /* Version 1 ends here, and has nothing of features. */
+        /* Version 1 ends here, and has no feature data. */
         CODEC_FIELD(NUMBER, struct state_fleet, scaled),
         CODEC_RANGE(struct state_fleet, heartbeat, 0, _HEARTBEAT_PLACE_MAX - 1),
         CODEC_FIELD(NUMBER, struct state_fleet, places_left),
@@ -152,7 +151,7 @@ static bool starts(const struct action *action, const struct fleet *fleet)
         return action->kind == ACTION_START && action->fleet == fleet;
 }
 
-/* A start in this place is about to be made. */
+/* True if the plan is about to start a worker at this index. */
 static bool is_starting(const struct plan *plan, const struct fleet *fleet, unsigned index)
 {
         for (size_t i = 0; plan && i < plan->n_actions; i++)
@@ -161,19 +160,19 @@ static bool is_starting(const struct plan *plan, const struct fleet *fleet, unsi
         return false;
 }
 
-/* Counts in *n. */
+/* Writes a worker, and increments *n. */
 static void pack_worker(struct codec_writer *writer, const struct worker *worker, const char *identity,
                         uint64_t *n)
 {
         struct state_worker saved = {.worker = *worker, .identity = (char *)identity};
 
-        /* Of a shortage that is over nothing is left to do. */
+        /* After the pressure has ended, no worker leaves because of it. */
         saved.worker.orders.pressed = pressure_response_applies(worker);
         codec_write(writer, &worker_record, &saved);
         (*n)++;
 }
 
-/* A start that is under way. */
+/* Writes a pending start. */
 static void pack_start(struct codec_writer *writer, unsigned index, uint64_t generation,
                        enum reason started_for, usec_t at, uint64_t *n)
 {
@@ -196,7 +195,7 @@ static void pack_starts(struct codec_writer *writer, const struct state_source *
         for (size_t i = 0; i < source->n_underway; i++) {
                 const struct underway *underway = &source->underway[i];
 
-                /* A start that was given up has its place taken before the next save. */
+                /* The place of a start that was given up is occupied before the next save. */
                 if (underway->fleet == fleet && !fleet_has_place(fleet, underway->start.index) &&
                     !is_starting(plan, fleet, underway->start.index))
                         pack_worker(writer, &underway->start, NULL, n);
@@ -242,7 +241,7 @@ static int compare_places(const void *left, const void *right)
         return (a->worker.index > b->worker.index) - (a->worker.index < b->worker.index);
 }
 
-/* No worker is of a later generation than generation. */
+/* Rejects a worker with a later generation than generation, or without a pid unless it is starting. */
 static void check_worker(struct codec_reader *reader, const struct worker *worker, uint64_t generation)
 {
         if (worker->generation > generation || (worker->process.pid == 0 && worker->state != WORKER_STARTING))
@@ -276,7 +275,7 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
                        const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
-        /* No secret goes into the file. */
+        /* The file contains no secret. */
         _cleanup_free_ char *url = settings->redis_url ? redis_url_redact(settings->redis_url) : NULL;
         struct state_fleet saved = {
                 .name = settings->name,
@@ -412,7 +411,8 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
         codec_write_number(&writer, source->now);
         size_t n_at = codec_write_later(&writer);
         for (size_t i = 0; i < world->n_fleets; i++) {
-                /* No state told of its workers, which are still searched for: so must the next sqmgr. */
+                /* The state file had no record of these workers, and the search continues: the next sqmgr
+                 * must search too. */
                 if (world->fleets[i]->unknown)
                         continue;
                 pack_fleet(&writer, source, world->fleets[i]);
@@ -430,7 +430,7 @@ int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_siz
         return 0;
 }
 
-/* Processes, alive or dead. */
+/* Drops all processes, alive or dead. */
 static void drop_processes(struct state *state)
 {
         struct state_dead *dead;
@@ -488,11 +488,11 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
                                       .first_version = version == STATE_VERSION_FIRST};
         const char *boot = codec_read_text(&reader, CODEC_TEXT_MAX, &length);
         usec_t packed_at = codec_read_number(&reader, 0, UINT64_MAX);
-        /* A boot's own clock never runs back. */
+        /* The monotonic clock of a boot never runs back. */
         bool same_boot = packed_at <= now && length == strlen(boot_id) && memcmp(boot, boot_id, length) == 0;
         reader.now = same_boot ? packed_at : now;
 
-        /* Each has the number of its workers, too. */
+        /* Each fleet also has the number of its workers. */
         size_t fleet_min = codec_bytes_min(&fleet_record) + sizeof(uint64_t);
         size_t n = codec_read_number(&reader, 0, reader.left / fleet_min);
         state = calloc(1, sizeof(*state));
@@ -514,7 +514,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         return STATE_READ;
 }
 
-/* Some are to leave, or have left, for want of memory. */
+/* True if workers are to leave, or have left, because of memory pressure. */
 static bool was_pressed(const struct state_fleet *saved)
 {
         bool pressed = saved->places_left > 0;
@@ -538,11 +538,11 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->random = saved->random;
         fleet->preload = saved->preload;
         memcpy(fleet->leak.past, saved->grown, sizeof(fleet->leak.past));
-        /* Until it is read to be over, which without a limit it never is. */
+        /* Pressure stays high until a reading ends it; without pressure_limit there are no readings. */
         if (was_pressed(saved) && fleet->world->settings->pressure_limit > 0) {
                 fleet->places_left = saved->places_left;
                 fleet->world->pressure.high = true;
-                /* The last one may have been told just before. */
+                /* The last worker may have been asked to leave just before. */
                 fleet->world->pressure.acted_at = now;
         }
         fleet->continued = true;

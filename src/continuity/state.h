@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What must outlive sqmgr itself, as bytes: orders, generations, rollouts, backoffs, and which worker is
- * which process. The shell keeps the bytes; what they say is folded into a new world by
- * state_continue_fleet() and observe_adopted(). */
+/* The data that must outlive sqmgr, as bytes: orders, generations, rollouts, backoffs, and the processes of
+ * each worker. The caller stores the bytes. state_continue_fleet() and observe_adopted() restore their
+ * contents into a new world. */
 #pragma once
 
 #include "model/exit_status.h"
@@ -11,35 +11,35 @@ struct world;
 struct plan;
 struct codec_writer;
 
-/* More than that is never packed, and never read. */
+/* Maximum size that is packed or read. */
 #define STATE_BYTES_MAX ((size_t)16 << 20)
 
-/* What bytes amount to. */
+/* Outcomes of state_unpack(). */
 enum state_outcome {
         STATE_READ,
-        STATE_TRUNCATED, /* they end too early, or say nothing at all */
-        STATE_GARBLED,   /* not ours, or changed since */
-        STATE_NEWER,     /* of a later version of sqmgr */
+        STATE_TRUNCATED, /* end too early, or empty */
+        STATE_GARBLED,   /* not a state, or changed since it was packed */
+        STATE_NEWER,     /* from a later version of sqmgr */
 };
 
-/* A worker as it was. Of worker, what is evidence of its jobs is left out: it is gathered anew. */
+/* A saved worker. Evidence about jobs is not saved; it is collected anew. */
 struct state_worker {
-        struct worker worker; /* pid 0: its start was under way, whether it came about is not known */
-        char *identity; /* the shell's name for its heartbeat; of one whose heartbeat_pid is 0, the names of
-                         * this host under which it may beat, see match_hosts_since(); "": none */
+        struct worker worker; /* pid 0: a pending start; whether a process exists is not known */
+        char *identity; /* the caller's name of its heartbeat. If heartbeat_pid is 0: the host names under
+                           which it may send heartbeats, see match_hosts_since(). "": none */
 };
 
-/* A start that was under way when the state was read, and of which nothing has come forward yet. */
+/* A start that was pending when the state was read, and whose process has not been found yet. */
 struct underway {
         struct fleet *fleet;
-        struct worker start; /* as it was, its pid 0 */
+        struct worker start; /* as saved, pid 0 */
 };
 
-/* What optional features keep of a fleet, which only they understand. */
+/* Data of optional features about a fleet, opaque here. */
 struct state_features {
-        uint8_t *bytes; /* owned; NULL: nothing */
+        uint8_t *bytes; /* owned; NULL: none */
         size_t size;
-        usec_t now; /* when the bytes were written, by our clock: that of a codec_reader */
+        usec_t now; /* when the bytes were written, by our clock; for a codec_reader */
 };
 
 struct state_fleet {
@@ -48,12 +48,13 @@ struct state_fleet {
         enum fleet_order order;
         bool force;
         unsigned scale;       /* 0: none */
-        unsigned scale_for;   /* active_process_count when it was in force */
-        unsigned scaled;      /* the count that scaling has put in force; 0: none */
-        uint64_t launch_hash; /* these four: of its settings then */
+        unsigned scale_for;   /* active_process_count at the time of the scale order */
+        unsigned scaled;      /* the count set by autoscaling; 0: none */
+        uint64_t launch_hash; /* this and the next three: from its settings at that time */
         unsigned framework;   /* id of its traits */
-        char *redis_url;      /* without user and password; "": none of its own */
-        unsigned heartbeat; /* where they were: enum heartbeat_place, as its framework lets that be chosen */
+        char *redis_url;      /* without user and password; "": no URL of its own */
+        unsigned heartbeat;   /* where heartbeats were written: enum heartbeat_place, if the framework has a
+                                 choice */
         struct rollout rollout;
         struct backoff crash;
         struct backoff churn;
@@ -65,18 +66,19 @@ struct state_fleet {
         struct leak_past grown[LEAK_PAST];
 
         struct preload preload;
-        struct template templates[TEMPLATES_MAX]; /* of those that live, what outlives a sqmgr */
+        struct template templates[TEMPLATES_MAX]; /* the saved fields of each live template */
 
-        struct state_worker *workers; /* ordered by index, each place once */
+        struct state_worker *workers; /* ordered by index; each index occurs once */
         size_t n_workers;
 };
 
-/* A worker that is dead, and whose jobs have not been followed up yet. */
+/* A dead worker whose jobs still have to be rescued. */
 struct state_dead {
         struct state_dead *next;
-        char *fleet;                /* its name */
-        struct state_worker worker; /* as it was; of its worker, fleet and io mean nothing */
-        struct exit_status exit;    /* of the process that beat; without the texts */
+        char *fleet; /* the name of the fleet */
+        struct state_worker
+                worker; /* as it was before its death; fleet and handle of its worker are undefined */
+        struct exit_status exit; /* of the process that sent heartbeats; without texts */
 };
 
 struct state {
@@ -85,34 +87,36 @@ struct state {
         struct state_dead *dead;
 };
 
-/* The identity of a struct state_worker; NULL: none. It is packed before the next is asked for. */
+/* Returns the identity of a worker for struct state_worker; NULL: none. The text is copied before the next
+ * call. */
 typedef const char *(*state_identity_fn)(const struct worker *worker, void *userdata);
 
-/* What is packed, all borrowed. */
+/* The data to pack; all pointers are borrowed. */
 struct state_source {
         const struct world *world;
         const struct state_dead *dead;
-        const struct plan *starting;     /* whose starts are about to be made; NULL: none */
-        const struct underway *underway; /* those that are still looked for */
+        const struct plan *starting;     /* the plan whose starts are about to be executed; NULL: none */
+        const struct underway *underway; /* pending starts that are still searched for */
         size_t n_underway;
-        const char *boot_id;        /* of the boot of the machine on whose monotonic clock the times are */
+        const char *boot_id;        /* identifies the boot to which the monotonic times belong */
         state_identity_fn identity; /* may be NULL */
         void *userdata;
-        /* Writes what optional features keep of a fleet, if anything. NULL: there are none. */
+        /* Writes the data of optional features about a fleet, if any. NULL: there are none. */
         void (*features)(struct codec_writer *writer, const struct fleet *fleet, void *userdata);
         void *features_userdata;
         usec_t now;
 };
 
-/* Packs all that as it is now. Returns 0 with *ret to be freed; -ENOMEM; or -EFBIG. */
+/* Packs the source. Returns 0 with *ret owned by the caller; -ENOMEM; or -EFBIG if larger than
+ * STATE_BYTES_MAX. */
 int state_pack(const struct state_source *source, uint8_t **ret, size_t *ret_size);
 
-/* Unpacks bytes of any origin. Times are of this boot's monotonic clock; where boot_id is another, what is
- * left of waits counts from now, and there are no workers, alive or dead: none outlived the boot. Returns an
- * enum state_outcome, with *ret to be freed by state_free() for STATE_READ alone; or -ENOMEM. */
+/* Unpacks untrusted bytes. Times are converted to this boot's monotonic clock. If boot_id differs from the
+ * saved one, remaining times count from now, and all workers are dropped, alive or dead: none outlived the
+ * boot. Returns an enum state_outcome, or -ENOMEM. Sets *ret only for STATE_READ; free with state_free(). */
 int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t now, struct state **ret);
 struct state *state_free(struct state *state);
 
-/* The fleet goes on where it was, its workers left aside. A scale lapses where the configured count is
- * another than it was given for; workers that would be started otherwise now are outdated. */
+/* The fleet continues from its saved record, without its workers. A scale order lapses if the configured
+ * count has changed since. If the launch settings have changed, the fleet's workers become outdated. */
 void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now);

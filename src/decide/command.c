@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator's commands: each records an order in the model. */
+/* Operator commands: each records an order in the model. */
 #include "decide/command.h"
 #include "model/backoff.h"
 #include "model/counts.h"
@@ -48,10 +48,10 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         if (order != ORDER_RUN)
                 rollout_abort(fleet, order == ORDER_QUIET ? "the fleet was quieted" : "the fleet was stopped",
                               by);
-        /* Of its workers none will be left. */
+        /* None of its workers will remain. */
         if (order == ORDER_STOP)
                 rollout_acknowledge(fleet, by);
-        /* Who stopped it first is who did. */
+        /* A repeated order keeps the time and name of the first. */
         if (fleet->order != order)
                 put_order(fleet, order, by, now);
         fleet->force = false;
@@ -60,7 +60,7 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
 
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
-        /* Else the restart that ends the quiet of a deployment would bring it back. */
+        /* Otherwise the restart that ends the quiet phase of a deployment would start the fleet again. */
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_LEAVING;
         order_fleet(fleet, ORDER_QUIET, "quieted", by, now);

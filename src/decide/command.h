@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator's commands: each records an order in the model, and the planner acts on it at the next plan.
- */
+/* Operator commands. Each records an order in the model; the planner acts on the order at the next plan. */
 #pragma once
 
 #include "base/macro.h"
@@ -12,28 +11,29 @@ struct worker;
 struct world;
 
 enum command_outcome {
-        COMMAND_DONE,    /* recorded, or in force already */
-        COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and stays so */
+        COMMAND_DONE,    /* recorded, or already the current state */
+        COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and remains so */
         COMMAND_RANGE,   /* scale: the count is not within fleet_scale_min() .. fleet_max_processes() */
-        COMMAND_LEAVING, /* quiet: the worker is quiet or stopping already; the fleet is stopped, and stays so
-                          */
+        COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
+                            changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
-        COMMAND_FIXED,   /* scale: its count does not follow its queues */
+        COMMAND_FIXED,   /* scale auto: the fleet has no autoscaling */
 };
 
-/* by: who orders, as events and the status show it; NULL: not known. */
+/* by: the operator who gives the order, shown in events and status; NULL: not known. No command does I/O; all
+ * take effect with the next plan. */
 enum command_outcome command_restart(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now);
-/* Ends a restart that runs for a reason that is no order: why. */
+/* Aborts a running restart without an order. why: the reason, copied. Does nothing while no restart runs. */
 void command_give_up(struct fleet *fleet, const char *why);
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by, usec_t now);
 enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now);
 enum command_outcome command_start(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now);
-/* Gives the count back to scaling, which goes on from the one in force. */
+/* Returns the worker count to autoscaling, which continues from the current count. */
 enum command_outcome command_scale_auto(struct fleet *fleet, const struct orderer *by, usec_t now);
 
-/* sqmgr itself is to end: drains all fleets, and at shutdown_timeout stops the rest. Asked again: stops all
- * now. */
+/* Ends sqmgr: drains all fleets, and stops the remaining workers at shutdown_timeout. A second call stops all
+ * workers now. */
 void command_shutdown(struct world *world, usec_t now);

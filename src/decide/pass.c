@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over all fleets. No I/O, no clock: what is saved and executed is handed in. */
+/* A pass over all fleets. No I/O, no clock: the caller provides both. */
 #include "decide/pass.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)
-/* What one plan's actions bring about is planned at once, but never without end. */
+/* Follow-up actions are planned in the same pass, but the number of rounds is bounded. */
 #define ROUNDS_MAX 4
 
 enum pass_poll pass_poll(struct pass *pass, usec_t now)
@@ -24,26 +24,26 @@ enum pass_poll pass_poll(struct pass *pass, usec_t now)
         return PASS_POLL_REGULAR;
 }
 
-/* There is what the state does not tell of yet. */
+/* The model may differ from the saved state. */
 static bool has_news(const struct pass *pass)
 {
         return pass->unsaved || pass->world->n_events > 0;
 }
 
-/* Returns whether anything came of it. */
+/* Executes the plan once. Returns true if an action changed something. */
 static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
 {
         bool starts = plan_has(&pass->plan, ACTION_START), saved = true, changed = false;
 
-        /* Of one that has come forward since the last pass an event tells, and no state yet. */
+        /* A fork that has connected since the last pass has an event, but is not in the state yet. */
         if (starts || (has_news(pass) && plan_has(&pass->plan, ACTION_GO)))
                 pass->unsaved = !(saved = ops->save(&pass->plan, now, userdata));
         for (size_t i = 0; i < pass->plan.n_actions; i++)
-                /* What was started would be found without the state, too; what was only forked can wait. */
+                /* A started worker can be found without the state; a forked one can wait. */
                 if (saved || pass->plan.actions[i].kind != ACTION_GO)
                         changed |= ops->execute(&pass->plan.actions[i], now, userdata);
         pass->unsaved |= changed;
-        /* A look before the new processes can have booted shows which heartbeats are older than they. */
+        /* A poll before the new processes can boot shows which heartbeats are older than they. */
         if (changed && starts)
                 pass->poll_at = now;
         return changed;
@@ -80,7 +80,7 @@ usec_t pass_wake_at(struct pass *pass, usec_t now)
                 pass->calm &= !fleet_wants_fast_polls(fleet, now);
         if (!pass->calm)
                 at = MIN(at, usec_add(now, FAST_POLL_USEC));
-        /* A pass that comes early does not put off the look that was promised. */
+        /* An early pass does not postpone the promised poll. */
         pass->poll_at = MIN(at, pass->poll_at);
         return MAX(MIN(pass->poll_at, pass->plan.wake_at), now + USEC_PER_MSEC);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides what to start, quiet, stop and kill. Everything but the three rules (start, quiet, stop) only
- * decides who is wanted out. */
+/* Decides what to start, quiet, stop and kill. Apart from the three rules (start, quiet, stop), the code only
+ * decides which workers are to leave. */
 #include "decide/plan.h"
 #include "decide/pressure_response.h"
 #include "model/counts.h"
@@ -14,23 +14,24 @@
 #include "model/world.h"
 #include <limits.h>
 
-/* What one fleet's plan works with. */
+/* Working data of one fleet's plan. */
 struct round {
         struct plan *plan;
         struct fleet *fleet;
         usec_t now;
         unsigned target, max, surge;
         unsigned live, starting, active, ready;
-        unsigned hung;              /* would be active, did they not hang */
-        unsigned starting_outdated; /* of a release that a restart replaces: they may never beat */
-        unsigned keepers;           /* starting or active, and not wanted out */
+        unsigned hung; /* would be active if they did not hang */
+        unsigned
+                starting_outdated; /* of a release that a restart replaces: they may never send a heartbeat */
+        unsigned keepers;          /* starting or active, and not to leave */
         unsigned draining_for_restart;
-        uint64_t expected_bytes; /* of a worker, where expected_known */
+        uint64_t expected_bytes; /* of a worker; valid if expected_known */
         bool expected_known;
-        bool starts;     /* there is a start in this very plan */
-        bool forks;      /* a fork is asked for, or was */
-        bool hang_ended; /* one that hangs is being ended, to find out whether another beats */
-        bool fails;      /* a new worker is given up in this very plan */
+        bool starts;     /* this plan has a start */
+        bool forks;      /* a fork is or was requested */
+        bool hang_ended; /* a hung worker is being stopped, to see whether another one sends heartbeats */
+        bool fails;      /* this plan gives up a new worker */
         int error;
 };
 
@@ -82,7 +83,7 @@ static void act(struct round *round, enum action_kind kind, struct worker *worke
         add(round, (struct action){.kind = kind, .worker = worker, .index = worker->index, .reason = reason});
 }
 
-/* What must come before anything may be done to it on the word of its beats (P5, P9). */
+/* The evidence still missing before an action may rely on the worker's heartbeats (P5, P9). */
 static enum wait evidence_wait(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
@@ -99,12 +100,13 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
                                                                            : WAIT_FRESH_HEARTBEAT;
 }
 
-/* The reason for which a starting or active worker should go, surplus left aside. */
+/* Returns why a starting or active worker should leave, apart from surplus. */
 static enum reason unwanted_for(const struct worker *worker, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
         enum rollout_state rollout = fleet->rollout.state;
-        /* One that was told to leave for it, and went on by another process, is not kept when it is over. */
+        /* A worker that was replaced, but continues with another process, must leave even after the restart
+         * is done. */
         bool replaced = rollout == ROLLOUT_RUNNING || (rollout == ROLLOUT_DONE && worker->orders.succeeded);
 
         if (fleet->world->shutting_down)
@@ -122,7 +124,7 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
         return REASON_NONE;
 }
 
-/* An operator's order, memory_limit and memory pressure do not wait for others to be ready. */
+/* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
 static bool is_urgent(const struct worker *worker)
 {
         return worker->verdict.wanted_out == REASON_SHUTDOWN ||
@@ -156,7 +158,7 @@ static void count_workers(struct round *round)
         }
 }
 
-/* A fork that was asked for is a worker that starts. */
+/* A requested fork counts as a starting worker. */
 static void count_forks(struct round *round)
 {
         const struct fleet *fleet = round->fleet;
@@ -182,12 +184,11 @@ static int compare(uint64_t a, uint64_t b)
 
 static bool is_new(const struct worker *worker)
 {
-        /* Not yet beaten; and who was chosen for that is quieted at its first beat, when it has beaten once.
-         */
+        /* No heartbeat, or only the first: a worker chosen as new is quieted at its first heartbeat. */
         return worker->state == WORKER_STARTING || worker->heartbeat.changed_at == worker->active_at;
 }
 
-/* Who leaves first. Whole order, so that each plan picks the same ones. */
+/* The order in which workers leave. A total order, so each plan chooses the same workers. */
 static int compare_leavers(const void *left, const void *right)
 {
         const struct worker *a = *(struct worker *const *)left, *b = *(struct worker *const *)right;
@@ -202,7 +203,7 @@ static int compare_leavers(const void *left, const void *right)
                 order = compare(b->memory.over_threshold, a->memory.over_threshold);
         if (order == 0)
                 order = compare(worker_outdated(b), worker_outdated(a));
-        /* Only who gives way to fewer jobs is chosen by them. */
+        /* The number of jobs decides only when scaling down. */
         if (order == 0 && fleet_scales(a->fleet) && a->verdict.wanted_out == REASON_NONE)
                 order = compare(a->heartbeat.busy, b->heartbeat.busy);
         if (order == 0)
@@ -210,7 +211,8 @@ static int compare_leavers(const void *left, const void *right)
         return order != 0 ? order : compare(a->index, b->index);
 }
 
-/* The starting and active workers that are wanted out, or that are not, first to leave first. */
+/* Gathers the starting and active workers that are to leave, or those that are not, in the order of leaving.
+ */
 static size_t gather_leavers(struct round *round, bool wanted_out)
 {
         struct plan *plan = round->plan;
@@ -247,7 +249,8 @@ static void choose_surplus(struct round *round)
         }
 }
 
-/* How many beyond the target the reasons at hand allow, and which reason allows the most. */
+/* Returns how many workers beyond the target are allowed, and in *ret_reason the reason that allows the most.
+ */
 static unsigned allowance(struct round *round, enum reason *ret_reason)
 {
         unsigned most = 0;
@@ -272,8 +275,8 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
         return most;
 }
 
-/* What rule 1 counts up to. Where all are silent and some hang, it may be Redis that does not take beats:
- * then one more is started, and the others when any has been heard. */
+/* Returns the count up to which rule 1 starts workers. If all workers are silent and some hang, Redis itself
+ * may not accept heartbeats. Then only one more is started, and the others after any has sent a heartbeat. */
 static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
 {
         unsigned ceiling = round->target + allowance(round, ret_reason);
@@ -291,7 +294,7 @@ static uint64_t expected_bytes(struct round *round)
         return round->expected_bytes;
 }
 
-/* What this plan has reserved so far, with its own starts; counted when it is first asked for. */
+/* Returns the memory reserved so far, with the starts of this plan; computed at the first call. */
 static uint64_t reserved_bytes(struct round *round)
 {
         struct plan *plan = round->plan;
@@ -315,9 +318,9 @@ static uint64_t reserved_bytes(struct round *round)
         return plan->reserved_bytes;
 }
 
-/* An extra process, beyond the count with those that drain, is started only where memory is left for it when
- * all others have grown to their size. One that is below the count is not extra, nor is the first where none
- * is left that could take jobs. */
+/* An extra process, beyond the count including draining ones, starts only if memory remains for it after all
+ * others have grown to their expected size. A worker below the count is not extra. Neither is the first one
+ * of a fleet without active workers. */
 static bool lacks_memory(struct round *round)
 {
         const struct world *world = round->fleet->world;
@@ -329,8 +332,7 @@ static bool lacks_memory(struct round *round)
                memory_is_short(world, reserved_bytes(round), expected_bytes(round));
 }
 
-/* While memory is so short that all stands still for it, nothing extra is started, nor in the place of one
- * that left for it. */
+/* During memory pressure no extra worker is started, and none replaces a worker that left because of it. */
 static bool waits_for_pressure_response(const struct round *round)
 {
         const struct fleet *fleet = round->fleet;
@@ -339,8 +341,8 @@ static bool waits_for_pressure_response(const struct round *round)
                (round->starts || round->active + round->starting + round->hung > 0);
 }
 
-/* Returns whether a worker may be started now, and where it is to be forked sets *ret_template. Each template
- * makes one at a time. */
+/* Returns true if a worker may be started now. *ret_template: the template to fork it from, or NULL. Each
+ * template forks one worker at a time. */
 static bool choose_template(struct round *round, struct template **ret_template)
 {
         struct fleet *fleet = round->fleet;
@@ -363,13 +365,13 @@ static bool choose_template(struct round *round, struct template **ret_template)
         return true;
 }
 
-/* Rule 1. */
+/* Rule 1: start workers. */
 static void plan_starts(struct round *round)
 {
         struct fleet *fleet = round->fleet;
         enum reason reason = REASON_NONE;
         unsigned ceiling = start_ceiling(round, &reason);
-        /* Without surge, a replacement waits until the worker that it replaces is gone. */
+        /* Without surge, a replacement waits until the old worker is gone. */
         unsigned held = round->surge == 0 ? round->draining_for_restart : 0;
         unsigned taken = round->active + round->starting - round->starting_outdated + held, index = 0;
         unsigned freed = round->now < fleet->crash.next_at ? fleet->crash.freed : UINT_MAX;
@@ -416,8 +418,8 @@ static void plan_starts(struct round *round)
                 fleet->waits_for = WAIT_BACKOFF;
 }
 
-/* One more of these is loaded only where memory is left for it, unless a worker that the count lacks waits
- * for it, or nothing is left that takes jobs. */
+/* Another template loads only if memory remains for it. Exceptions: a worker below the count waits for it, or
+ * no active worker remains. */
 static bool lacks_memory_to_load(struct round *round)
 {
         const struct fleet *fleet = round->fleet;
@@ -437,8 +439,7 @@ static enum wait load_wait(struct round *round)
         return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
 }
 
-/* One that loads may be a worker, of which that is only not seen yet: it has the time that a worker has to
- * show it. */
+/* A loading template may turn out to be a worker: wait boot_timeout before ending it. */
 static bool template_is_due(struct round *round, const struct template *template)
 {
         const struct fleet *fleet = round->fleet;
@@ -454,7 +455,7 @@ static bool template_is_due(struct round *round, const struct template *template
         return round->now >= deadline && template->boot_polled_at >= deadline;
 }
 
-/* What starts wait for is told by plan_starts(), but not what a template waits for. */
+/* plan_starts() sets the wait of starts, but not the wait of templates. */
 static void plan_templates(struct round *round)
 {
         struct fleet *fleet = round->fleet;
@@ -481,7 +482,7 @@ static void plan_templates(struct round *round)
                 round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
 
-/* Why this worker, wanted out, may not be quieted now; WAIT_NONE: it may. */
+/* Returns why a worker that is to leave may not be quieted now; WAIT_NONE: it may. */
 static enum wait quiet_wait(struct round *round, struct worker *worker)
 {
         enum wait wait = evidence_wait(worker, round->now);
@@ -489,10 +490,10 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         unsigned others = round->ready - ready, needed = round->target;
 
         if (worker->state == WORKER_STARTING)
-                return worker->verdict.waits_for; /* plan_boot() has told */
+                return worker->verdict.waits_for; /* set by plan_boot() */
         if (wait != WAIT_NONE)
                 return wait;
-        /* The others may have died since it was chosen. */
+        /* The other workers may have died since this one was chosen. */
         if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
             pressure_response_applies(worker) && round->active < 2) {
                 worker->verdict.waits_count = 1;
@@ -516,7 +517,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         return WAIT_READY_OTHERS;
 }
 
-/* Rule 2. */
+/* Rule 2: quiet workers. */
 static void plan_quiets(struct round *round)
 {
         size_t n = gather_leavers(round, true);
@@ -536,8 +537,8 @@ static void plan_quiets(struct round *round)
         }
 }
 
-/* Where quiet is stop its exit is the proof, and what bounds it is all that is left to do: it counts as told
- * to exit from then on, and may be killed. */
+/* If quieting stops a worker, the exit is the proof, and only a deadline is left to enforce. At the
+ * deadline the worker counts as asked to exit, and may be killed. */
 static void plan_drain(struct round *round, struct worker *worker, usec_t overdue)
 {
         if (round->now >= overdue)
@@ -546,12 +547,12 @@ static void plan_drain(struct round *round, struct worker *worker, usec_t overdu
                 worker->verdict.waits_for = worker->heartbeat.busy > 0 ? WAIT_JOBS : WAIT_EXIT;
 }
 
-/* Rule 3, and what bounds it. */
+/* Rule 3: stop workers that are proven idle, or past their deadline. */
 static void plan_stop(struct round *round, struct worker *worker)
 {
         enum wait wait = evidence_wait(worker, round->now);
         usec_t overdue = worker_cut_off(worker).at;
-        /* Without a process that beats there is no beat to wait for. */
+        /* Without a process that sends heartbeats there is no heartbeat to wait for. */
         bool evident = wait == WAIT_NONE || (worker->process.heartbeat_pid == 0 && wait != WAIT_REDIS);
 
         wake(round, overdue);
@@ -571,9 +572,9 @@ static void plan_stop(struct round *round, struct worker *worker)
                 worker->verdict.waits_for = worker_proof_wait(worker, &worker->verdict.waits_count);
 }
 
-/* What is left of one that was told to exit, and its process that beat has: a wrapper is told, too, before it
- * is killed. What has booted in it since was not told to exit and may run jobs: nothing is done to it before
- * it has beaten, save by the operator's own word. */
+/* A leftover process after the worker was asked to exit and the process that sent heartbeats has ended. A
+ * wrapper gets a stop signal before it is killed. A process that has booted since was not asked to exit and
+ * may run jobs: without a heartbeat, only an operator's order stops it. */
 static void plan_remainder(struct round *round, struct worker *worker, usec_t at)
 {
         bool forced = round->now >= fleet_forced_at(round->fleet);
@@ -586,7 +587,7 @@ static void plan_remainder(struct round *round, struct worker *worker, usec_t at
                 act(round, worker->orders.group_signaled ? ACTION_KILL : ACTION_STOP, worker, worker->reason);
 }
 
-/* One told to exit. */
+/* Bounds the exit of a worker that was asked to exit. */
 static void plan_kill(struct round *round, struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
@@ -604,9 +605,8 @@ static void plan_kill(struct round *round, struct worker *worker)
                 act(round, ACTION_KILL, worker, worker->reason);
 }
 
-/* hang_action = kill: it is told to exit, and killed after stop_timeout. That it is the worker which is
- * silent, and not Redis that takes no beats, another one shows that has been heard for long enough; or none
- * can be started to show it. */
+/* hang_action = kill: the worker is asked to exit, and killed after stop_timeout. Either another worker that
+ * has sent heartbeats for long enough proves that Redis accepts them, or none can be started as proof. */
 static bool hang_ends(struct round *round, const struct worker *worker)
 {
         const struct fleet *fleet = round->fleet;
@@ -623,7 +623,7 @@ static bool hang_ends(struct round *round, const struct worker *worker)
         return true;
 }
 
-/* One that does not beat: ended after boot_timeout, but only where nothing shows that it booted. */
+/* A worker without heartbeats is stopped after boot_timeout, but only if nothing shows that it has booted. */
 static void plan_boot(struct round *round, struct worker *worker)
 {
         usec_t deadline = worker_boot_deadline(worker);
@@ -648,8 +648,8 @@ static void plan_boot(struct round *round, struct worker *worker)
         }
 }
 
-/* No signal ends one that is unproven. By the operator's order it is not let go of before it is clear, or it
- * could come up later, known to nobody. */
+/* No signal ends an unproven process. An operator's order does not release it before its nature is certain:
+ * it could otherwise boot later, unknown to sqmgr. */
 static bool is_awaited(const struct round *round, const struct worker *worker)
 {
         return worker->process.unproven && !round->fleet->world->shutting_down &&
@@ -702,7 +702,7 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         plan_starts(&round);
         plan_templates(&round);
         plan_each(&round);
-        /* A shortage lasts until a fork has succeeded. */
+        /* A shortage lasts until a fork succeeds. */
         if (fleet->waits_for == WAIT_NONE && round.forks && fleet->preload.retry_at != 0)
                 fleet->waits_for = WAIT_FORK;
         else if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)

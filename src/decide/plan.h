@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides what to start, quiet, stop and kill. No I/O, no clock: the model and the time in, actions out. */
+/* Decides what to start, quiet, stop and kill. No I/O, no clock: the caller passes the model and the time,
+ * and receives actions. */
 #pragma once
 
 #include "base/usec.h"
@@ -11,29 +12,29 @@ struct worker;
 struct world;
 
 enum action_kind {
-        ACTION_START, /* a worker of `index`, in the fleet's generation, or forked from `template` */
-        ACTION_GO,    /* one that was forked: it may be what it is, once that is in the state */
+        ACTION_START, /* a worker at `index`, in the fleet's generation, or forked from `template` */
+        ACTION_GO,    /* let a forked worker run; only after it is recorded in the state */
         ACTION_QUIET,
         ACTION_STOP,
         ACTION_KILL,
-        ACTION_LOAD,          /* a template of the fleet's generation */
-        ACTION_TEMPLATE_END,  /* `template` */
-        ACTION_TEMPLATE_KILL, /* one that was told to end, and did not */
+        ACTION_LOAD,          /* start a template of the fleet's generation */
+        ACTION_TEMPLATE_END,  /* ask `template` to end */
+        ACTION_TEMPLATE_KILL, /* kill a template that was asked to end and did not */
 };
 
 struct action {
         enum action_kind kind;
         struct fleet *fleet;
-        struct worker *worker;     /* NULL for a start, and what is done with templates */
-        struct template *template; /* that is forked or ended; NULL: none is */
+        struct worker *worker;     /* NULL for starts and for templates */
+        struct template *template; /* the template to fork or to end; NULL: none */
         unsigned index;
-        enum reason reason; /* for ACTION_START: why an extra one, or REASON_NONE */
+        enum reason reason; /* for ACTION_START: why an extra worker is started, or REASON_NONE */
 };
 
-/* What an action sends to its worker. */
+/* The signal that an action sends to its worker. */
 enum action_signal {
-        ACTION_SIGNAL_NONE, /* it begins something, or is of a template; or the worker has its stop signal,
-                             * which is never sent twice */
+        ACTION_SIGNAL_NONE, /* the action starts something or concerns a template, or the worker already has
+                               its stop signal, which is never sent twice */
         ACTION_SIGNAL_QUIET,
         ACTION_SIGNAL_STOP,
         ACTION_SIGNAL_KILL,
@@ -44,17 +45,16 @@ struct plan {
         struct action *actions; /* owned */
         size_t n_actions;
         size_t allocated;
-        struct worker **scratch; /* owned; for sorting */
+        struct worker **scratch; /* owned; scratch space for sorting */
         size_t scratch_allocated;
-        uint64_t reserved_bytes; /* where reserved_known: see model/memory.h */
+        uint64_t reserved_bytes; /* valid if reserved_known; see model/memory.h */
         bool reserved_known;
-        usec_t wake_at; /* plan again then at the latest; USEC_INFINITY: nothing is due by time alone */
+        usec_t wake_at; /* plan again at this time at the latest; USEC_INFINITY: no deadline is pending */
 };
 
-/* Plans for all fleets into plan, reused from call to call. Changes of the model: only each worker's and
- * fleet's verdict (wanted_out, waits_for). Returns 0 or -ENOMEM; then plan holds the actions that found room.
- */
+/* Plans for all fleets into plan, which is reused from call to call. Changes only the verdicts in the model
+ * (wanted_out, waits_for). Returns 0 or -ENOMEM; after -ENOMEM the plan holds the actions that fit. */
 int plan_make(struct plan *plan, struct world *world, usec_t now);
-/* Is there one of this kind among its actions? */
+/* Returns true if the plan has an action of this kind. */
 bool plan_has(const struct plan *plan, enum action_kind kind);
 void plan_free(struct plan *plan);

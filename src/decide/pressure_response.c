@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done about memory pressure; see the header. */
+/* The response to memory pressure; see the header. */
 #include "decide/pressure_response.h"
 #include "base/parse.h"
 #include "model/describe.h"
@@ -17,7 +17,7 @@ bool pressure_response_applies(const struct worker *worker)
         return worker->orders.pressed && pressure_response_holds(worker->fleet->world);
 }
 
-/* One more of its fleet takes jobs. */
+/* Returns true if another worker of the fleet is active. */
 static bool has_company(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
@@ -29,7 +29,7 @@ static bool has_company(const struct worker *worker)
         return false;
 }
 
-/* It may leave for it: what it runs is known (P5), and its jobs find another worker. */
+/* Returns true if the worker may leave: its jobs are known (P5), and another worker can take over. */
 static bool may_leave(const struct worker *worker, usec_t now)
 {
         return worker->state == WORKER_ACTIVE && !worker->orders.pressed && !worker->orders.quiet &&
@@ -37,8 +37,8 @@ static bool may_leave(const struct worker *worker, usec_t now)
                fleet_order(worker->fleet) == ORDER_RUN && has_company(worker);
 }
 
-/* The worker that holds the most of what no other shares; NULL: none is known to hold anything. now: those
- * that may leave alone; 0: of all. */
+/* Returns the worker with the most unshared memory; NULL: no memory is known. now: consider only workers that
+ * may leave; 0: consider all. */
 static struct worker *largest_worker(struct world *world, usec_t now)
 {
         struct worker *most = NULL;
@@ -67,7 +67,7 @@ static void report_begun(struct world *world)
                     pressure_response_text(world, text), who);
 }
 
-/* Places that were left are filled again, and who has not left yet stays. */
+/* Allows replacements again; workers that have not left yet stay. */
 static void end(struct world *world)
 {
         WORLD_FOREACH_FLEET(world, fleet) {

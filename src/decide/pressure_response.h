@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done about memory pressure (pressure_limit): who is named, who leaves for it, and what is not
- * started meanwhile. */
+/* The response to memory pressure (pressure_limit): name the largest worker, ask workers to leave, and hold
+ * back starts. */
 #pragma once
 
 #include "base/macro.h"
@@ -10,9 +10,9 @@ struct pressure_reading;
 struct worker;
 struct world;
 
-/* The kernel's figures were read; NULL: they cannot be. What follows is in the world at once, and done by the
- * next plan. */
+/* Records a reading of the kernel's pressure figures; NULL: they cannot be read. Updates the world at once;
+ * the next plan acts on the result. */
 void observe_pressure(struct world *world, const struct pressure_reading *reading, usec_t now);
 
-/* This one is to leave for it. */
+/* Returns true if the worker is to leave because of memory pressure. */
 bool pressure_response_applies(const struct worker *worker);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting longer after each failure in a row. */
+/* Delays the next try longer after each failure in a row. */
 #include "model/backoff.h"
 #include "model/fleet.h"
 
-/* splitmix64 (Steele, Lea and Flood, 2014): a state of one word, and any seed will do. */
+/* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
 static uint64_t random_next(uint64_t *state)
 {
         uint64_t z = *state += 0x9e3779b97f4a7c15U;

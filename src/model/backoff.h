@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting longer after each failure in a row, with full jitter, so that a crash loop costs little and a
- * thundering herd disperses. */
+/* Delays the next try longer after each failure in a row, with full jitter. A crash loop then costs little,
+ * and many hosts do not retry in step. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,8 +8,9 @@
 
 struct backoff;
 
-/* Books a failure at now: the next try is due within min doubled for each earlier failure in a row, at most
- * max. random is the generator's state. A try already put off for longer stays so. */
+/* Records a failure at now. The next try is due after a random delay. Its bound is min, doubled for each
+ * earlier failure in a row, but at most max. An already later next try remains. random: the generator's
+ * state, updated. */
 void backoff_fail(struct backoff *backoff, usec_t min, usec_t max, uint64_t *random, usec_t now);
 
 void backoff_reset(struct backoff *backoff);

@@ -9,7 +9,7 @@ unsigned fleet_count_in_force(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
-        /* A reload may have lowered the maximum since. */
+        /* A reload may have lowered the maximum since the order. */
         if (fleet->scale != 0)
                 return MIN(fleet->scale, fleet_max_processes(fleet));
         if (!fleet_scales(fleet))
@@ -21,7 +21,7 @@ unsigned fleet_max_processes(const struct fleet *fleet)
 {
         if (fleet->settings->max_processes > 0)
                 return fleet->settings->max_processes;
-        /* What the operator scales to is bounded by it. One that is switched off has room for a worker and
+        /* The result also bounds an operator's count. A fleet with a count of 0 has places for one worker and
          * its replacement. */
         return 3 * MAX(MAX(fleet->settings->active_process_count, fleet->settings->active_process_max), 1U);
 }
@@ -85,7 +85,7 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
         gone = total > counts.outdated ? total - counts.outdated : 0;
         if (fleet->rollout.state == ROLLOUT_DONE)
                 return gone;
-        /* Old ones that died are not replaced by that. */
+        /* The death of an old worker does not replace it. */
         FLEET_FOREACH_WORKER(fleet, worker)
                 current += worker->state == WORKER_ACTIVE && !worker_outdated(worker);
         return MIN(gone, current + (total > target ? total - target : 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts derived of a fleet: how many workers it has in each state, and how many it is to have. */
+/* Counts of a fleet: how many workers are in each state, and how many it should have. */
 #pragma once
 
 #include "base/macro.h"
@@ -7,36 +7,39 @@
 
 struct fleet;
 
-/* Counts that the model derives; `ready` and `fresh` mean at `now`. */
+/* Counts derived from the model; `ready` depends on the time. */
 struct fleet_counts {
         unsigned live, starting, active, quiet, stopping;
-        unsigned hung;     /* would be active, did they not hang */
-        unsigned ready;    /* active for ready_after, its beat fresh */
-        unsigned outdated; /* starting or active, of an older generation */
-        unsigned draining; /* quiet or stopping, of an older generation */
-        unsigned busy;     /* jobs that are running, at the last beats */
+        unsigned hung;     /* would be active if they did not hang */
+        unsigned ready;    /* active for ready_after, with a fresh heartbeat */
+        unsigned outdated; /* starting or active, with an older generation */
+        unsigned draining; /* quiet or stopping, with an older generation */
+        unsigned busy;     /* running jobs, as of the last heartbeats */
         uint64_t memory_bytes;
 };
 
 struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now);
 
-/* How many of the workers that a restart set out to replace have been: quiet, stopping or gone. */
+/* Returns how many of the workers to replace a restart has replaced: they are quiet, stopping or gone. */
 unsigned fleet_replaced(const struct fleet *fleet, usec_t now);
 
-/* How many workers should take jobs when all is well: 0 once quieted, stopped or shutting down. */
+/* Returns how many workers should be active in a healthy fleet; 0 while quieted, stopped or shutting down. */
 unsigned fleet_target(const struct fleet *fleet);
 
-/* The count in force, whatever the order: the operator's, or the configured one. */
+/* Returns the current count: the operator's, autoscaling's or the configured one. Ignores quiet and stop
+ * orders. */
 unsigned fleet_count_in_force(const struct fleet *fleet);
 
-/* The highest count, too, that the operator may ask for. */
+/* Returns the maximum number of live workers; also the highest count that an operator may order. */
 unsigned fleet_max_processes(const struct fleet *fleet);
 
-/* The lowest one: 0 only takes one back that is switched off by its settings. */
+/* Returns the lowest count that an operator may order. 0 is allowed only for a fleet whose configured count
+ * is 0. */
 unsigned fleet_scale_min(const struct fleet *fleet);
 
-/* The operator's count is in force, and is another than the configured one, or than scaling's. */
+/* Returns true if the operator's count is current and differs from the configured one. With autoscaling, any
+ * operator's count is a difference. */
 bool fleet_is_scaled(const struct fleet *fleet);
 
-/* restart_surge as a number of workers. */
+/* Returns restart_surge as a number of workers. */
 unsigned fleet_surge(const struct fleet *fleet);

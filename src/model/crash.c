@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What failed starts in a row mean for a fleet; see the header. */
+/* The meaning of failed starts in a row; see the header. */
 #include "model/crash.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 
-/* One that has been active for this long, and is ready, ends a row of short lives. */
+/* A worker that has been active for this long, and is ready, ends a row of failed starts. */
 #define STABLE_USEC (60 * USEC_PER_SEC)
 
 usec_t fleet_recovered_at(const struct fleet *fleet)

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* When a worker is given up, asked to exit though jobs run, or killed. */
+/* Deadlines of workers: when one is given up, asked to exit although jobs run, or killed. */
 #pragma once
 
 #include "model/fleet.h"
 
-/* By the operator's own word every worker is to end from then on, whatever it does: by `stop --force`, and at
- * the end of a shutdown. USEC_INFINITY: there is no such word. */
+/* Returns when every worker must be stopped by the operator's order: `stop --force`, or the end of a
+ * shutdown. 0: at once. USEC_INFINITY: no such order. */
 usec_t fleet_forced_at(const struct fleet *fleet);
 
-/* A worker that drains is told to exit then, its jobs notwithstanding: by drain_timeout, at a shutdown, or
- * by force. */
+/* The time at which a draining worker is asked to exit although its jobs still run. */
 struct cut_off {
-        usec_t at;          /* USEC_INFINITY: it is given the time that its jobs take; 0: at once */
-        usec_t allowed;     /* how long it is given */
-        enum cut_word word; /* by which setting; CUT_ORDER: by order, at once, or not at all */
+        usec_t at;          /* USEC_INFINITY: no limit; 0: at once */
+        usec_t allowed;     /* the time that the worker gets to drain */
+        enum cut_word word; /* the setting that limits it; CUT_ORDER: by order, at once, or no limit */
 };
 
 struct cut_off worker_cut_off(const struct worker *worker);
 
-/* When it got its stop signal: as it was quieted, where stop_timeout counts from then on. */
+/* Returns when the worker was sent its stop signal. If stop_timeout counts from quieting, that is the time of
+ * quieting. */
 usec_t worker_stop_sent_at(const struct worker *worker);
 
-/* When a worker that has not beaten is to be given up; counts only time with Redis up and undoubted. */
+/* Returns when a worker without heartbeats is given up. Only time with Redis up and without doubt about time
+ * counts. */
 usec_t worker_boot_deadline(const struct worker *worker);
 
-/* When one that was told to exit has ignored that for stop_timeout of undoubted time with Redis up, in which
- * it could have put its jobs back. At shutdown, and by force, Redis is not waited for. */
+/* Returns when a worker that was asked to exit is killed: after stop_timeout. Only time without doubt and
+ * with Redis up counts, when the worker could have put its jobs back. During a shutdown or forced stop, the
+ * time without Redis counts too. */
 usec_t worker_kill_at(const struct worker *worker);

@@ -60,7 +60,7 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
         return text;
 }
 
-/* How long it is until then, in whole seconds: one that runs is not over. */
+/* The remaining time in whole seconds, at least one while the time has not come. */
 static const char *left_text(usec_t at, usec_t now, char text[static FORMAT_MAX])
 {
         usec_t left = usec_add(usec_sub(at, now), USEC_PER_SEC - 1);
@@ -68,7 +68,7 @@ static const char *left_text(usec_t at, usec_t now, char text[static FORMAT_MAX]
         return format_duration(left - left % USEC_PER_SEC, text, FORMAT_MAX);
 }
 
-/* What follows the count of its running jobs: ", oldest 11min", or "" where that is not known. */
+/* The text after the count of running jobs: ", oldest 11min", or "" if not known. */
 static const char *oldest_text(const struct worker *worker, usec_t now, char text[static OLDEST_MAX])
 {
         usec_t oldest = worker_oldest_job_usec(worker, now);
@@ -77,7 +77,7 @@ static const char *oldest_text(const struct worker *worker, usec_t now, char tex
         text[0] = '\0';
         if (oldest == 0)
                 return text;
-        /* When it began is told in whole seconds. */
+        /* The start of a job is known in whole seconds only. */
         format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
         if (worker->heartbeat.busy == 1)
                 snprintf(text, OLDEST_MAX, ", begun %s ago", span);
@@ -120,7 +120,7 @@ static const char *first_heartbeat_text(const struct worker *worker, usec_t now,
         return text;
 }
 
-/* How many further heartbeats of one that is idle prove it, and how long that may take. */
+/* The number of further idle heartbeats that are needed, and how long they may take. */
 #define HEARTBEATS_MAX 96
 
 static void heartbeats_text(const struct worker *worker, unsigned count, char text[static HEARTBEATS_MAX])
@@ -133,7 +133,7 @@ static void heartbeats_text(const struct worker *worker, unsigned count, char te
         snprintf(text, HEARTBEATS_MAX, "%u more idle heartbeat%s%s", count, count == 1 ? "" : "s", within);
 }
 
-/* One that finishes its jobs first is told to exit by what cuts it off, as it were. */
+/* For a worker that finishes its jobs before it exits, the drain deadline is the request to exit. */
 static const char *drain_text(const struct worker *worker, const struct cut_off *cut, usec_t now, char *text,
                               size_t size)
 {
@@ -164,7 +164,7 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
-/* Those of which there is nothing to count; WAIT_HUNG is a fleet's. */
+/* Waits without a count; WAIT_HUNG is for fleets. */
 static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
@@ -237,7 +237,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
-/* Since when it drains or hangs: one that never beat was never quiet. */
+/* Start of draining or hanging. A worker that never sent a heartbeat was never quieted. */
 static usec_t drain_since(const struct worker *worker)
 {
         if (worker_hangs(worker))
@@ -245,13 +245,13 @@ static usec_t drain_since(const struct worker *worker)
         return worker->orders.quiet_at != 0 ? worker->orders.quiet_at : worker->state_at;
 }
 
-/* It takes a place, and no new jobs. */
+/* Returns true if the worker occupies a place and accepts no jobs. */
 static bool holds_place(const struct worker *worker)
 {
         return worker_leaves(worker) || worker_hangs(worker);
 }
 
-/* The one of these that has held its place for longest. */
+/* Returns the worker that has occupied its place in this way for longest. */
 static const struct worker *longest_drain(const struct fleet *fleet)
 {
         const struct worker *longest = NULL;
@@ -367,7 +367,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
         return text;
 }
 
-/* What it died of, or the like of it, made the restart halt: it has been told. */
+/* Returns true if the error of the halted restart already contains the last crash, or its log tail. */
 static bool halt_tells(const struct fleet *fleet)
 {
         const char *last = fleet->crash_last, *lines = strstr(last, WITHHOLD_LAST_LINES);

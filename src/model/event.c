@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of the kinds of events, and the events that wait to be told. */
+/* The table of the event kinds. */
 #include "model/event.h"
 #include <syslog.h>
 

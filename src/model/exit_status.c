@@ -15,7 +15,7 @@ void exit_lines_quote(char *text, size_t size, const char *lines)
         snprintf(text + length, size - length, WITHHOLD_LAST_LINES "%s", lines);
         for (char *at = text + length; (at = strchr(at, '\n')); at++)
                 *at = WITHHOLD_LAST_LINES_BAR;
-        /* Cut at its bound, it may end within a character. */
+        /* The truncated text may end within a character. */
         printable_replace(text, strlen(text), true);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the model derives: counts, freshness, readiness, what to look at. */
+/* Adds, finds and frees the workers of a fleet. */
 #include "model/fleet.h"
 
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)

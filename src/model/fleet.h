@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A fleet: its workers and templates, its orders, and what is known of it as a whole. Observations
- * (observe/), commands and reloads change it, planning (decide/plan.h) only reads it. All times are
- * CLOCK_MONOTONIC microseconds. */
+/* A fleet: its workers and templates, its orders, and the facts about it as a whole. Observations (observe/),
+ * commands and reloads change it; the planner (decide/plan.h) only reads it. All times are CLOCK_MONOTONIC
+ * microseconds. */
 #pragma once
 
 #include "base/macro.h"
@@ -13,25 +13,25 @@
 #include <sys/types.h>
 
 struct world;
-struct link;       /* the shell's: a connection to Redis */
-struct host_group; /* of rollout_hosts/ */
+struct link;       /* defined by the caller: a connection to Redis */
+struct host_group; /* defined in rollout_hosts/ */
 
-/* Generations that grew, kept to compare with. */
+/* Number of leaking generations kept for comparison. */
 #define LEAK_PAST 2
 
 struct leak_past {
-        uint64_t generation; /* 0: there is none */
+        uint64_t generation; /* 0: none */
         uint64_t bytes_per_day;
 };
 
-/* Of a fleet. */
+/* The memory growth of a fleet's workers. */
 struct leak {
-        bool grows;           /* more than half of its workers that can be judged do */
-        uint64_t generation;  /* of which that is so */
-        struct trend_fit fit; /* the median of those that grow */
-        bool due;             /* there are new points */
+        bool grows;           /* more than half of the workers that can be judged grow */
+        uint64_t generation;  /* the generation judged */
+        struct trend_fit fit; /* median of the growing workers */
+        bool due;             /* new readings have arrived */
         usec_t judged_at;
-        struct leak_past past[LEAK_PAST]; /* the newest first; told of already */
+        struct leak_past past[LEAK_PAST]; /* the newest first; already reported */
 };
 
 enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
@@ -42,77 +42,79 @@ enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
 
 struct rollout {
         enum rollout_state state;
-        unsigned total; /* workers that it set out to replace */
+        unsigned total; /* number of workers to replace */
         usec_t started_at;
-        usec_t progress_at; /* the last time that it came forward, or was held by what is not its fault */
-        unsigned failures;  /* new workers that failed, in a row */
-        usec_t failed_at;   /* the last of them */
+        usec_t progress_at; /* last progress, or last time that progress was blocked through no fault of the
+                               release */
+        unsigned failures;  /* failed new workers in a row */
+        usec_t failed_at;   /* the last failure */
         char error[ROLLOUT_ERROR_MAX];
-        uint64_t lines_token; /* the last lines in error are still being read; 0: none are */
+        uint64_t lines_token; /* the log tail in error is still being read; 0: no */
 };
 
-/* So many short lives in a row are a crash loop. */
+/* Number of failed starts in a row that count as a crash loop. */
 #define FLEET_CRASH_LOOP 3
 
 struct backoff {
         unsigned count;   /* failures in a row; 0 once reset */
-        usec_t failed_at; /* the last of them */
+        usec_t failed_at; /* the last failure */
         usec_t next_at;   /* no start before this */
-        unsigned freed;   /* but of so many, whose places long lives have left meanwhile */
+        unsigned freed;   /* starts that are exempt: for places of workers that lived long and have exited
+                             meanwhile */
         bool loop_reported;
 };
 
 enum culprits_cause {
-        CULPRITS_MEMORY, /* it went over memory_threshold or memory_limit */
-        CULPRITS_OOM,    /* it died while the kernel's OOM killer was at work */
+        CULPRITS_MEMORY, /* exceeded memory_threshold or memory_limit */
+        CULPRITS_OOM,    /* died while the kernel's OOM killer was active */
         _CULPRITS_CAUSE_MAX,
 };
 
 #define CULPRITS_KEPT 5
 
-/* What a worker was running as its memory ran out (observe/culprits.h). */
+/* The jobs of a worker when its memory ran out (observe/culprits.h). */
 struct culprits {
-        usec_t at; /* 0: nothing is here */
+        usec_t at; /* 0: the entry is empty */
         enum culprits_cause cause;
         unsigned index; /* of the worker */
         pid_t pid;
         uint64_t memory_bytes; /* 0: not known */
-        uint64_t leak_bytes;   /* 0: none was seen */
-        usec_t leak_usec;      /* within so long */
+        uint64_t leak_bytes;   /* growth; 0: none was seen */
+        usec_t leak_usec;      /* duration of that growth */
         struct job_classes classes;
 };
 
-/* By whose word jobs are cut off. */
+/* The order or setting that cuts off jobs. */
 enum cut_word {
-        CUT_ORDER, /* an operator's: stop --force, or a second signal to end */
+        CUT_ORDER, /* by an operator: stop --force, or a second signal to end */
         CUT_DRAIN_TIMEOUT,
         CUT_STOP_TIMEOUT,
         CUT_SHUTDOWN_TIMEOUT,
         _CUT_WORD_MAX,
 };
 
-/* So many job classes are counted for each fleet. */
+/* Number of job classes counted for each fleet. */
 #define CULPRIT_CLASSES_MAX 32
 
-/* Counted since sqmgr started. */
+/* Totals since sqmgr started. */
 struct fleet_totals {
         uint64_t starts[_REASON_MAX]; /* by started_for */
         uint64_t ends[_REASON_MAX];   /* by the worker's reason */
         uint64_t events[_EVENT_MAX];
-        uint64_t jobs_cut_off[_CUT_WORD_MAX]; /* that ran in workers as these were told to exit */
+        uint64_t jobs_cut_off[_CUT_WORD_MAX]; /* jobs that ran in workers when these were asked to exit */
         struct {
-                char name[JOB_CLASS_MAX]; /* "": none has this place yet */
+                char name[JOB_CLASS_MAX]; /* "": the slot is free */
                 uint64_t times[_CULPRITS_CAUSE_MAX];
         } culprits[CULPRIT_CLASSES_MAX];
-        uint64_t other_culprits[_CULPRITS_CAUSE_MAX]; /* of classes that have no place there */
+        uint64_t other_culprits[_CULPRITS_CAUSE_MAX]; /* classes without a slot */
         uint64_t template_loads, template_failures, forks;
-        uint64_t scaled_up, scaled_down; /* how often scaling has changed the count */
+        uint64_t scaled_up, scaled_down; /* how often autoscaling has changed the count */
 };
 
 struct autoscale;
 
 struct fleet {
-        struct world *world;                   /* that it belongs to */
+        struct world *world;                   /* the world that contains it */
         const struct fleet_settings *settings; /* not owned */
         struct worker **workers;               /* owned, ordered by index */
         size_t n_workers;
@@ -122,51 +124,53 @@ struct fleet {
 
         uint64_t generation;    /* from 1 */
         enum fleet_order order; /* see fleet_order() */
-        usec_t order_at;        /* when that was given; 0: not to us */
+        usec_t order_at;        /* when the order was given; 0: not to this sqmgr */
         struct orderer order_by;
         bool force;      /* stop --force */
-        unsigned scale;  /* the operator's count; 0: the configured one */
-        usec_t scale_at; /* when that was given; 0: not to us */
+        unsigned scale;  /* the operator's count; 0: none */
+        usec_t scale_at; /* when that was given; 0: not to this sqmgr */
         struct orderer scale_by;
-        unsigned automatic_count;    /* as autoscaling chose it; 0: it chose none, which is the least */
-        struct autoscale *autoscale; /* what autoscaling knows of it, owned there; NULL: nothing */
+        unsigned automatic_count;    /* chosen by autoscaling; 0: none, the configured minimum applies */
+        struct autoscale *autoscale; /* data of autoscaling, owned there; NULL: none */
         struct rollout rollout;
         struct backoff crash;
-        char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "" : none has */
-        bool crash_last_apart;           /* crash_last was no short life: it is not of the row */
-        uint64_t lines_token;            /* the same of crash_last */
-        struct backoff churn;            /* replacements that outgrew the threshold themselves */
-        uint64_t random;                 /* state of its generator of jitter */
-        usec_t hold_until; /* processes were found that may be its workers: no start before that is known */
-        bool unknown;      /* nor does a state tell of any */
+        char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "": none has */
+        bool crash_last_apart;           /* crash_last was no failed start, and is not part of the row */
+        uint64_t lines_token;            /* the log tail in crash_last is still being read; 0: no */
+        struct backoff churn;            /* replacements that exceeded the threshold themselves */
+        uint64_t random;                 /* state of the jitter generator */
+        usec_t hold_until;               /* processes may be its workers: no start before this time */
+        bool unknown;                    /* the state file has no record of its workers either */
 
         bool redis_up;
-        usec_t redis_at;      /* since when it is as redis_up says; 0: it was never up */
+        usec_t redis_at;      /* when redis_up last changed; 0: it was never up */
         usec_t heard_at;      /* since when at least one of its workers is fresh; 0: none is */
-        unsigned places_left; /* by workers that were pressed and are gone: filled when memory is back */
+        unsigned places_left; /* places of workers that left because of memory pressure: filled when memory is
+                                 available again */
         bool rescue_off_reported;
-        bool uncaught_reported;   /* that a worker of it does not catch the quiet signal */
-        usec_t shutdown_reported; /* that a worker of it takes so long to exit; 0: was not told */
+        bool uncaught_reported;   /* a worker that does not catch the quiet signal was reported */
+        usec_t shutdown_reported; /* exit time of a worker that was reported as longer than stop_timeout; 0:
+                                     none */
         struct leak leak;
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
-        bool continued; /* crash is of an earlier sqmgr's, and Redis was not seen away since */
+        bool continued; /* crash comes from an earlier sqmgr, and no connection to Redis was seen since */
 
-        enum wait waits_for; /* the planner's verdict on starts */
+        enum wait waits_for; /* the planner's verdict about starts */
         enum wait wait_reported;
         struct fleet_totals totals;
-        struct link *link;        /* the shell's connection to its Redis; NULL: none, or not yet */
+        struct link *link;        /* the caller's connection to its Redis; NULL: none yet */
         struct host_group *group; /* its part in rollouts over many hosts, not owned; NULL: none */
-        bool name_taken;          /* in its rollout_group, another machine has the name of this host */
+        bool name_taken;          /* another machine in its rollout_group has the name of this host */
 };
 
-/* Loops over the workers of a fleet by index, those that are gone included; worker is declared. Workers may
- * be added in the loop (one of a lower index makes the present one come again), but not reaped. */
+/* Loops over the workers of a fleet by index, including those that are gone; declares worker. The body may
+ * add workers (a lower index repeats the current one), but must not reap. */
 #define FLEET_FOREACH_WORKER(of, worker) FOREACH_POINTER(worker, (of)->workers, (of)->n_workers)
 
-/* The same of its places for templates, those in use and those not (template_lives()). */
+/* Loops over the template slots of a fleet, free ones included (template_lives()). */
 #define FLEET_FOREACH_TEMPLATE(of, template) FOREACH_ELEMENT(template, (of)->templates)
 
-/* Its count follows its queues, unless the operator has given one. */
+/* Returns true if the count follows the queues (autoscaling), unless the operator has ordered a count. */
 static inline bool fleet_scales(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
@@ -174,24 +178,23 @@ static inline bool fleet_scales(const struct fleet *fleet)
         return settings->active_process_max > 0 && settings->traits->reports_queues && !settings->removed;
 }
 
-/* The order in force: a fleet that is no longer configured stops. */
+/* Returns the current order. A fleet that is no longer configured stops. */
 static inline enum fleet_order fleet_order(const struct fleet *fleet)
 {
         return fleet->settings->removed ? ORDER_STOP : fleet->order;
 }
 
-/* Puts a copy of model in its place. Returns it, or NULL where memory is short. */
+/* Inserts a copy of model, ordered by index. Returns the new worker, or NULL if out of memory. */
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model);
 
-/* The next free index after this one, whose search is at *at, 0 at first, of the workers. */
+/* Returns the next free index after this one. *at: the position of the search, 0 at first; advanced. */
 unsigned fleet_next_index(const struct fleet *fleet, unsigned index, size_t *at);
 
-/* The lowest free index from 1. */
+/* Returns the lowest free index, from 1. */
 unsigned fleet_free_index(const struct fleet *fleet);
 
-/* Is there a worker in this one, or one that is being forked for it? */
+/* Returns true if a worker has this index, or is being forked for it. */
 bool fleet_has_place(const struct fleet *fleet, unsigned index);
 
-/* Forgets the workers that are gone; release is called with what the shell holds of each, where that is set.
- */
+/* Frees the workers that are gone. release: if set, called with the handle of each worker that has one. */
 void fleet_reap(struct fleet *fleet, void (*release)(struct process *process));

@@ -26,7 +26,7 @@ struct world *world_free(struct world *world)
         return NULL;
 }
 
-/* Makes the fleets that settings have and the world has not. Returns how many, or -ENOMEM. */
+/* Creates the fleets that are in settings but not in the world. Returns their number, or -ENOMEM. */
 static int make_fleets(const struct world *world, const struct settings *settings, struct fleet **list)
 {
         int n = 0;
@@ -69,7 +69,7 @@ static void reload_fleet(struct fleet *fleet, const struct fleet_settings *new, 
 {
         const struct fleet_settings *old = fleet->settings;
 
-        /* The operator's count was given for the configured one. */
+        /* A scale order refers to the configured count, and lapses when that changes. */
         if (new->active_process_count != old->active_process_count)
                 fleet->scale = 0;
         fleet->settings = new;

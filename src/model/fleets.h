@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the fleets of a world from settings, applies changed settings to them, and frees them. */
+/* Creates the fleets of a world from settings, applies changed settings, and frees them. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,16 +9,16 @@ struct orderer;
 struct settings;
 struct world;
 
-/* Makes a world of a fleet for each section of settings, which must outlive it. seed feeds the jitter of
- * backoff. Returns -ENOMEM, or 0 with *ret to be freed by world_free(). */
+/* Creates a world with a fleet for each section of settings. settings is borrowed and must outlive the world.
+ * seed: for the jitter of backoff. Returns 0 with *ret owned by the caller (world_free()), or -ENOMEM. */
 int world_new(const struct settings *settings, uint64_t seed, struct world **ret);
 
 struct world *world_free(struct world *world);
 
-/* Puts other settings in force, which have all fleets that there are (settings_merge()): those that are
- * missing are added, those that are removed drain. Workers that would be started otherwise now are outdated.
- * by: who ordered it; NULL: not known. Returns 0, or -ENOMEM: then nothing is changed. */
+/* Applies new settings, which must contain all existing fleets (settings_merge()). New fleets are added;
+ * removed ones drain. If the launch settings of a fleet have changed, its workers become outdated. by: who
+ * ordered the reload; NULL: not known. Returns 0, or -ENOMEM with nothing changed. */
 int world_reload(struct world *world, const struct settings *settings, const struct orderer *by, usec_t now);
 
-/* Forgets the removed fleets that have no workers and no templates. No event may tell of them any more. */
+/* Frees removed fleets without workers and templates. Call only when no pending event names them. */
 void world_forget_removed(struct world *world);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the heartbeat of a worker is recent enough to act on, and since when it has been silent. */
+/* Decides whether a worker's heartbeat is recent enough to act on, and for how long the worker has been
+ * silent. */
 #pragma once
 
 #include "base/macro.h"
@@ -7,25 +8,28 @@
 
 struct worker;
 
-/* Its beat changed of late: within the framework's bound, after the last doubt, with Redis up. */
+/* Returns true if the heartbeat has changed recently: within the framework's limit, after the last doubt
+ * about time, with Redis up. */
 bool worker_fresh(const struct worker *worker, usec_t now);
 
-/* When the trial of one that has beaten ends: a life that ends before that is a short one, and of a new
- * worker a failure of its release (P7). */
+/* Returns when the trial of a worker ends that has sent a heartbeat. A life that ends earlier is a failed
+ * start, and a new worker's is a failure of its release (P7). */
 usec_t worker_ready_at(const struct worker *worker);
 
-/* Active for ready_after, and fresh: others may be quieted on its account. */
+/* Returns true if the worker is fresh and active for ready_after: other workers may then be quieted. */
 bool worker_ready(const struct worker *worker, usec_t now);
 
-/* How long without a change of beat is no longer fresh, in microseconds. */
+/* Returns the age in microseconds from which a heartbeat is no longer fresh. */
 usec_t worker_stale_usec(const struct worker *worker);
 
-/* For how long, in microseconds, one process must stand still while another beats, before it has ended: all
- * that run here may have been paused together, and time is not in doubt for that. */
+/* Returns how long, in microseconds, one process must be silent while another one sends heartbeats, before
+ * the silent one counts as ended. Longer than a pause of all local processes that raises no doubt about time.
+ */
 usec_t worker_outlived_usec(const struct worker *worker);
 
-/* How long a worker has been silent where it could have been heard, in microseconds. */
+/* Returns how long, in microseconds, a worker has been silent while its heartbeats could have been received.
+ */
 usec_t worker_silent_usec(const struct worker *worker, usec_t now);
 
-/* That is longer than hang_after. */
+/* Returns true if that is longer than hang_after. */
 bool worker_silent_too_long(const struct worker *worker, usec_t now);

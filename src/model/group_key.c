@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the keys in Redis that the hosts of a rollout_group share. */
+/* Names of the Redis keys that the hosts of a rollout_group share. */
 #include "model/group_key.h"
 #include <stdbool.h>
 #include <stdio.h>

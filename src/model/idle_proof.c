@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What proves that a worker runs no job; see the header. */
+/* The proof that a worker runs no job; see the header. */
 #include "model/idle_proof.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-/* Idle beats in a row that prove without, and in spite of, the thread witness: native threads inherit the
- * name of job threads and may never exit. */
+/* Number of idle heartbeats in a row that prove idleness without, and in spite of, the thread witness. Native
+ * threads inherit the name of job threads and may never exit. */
 #define IDLE_HEARTBEATS_PROVEN   2
 #define IDLE_HEARTBEATS_OVERRULE 4
 
-/* A worker that is never seen at rest is quieted after so long as it is. */
+/* A worker that never passes the idle check is quieted after this time anyway. */
 #define IDLE_CHECK_WAIT_USEC (10 * USEC_PER_SEC)
-/* Tries come closer to each other than this, or it is not to be quieted any more. */
+/* A longer gap between tries means that the worker is no longer to be quieted. */
 #define IDLE_CHECK_TRIES_USEC (2 * USEC_PER_SEC)
 
 bool worker_may_take_job(const struct worker *worker, usec_t now)
@@ -27,7 +27,7 @@ bool worker_awaits_idle_check(const struct worker *worker, usec_t now)
                 usec_sub(now, worker->evidence.may_take_job_at) < IDLE_CHECK_WAIT_USEC);
 }
 
-/* It is empty, or its framework has none that could be waited for. */
+/* True if the work list is empty, or the framework has none to wait for. */
 static bool worker_work_list_clear(const struct worker *worker)
 {
         return worker->jobs.list_empty || !worker->fleet->settings->traits->has_work_list;
@@ -50,7 +50,7 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
         *ret_heartbeats = 0;
         if (worker->orders.finishes_job)
                 return WAIT_JOBS;
-        /* The process that ran its jobs has exited. What lives on is a wrapper around it, or runs jobs of its
+        /* The process that ran its jobs has exited. The leftover process is a wrapper, or runs jobs of its
          * own. */
         if (worker->process.heartbeat_pid == 0)
                 return worker->process.boot_polled_at == 0 || worker->process.booted ? WAIT_SUCCESSOR
@@ -61,7 +61,7 @@ enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeat
                                           : 1;
                 return WAIT_HEARTBEATS;
         }
-        /* A title that was read before the last beat is as old as the one before it. */
+        /* A title read before the last heartbeat is as old as the heartbeat before it. */
         if (worker_contradicted(worker)) {
                 *ret_heartbeats = 1;
                 return WAIT_HEARTBEATS;
@@ -90,7 +90,7 @@ usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
 
 usec_t fleet_oldest_job_usec(const struct fleet *fleet, usec_t now)
 {
-        /* Each third look at all reads the work list of a worker. */
+        /* Every third regular poll reads the work list of a worker. */
         usec_t fresh = 4 * fleet->world->settings->check_interval, oldest = 0;
 
         FLEET_FOREACH_WORKER(fleet, worker) {

@@ -94,7 +94,7 @@ usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec)
         return oldest > 0 ? usec_sub(now_usec, oldest) : 0;
 }
 
-/* Those with the most jobs first; of others in the order of their names, in which they come. */
+/* Inserts a class by descending number of jobs. Classes arrive sorted by name, which decides ties. */
 static void add_class(struct job_classes *classes, const char *class, size_t jobs)
 {
         size_t at = classes->n;
@@ -109,7 +109,7 @@ static void add_class(struct job_classes *classes, const char *class, size_t job
         }
         memmove(&classes->list[at + 1], &classes->list[at], (classes->n - at) * sizeof(classes->list[0]));
         classes->n++;
-        /* It comes from outside. */
+        /* The class name is untrusted. */
         char *name = classes->list[at].name;
         snprintf(name, JOB_CLASS_MAX, "%s", class[0] != '\0' ? class : "?");
         printable_replace(name, strlen(name), false);
@@ -166,7 +166,7 @@ bool job_is_long(const struct job *job, const char *limits, uint64_t now_usec, u
 
         if (limit == 0 || job->started_usec == 0 || usec_sub(now_usec, job->started_usec) < limit)
                 return false;
-        /* When it began is told in whole seconds. */
+        /* The start of a job is known in whole seconds only. */
         *ret_usec = usec_sub(now_usec, job->started_usec) / USEC_PER_SEC * USEC_PER_SEC;
         return true;
 }

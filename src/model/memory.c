@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is spoken for. */
+/* Reserved memory; see the header. */
 #include "model/memory.h"
 #include "model/deadlines.h"
 #include "model/preload.h"
 #include "model/world.h"
 
-/* So long after its first beat a worker still grows to its size: it loads what its first jobs need. */
+/* For this long after its first heartbeat a worker still grows: its first jobs load code and data. */
 #define YOUNG_USEC (60 * USEC_PER_SEC)
 
-/* Its memory has been read since it took jobs: before that it shows how far it has booted. */
+/* True if memory was read since the worker is active. An earlier reading only shows how far it has booted. */
 static bool is_known(const struct worker *worker)
 {
         return worker->state == WORKER_ACTIVE && worker->memory.bytes > 0 &&
@@ -20,8 +20,8 @@ uint64_t memory_taken_bytes(const struct worker *worker)
         return worker->memory.own_bytes > 0 ? worker->memory.own_bytes : worker->memory.bytes;
 }
 
-/* The median by counting: for each candidate, how many are smaller. A fleet is small and this runs only when
- * an extra process is due, so selection by halving the range of bytes beats sorting a copy. */
+/* The median by counting: for each candidate, how many are smaller. A fleet is small, and this code runs only
+ * when an extra process is due. Halving the range of bytes is therefore cheaper than sorting a copy. */
 uint64_t memory_expected_bytes(const struct fleet *fleet)
 {
         uint64_t low = 0, high = 0, most = 0;
@@ -50,8 +50,9 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
         return low;
 }
 
-/* Not read since it was young, or could come up: it may grow beyond what was read. One that does not beat
- * comes up for as long as it is not given up, which it is only while Redis is there. */
+/* True if memory has not been read since the worker was young or booting: it may grow beyond the last
+ * reading. A worker without heartbeats counts as booting until it is given up, which happens only while Redis
+ * is up. */
 static bool is_growing(const struct worker *worker, usec_t now)
 {
         const struct fleet_settings *settings = worker->fleet->settings;
@@ -66,7 +67,7 @@ static bool is_growing(const struct worker *worker, usec_t now)
         return (worker->memory.read_at > 0 ? worker->memory.read_at : now) <= grown_at;
 }
 
-/* The same of templates that load. */
+/* Returns the expected growth of loading templates. */
 static uint64_t reserved_by_templates(const struct fleet *fleet)
 {
         uint64_t expected = fleet_template_bytes(fleet), reserved = 0;

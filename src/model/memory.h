@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is spoken for: what workers that have just been started will still grow to, whatever fleet they
- * are of. Without it, all starts of a moment would be judged by one reading, and the kernel's OOM killer
- * would make room for them among the others. */
+/* Reserved memory: the growth still expected of workers that have just been started, in all fleets. Without
+ * it, one reading would justify all starts of a moment, and the kernel's OOM killer would then end other
+ * workers. */
 #pragma once
 
 #include "base/macro.h"
@@ -11,16 +11,16 @@ struct fleet;
 struct worker;
 struct world;
 
-/* What a worker of the fleet is expected to grow to: the median of those that take jobs, else the most that
- * one of it holds; 0: nothing is known. */
+/* Returns the expected size of a grown worker of the fleet: the median of the active workers, else the size
+ * of the largest. 0: not known. */
 uint64_t memory_expected_bytes(const struct fleet *fleet);
-/* What the machine has less by it: what it does not share, where that is known. */
-uint64_t memory_taken_bytes(const struct worker *worker);
-/* What all workers that start or are young are expected to take beyond what they held as memory was last
- * read. */
-uint64_t memory_reserved_bytes(const struct world *world, usec_t now);
-/* Is available memory, less what is reserved, below 1.25 x what a worker of the fleet is expected to grow to?
+/* Returns the memory that the machine gains when the worker ends: without shared memory, where that is known.
  */
+uint64_t memory_taken_bytes(const struct worker *worker);
+/* Returns how much all starting and young workers are expected to grow beyond their last memory reading. */
+uint64_t memory_reserved_bytes(const struct world *world, usec_t now);
+/* Returns true if available memory, less reserved, is below 1.25 x expected, the expected size of a worker.
+ * False while available memory is not known. */
 bool memory_is_short(const struct world *world, uint64_t reserved, uint64_t expected);
-/* The same of the fleet as things stand. */
+/* Returns memory_is_short() for one more worker of the fleet, with the current reservations. */
 bool memory_lacks(const struct fleet *fleet, usec_t now);

@@ -55,7 +55,7 @@ static const char *const rollout_state_names[] = {
 };
 DEFINE_ENUM_NAMES(rollout_state_name, enum rollout_state, _ROLLOUT_STATE_MAX, rollout_state_names)
 
-/* A contract: a word is added, and never changed. */
+/* A contract: names are added, and never changed. */
 static const char *const wait_codes[] = {
         [WAIT_NONE] = NULL,
         [WAIT_FIRST_HEARTBEAT] = "first-beat",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be read of a worker at a poll; see the header. */
+/* Decides what to read of a worker at a poll; see the header. */
 #include "model/poll_schedule.h"
 #include "model/deadlines.h"
 #include "model/freshness.h"
@@ -7,13 +7,13 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-/* Job threads start after the first beat: the witness is called within this time. */
+/* Job threads start after the first heartbeat. The witness is collected within this time. */
 #define THREADS_POLL_USEC (60 * USEC_PER_SEC)
 
-/* Whatever beats beside it is seen to do so within so long. */
+/* Another process that sends heartbeats shows itself within this time. */
 #define SIBLINGS_POLL_USEC (60 * USEC_PER_SEC)
 
-/* Once it is ready, for a while: a walk through the set of identities is dear. */
+/* True for a while after the worker is ready: a scan of the identities is expensive. */
 static bool polls_siblings(const struct worker *worker, usec_t now)
 {
         usec_t span = MAX(SIBLINGS_POLL_USEC, 4 * worker->fleet->world->settings->check_interval);
@@ -48,7 +48,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                         poll_items |= POLL_THREADS;
                 break;
         case WORKER_QUIET:
-                /* What a title says of a signal comes when its process wakes up. */
+                /* The title shows a signal only after its process wakes up. */
                 if (fast && (!idle || (traits->title_completes && worker->heartbeat.loud_count > 0)))
                         return 0;
                 poll_items |= POLL_HEARTBEAT | (traits->has_title && worker->heartbeat.seen ? POLL_TITLE : 0);
@@ -58,7 +58,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                         poll_items |= POLL_THREADS;
                 break;
         case WORKER_STOPPING:
-                /* Told before it was known, it may be one that was not. */
+                /* The stop signal came before this process was known: it may not have received one. */
                 if (!fast && worker->orders.group_signaled)
                         poll_items |= POLL_HEARTBEAT;
                 break;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates: what follows of them. */
+/* Templates: decisions that follow from their state; see the header. */
 #include "model/preload.h"
 #include "model/counts.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-/* A fork takes a tenth of a second, unless the machine has much else to do; and never as long as a boot. */
+/* A fork takes a tenth of a second, longer on a busy machine, and never as long as a boot. */
 #define FORK_PATIENCE_USEC (5 * USEC_PER_SEC)
 #define FORK_PATIENCE_EACH 10
-/* One that serves has no jobs: it ends at once, and a wrapper around it soon after. */
+/* A serving template has no jobs: it ends at once, and its wrapper soon after. */
 #define END_USEC (5 * USEC_PER_SEC)
 
 static const char *const state_names[] = {
@@ -59,7 +59,7 @@ struct template *fleet_template_place(const struct fleet *fleet)
         return NULL;
 }
 
-/* The oldest that can be forked, where that is not of the present generation. */
+/* Returns the oldest template that can be forked and is not of the current generation; NULL: none. */
 static struct template *older_template(const struct fleet *fleet)
 {
         const struct template *oldest = NULL;
@@ -79,7 +79,7 @@ static bool has_outdated(const struct fleet *fleet)
         return false;
 }
 
-/* The old code is the one to fall back on. */
+/* Returns true if crashed workers must come back from the old code. */
 static bool falls_back(const struct fleet *fleet)
 {
         enum rollout_state state = fleet->rollout.state;
@@ -91,7 +91,7 @@ bool template_is_kept(const struct template *template)
 {
         const struct fleet *fleet = template->fleet;
 
-        /* One that serves sees by itself that nobody speaks with it, unless it is frozen. */
+        /* A serving template notices the lost connection by itself, unless it is frozen. */
         if (template->lost)
                 return template->serving_pid == 0;
         if (!is_configured(fleet))

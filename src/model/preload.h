@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which template workers are forked from, when another one is loaded, and when one ends. All of it
- * follows from the settings, the generation and the rollout of the fleet.
- */
+/* Decides which template workers are forked from, when another one is loaded, and when one ends. Everything
+ * follows from the settings, the generation and the rollout of the fleet. */
 #pragma once
 
 #include "model/fleet.h"
@@ -11,45 +10,48 @@ static inline bool template_is_current(const struct template *template)
         return template->generation == template->fleet->generation;
 }
 
-/* Its workers are forked from templates: it is configured so, is to have workers, and its present generation
- * was not refused. */
+/* Returns true if workers are forked from templates: configured so, with workers to run, and not refused for
+ * the current generation. */
 bool fleet_preloads(const struct fleet *fleet);
 
-/* Why workers of the present generation boot separately; "": they do not. */
+/* Returns why workers of the current generation boot separately; "": not refused. */
 const char *fleet_preload_refused(const struct fleet *fleet);
 
-/* There is one, whatever its state. */
+/* Returns true if the fleet has a template in any state. */
 bool fleet_has_templates(const struct fleet *fleet);
 
-/* The template of the present generation, whatever its state, but for one that ends; NULL: there is none. */
+/* Returns the template of the current generation in any state except ending; NULL: none. */
 struct template *fleet_template(const struct fleet *fleet);
 
-/* A free place for another template; NULL: there is none. */
+/* Returns a free slot for another template; NULL: none. */
 struct template *fleet_template_place(const struct fleet *fleet);
 
-/* One of an older generation that lives on beside it, or in its place; NULL: there is none. */
+/* Returns the template of an older generation that is kept beside or instead of the current one; NULL: none.
+ */
 struct template *fleet_template_kept(const struct fleet *fleet);
 
-/* The one that a new worker is to be forked from, ready; NULL: there is none yet. missing: one that the count
- * lacks is neither active nor starting. */
+/* Returns the ready template to fork a new worker from; NULL: none yet. missing: the worker replaces one that
+ * the count lacks, neither active nor starting. */
 struct template *fleet_template_to_fork(const struct fleet *fleet, bool missing);
 
-/* Is it to live on? An older one is, while what crashes must come back from the old code. */
+/* Returns true if the template must live on. An older one must while crashed workers have to come back from
+ * the old code. */
 bool template_is_kept(const struct template *template);
 
-/* A template of the present generation is due, and there is a place for it. */
+/* Returns true if a template of the current generation must be loaded and a slot is free. */
 bool fleet_wants_template(const struct fleet *fleet);
 
-/* When one that loads is given up; counts only time with Redis up and undoubted, as of a worker. */
+/* Returns when a loading template is given up. As for workers, only time with Redis up and without doubt
+ * about time counts. */
 usec_t template_boot_deadline(const struct template *template);
 
-/* When one that was told to end is killed. */
+/* Returns when a template is killed that was asked to end. */
 usec_t template_kill_at(const struct template *template);
 
-/* How long the fork that was asked for may take in all, as template_observe_fork_waits() counts. */
+/* Returns how long a requested fork may take in total, as counted by template_observe_fork_waits(). */
 usec_t fleet_fork_patience(const struct fleet *fleet);
 
-/* What it is expected to grow to, in bytes; 0: nothing is known. */
+/* Returns the expected size of a template in bytes; 0: not known. */
 uint64_t fleet_template_bytes(const struct fleet *fleet);
 
 const char *template_state_name(enum template_state value); /* "loading", "ready", "ending" */

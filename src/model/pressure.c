@@ -31,7 +31,7 @@ bool pressure_parse(const char *text, struct pressure_reading *ret)
         return true;
 }
 
-/* avg60 rises as long as what the last seconds had is more. */
+/* avg60 rises while the last seconds are above it. */
 static bool rises(const struct pressure_reading *reading)
 {
         return reading->avg10 > reading->avg60;

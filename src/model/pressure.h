@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* When memory is so short that the machine, or the control group, stands still for it: by the kernel's
- * pressure stall information (its Documentation/accounting/psi.rst) and what memory is left. One of the two
- * alone is no emergency: much is reclaimed where much is cached, and a machine may be full and at ease. */
+/* Detects memory pressure: the machine or the control group stalls for lack of memory. Uses the kernel's
+ * pressure stall information (its Documentation/accounting/psi.rst) and the available memory. Neither alone
+ * is an emergency: a large cache causes reclaim, and a full machine may be healthy. */
 #pragma once
 
 #include "base/macro.h"
 #include "base/usec.h"
 
 struct pressure_reading {
-        unsigned avg10, avg60; /* of the time in which something waited for memory: hundredths of a percent */
+        unsigned avg10,
+                avg60; /* share of the time in which something waited for memory: hundredths of a percent */
         uint64_t available_bytes, total_bytes;
 };
 
-/* Reads avg10 and avg60 of the line "some" of a file such as /proc/pressure/memory. Returns false, and leaves
- * ret as it was, where text has no such line as the kernel writes it. */
+/* Reads avg10 and avg60 from the line "some" of a file such as /proc/pressure/memory. Returns false and
+ * leaves *ret unchanged if text has no such line in the kernel's format. */
 bool pressure_parse(const char *text, struct pressure_reading *ret);
 
 struct pressure {
-        usec_t turned_at; /* it is over the limit, or is no longer, since then, and `high` says otherwise; 0:
-                             not so */
+        usec_t turned_at; /* since when the pressure is on the other side of the limit than `high` says; 0: it
+                             is not */
         usec_t acted_at;  /* when a worker was last asked to leave; 0: never */
         bool high;
 };
@@ -29,12 +30,12 @@ enum pressure_outcome {
         PRESSURE_ENDED,
 };
 
-/* Folds one reading in. limit: pressure_limit, as hundredths of a percent. It is high once it was over the
- * limit, with less than a tenth of memory left, for ten seconds, and still rises; and until that was not so
- * for ten seconds. */
+/* Records one reading. limit: pressure_limit in hundredths of a percent. Pressure becomes high after ten
+ * seconds above the limit with less than a tenth of memory available, if still rising. Pressure ends after
+ * ten seconds without that. */
 enum pressure_outcome pressure_observe(struct pressure *pressure, const struct pressure_reading *reading,
                                        unsigned limit, usec_t now);
 
-/* A worker may be told to leave for it now: it is high and rises, and the last one was told a minute ago or
- * more. */
+/* Returns true if a worker may be asked to leave now: pressure is high and rising, and the last request was a
+ * minute ago. */
 bool pressure_acts(const struct pressure *pressure, const struct pressure_reading *reading, usec_t now);

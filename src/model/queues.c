@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queues of one Redis: what was read of them, and which are over their limits. */
+/* The queues of one Redis, as last read, and which of them exceed their limits. */
 #include "model/queues.h"
 #include "base/parse.h"
 #include "base/printable.h"
@@ -59,7 +59,7 @@ static bool is_over(const struct queue_watch *watch, const char *name)
         return false;
 }
 
-/* Adds what holds of a queue, where there is room for it. */
+/* Appends a description of the queue, if space remains. */
 static void append_queue(char *text, const struct queue *queue, uint64_t size_limit, usec_t latency_limit)
 {
         char name[64], latency[FORMAT_MAX], limit[FORMAT_MAX];

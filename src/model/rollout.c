@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart in progress: how it comes forward, halts and ends. */
+/* A restart in progress: its progress, halt and end. */
 #include "model/rollout.h"
 #include "base/parse.h"
 #include "model/backoff.h"
@@ -99,7 +99,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout_halt(fleet, now);
 }
 
-/* A new worker is ready, and became so after the last failure. */
+/* True if a new worker is ready, and became ready after the last failure. */
 static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 {
         FLEET_FOREACH_WORKER(fleet, worker) {
@@ -116,7 +116,7 @@ bool rollout_is_held(const struct fleet *fleet)
         return fleet->rollout.state == ROLLOUT_RUNNING && fleet->rollout.failures > 0;
 }
 
-/* What stands in the way, as far as it is known: ": ..." or "". */
+/* Writes what blocks the restart, if known: ": ..." or "". */
 static void stuck_text(const struct fleet *fleet, unsigned live, char *text, size_t size)
 {
         text[0] = '\0';
@@ -141,7 +141,8 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
                 snprintf(text, size, ": its template has not loaded the application");
 }
 
-/* A restart does not wait for workers that hang: those are quieted when they beat again. Returns how many. */
+/* A restart does not wait for hung workers: they are quieted after their next heartbeat. Returns their
+ * number. */
 static unsigned quiet_the_hung(struct fleet *fleet)
 {
         unsigned n = 0;
@@ -155,7 +156,8 @@ static unsigned quiet_the_hung(struct fleet *fleet)
         return n;
 }
 
-/* Draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0. */
+/* True if draining or hung workers hold places that a start needs: max_processes is reached, or surge is 0.
+ */
 static bool places_are_held(const struct fleet *fleet, const struct fleet_counts *counts)
 {
         bool for_restart = false;
@@ -171,7 +173,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         struct rollout *rollout = &fleet->rollout;
         usec_t timeout = fleet->settings->rollout_timeout;
 
-        /* Nobody is replaced while sqmgr ends; the next one goes on with it. */
+        /* No worker is replaced while sqmgr ends; the next sqmgr continues the restart. */
         if (rollout->state != ROLLOUT_RUNNING || fleet->world->shutting_down)
                 return;
         if (rollout->failures > 0 && rollout_is_proven(fleet, now)) {
@@ -193,7 +195,7 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                             (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "");
                 return;
         }
-        /* Held by what is no fault of the release: the clock stands still. */
+        /* Blocked through no fault of the release: rollout_timeout does not advance. */
         if (!fleet->redis_up || fleet->redis_at > rollout->progress_at ||
             fleet->world->doubt.since > rollout->progress_at || places_are_held(fleet, &counts) ||
             fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_MEMORY || memory_lacks(fleet, now))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A restart in progress: how it comes forward, halts and ends. */
+/* A restart in progress: its progress, halt and end. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,23 +8,24 @@
 struct fleet;
 struct orderer;
 
-/* Starts over with a new generation: every worker there is becomes outdated. by, here and below: who ordered
- * it; NULL: nobody, or not known. */
+/* Starts a restart with a new generation: all existing workers become outdated. by, here and below: who
+ * ordered it; NULL: nobody, or not known. */
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);
-/* Workers would be started otherwise now: all there are become outdated, and a restart that runs replaces
- * them, too. */
+/* The launch settings have changed: all existing workers become outdated, and a running restart replaces them
+ * too. */
 void rollout_outdate(struct fleet *fleet, usec_t now);
-/* Ends it, if one runs: no further old worker is quieted. */
+/* Aborts a running restart: no further old worker is quieted. why: copied. Does nothing if none runs. */
 void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by);
-/* Where it halted: that is known, and done with. Its workers stay as they are, old and new. */
+/* Acknowledges a halted restart. Old and new workers stay as they are. Does nothing if none has halted. */
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by);
 
-/* Something moved: rollout_timeout counts from now. */
+/* Records progress: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);
-/* A new worker failed; fleet->crash_last says how. */
+/* Records that a new worker failed, as described in fleet->crash_last. May halt the restart. */
 void rollout_observe_failure(struct fleet *fleet, usec_t now);
-/* Ends it where it is done, halts it where it is stuck. */
+/* Ends a restart that is complete; halts one without progress. */
 void rollout_observe_time(struct fleet *fleet, usec_t now);
 
-/* New workers failed and none has proven itself since: no further old worker is quieted (P7). */
+/* Returns true if new workers failed and none has proven itself since: no further old worker is quieted (P7).
+ */
 bool rollout_is_held(const struct fleet *fleet);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a restart has come to. */
+/* The state of the last restart. */
 #pragma once
 
 enum rollout_state {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from a life that ended too soon. */
+/* The consequences of a failed start; see the header. */
 #include "model/start_failure.h"
 #include "model/backoff.h"
 #include "model/exit_status.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a worker's memory grow without end? See the header. */
+/* Detects a memory leak; see the header. */
 #include "model/trend.h"
 #include <string.h>
 
 #define PAIRS ((size_t)TREND_POINTS * (TREND_POINTS - 1) / 2)
-/* Each half, and each third, must grow by so much of what the whole does: what warms up, what has jumped, and
- * what goes up by steps now and then, does not. */
+/* Each half and each third must grow at least at this share of the whole slope. Warmup, a single jump and
+ * occasional steps do not. */
 #define PART_SHARE 0.6
-/* It grows by so much of its level at least in the two hours, and by so many times of what the points are off
- * the line. */
+/* Minimum growth in two hours: this share of the level, and this multiple of the points' distance from the
+ * line. */
 #define LEAST_GROWTH   0.02
 #define LEAST_RESIDUES 4
-/* Beyond so much of its level they are on no line. */
+/* A greater distance, as a share of the level, means that the points form no line. */
 #define MOST_RESIDUE 0.05
 #define HORIZON_USEC (30 * USEC_PER_DAY)
 
@@ -58,7 +58,7 @@ static double median(double *values, size_t n)
         return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* In bytes from one point to the next. */
+/* Bytes from one point to the next. */
 static double slope_of(const uint64_t *points, size_t n)
 {
         double slopes[PAIRS] = {0};
@@ -70,7 +70,8 @@ static double slope_of(const uint64_t *points, size_t n)
         return median(slopes, n_slopes);
 }
 
-/* Where the line of that slope begins, and how far off it the points are, a quarter of them left aside. */
+/* Returns the start of the line with that slope. *ret_residue: the distance of the points from the line,
+ * ignoring the farthest quarter. */
 static double base_of(const uint64_t *points, double slope, double *ret_residue)
 {
         double rest[TREND_POINTS];
@@ -85,7 +86,7 @@ static double base_of(const uint64_t *points, double slope, double *ret_residue)
         return base;
 }
 
-/* In each part of so many points. */
+/* True if each part of length points grows. */
 static bool grows_in_all(const uint64_t *points, size_t length, double slope)
 {
         for (size_t i = 0; i + length <= TREND_POINTS; i += length)
@@ -122,7 +123,7 @@ struct trend_fit trend_fit(const struct trend *trend)
         };
 }
 
-/* Those that grow first, by how fast. */
+/* Growing fits first, in ascending order of slope. */
 static int compare_fits(const void *a, const void *b)
 {
         const struct trend_fit *left = a, *right = b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a worker's memory grow without end? A straight line through the least that it held in each five
- * minutes of two hours, by the median of all slopes between two of these (Theil 1950, Sen 1968), which a few
- * odd points do not bend. What it says is advice. */
+/* Detects a memory leak: whether a worker's memory grows without end. Fits a straight line through the
+ * minimum of each five minutes over two hours. The slope is the median of the slopes between all pairs of
+ * points (Theil 1950, Sen 1968), which a few outliers do not bend. The result is advice. */
 #pragma once
 
 #include "base/macro.h"
@@ -10,17 +10,17 @@
 #define TREND_POINTS     24
 #define TREND_POINT_USEC (5 * USEC_PER_MIN)
 
-/* Of one worker; zeroes at first. */
+/* The readings of one worker; zeroed at first. */
 struct trend {
-        uint64_t points[TREND_POINTS]; /* bytes, the oldest first once all are there */
-        unsigned n;                    /* so many, the newest at n - 1 */
-        usec_t begun_at;               /* of those five minutes that are not over; 0: there are none */
-        uint64_t least;                /* in these */
+        uint64_t points[TREND_POINTS]; /* bytes, in order of time, the oldest first */
+        unsigned n;                    /* number of points, the newest at n - 1 */
+        usec_t begun_at;               /* start of the current five minutes; 0: none */
+        uint64_t least;                /* minimum in the current five minutes */
 };
 
 bool trend_fold(struct trend *trend, uint64_t bytes, usec_t now);
-/* Folds one reading in. After a gap in which nothing was read it begins anew. Returns whether trend_fit() may
- * say something else now. Inline, since most readings of each worker change nothing. */
+/* Records one reading. Starts anew after a gap without readings. Returns true if trend_fit() may have another
+ * result now. Inline because most readings change nothing. */
 static inline bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
 {
         return (trend->begun_at == 0 || now - trend->begun_at >= TREND_POINT_USEC || bytes < trend->least) &&
@@ -28,24 +28,24 @@ static inline bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
 }
 
 enum trend_kind {
-        TREND_YOUNG,  /* less than two hours are known */
-        TREND_STEADY, /* it does not grow, or as what warms up does, ever more slowly, or by a jump */
+        TREND_YOUNG,  /* less than two hours of readings */
+        TREND_STEADY, /* no growth, or growth that slows down as in a warmup, or by a jump */
         TREND_WILD,   /* the points are too far from a line */
         TREND_GROWS,
 };
 
 struct trend_fit {
         enum trend_kind kind;
-        double slope;   /* bytes in a second; what follows means nothing with TREND_YOUNG */
-        uint64_t level; /* the line now, in bytes */
+        double slope;   /* bytes per second; this and the next are undefined for TREND_YOUNG */
+        uint64_t level; /* the current value of the line, in bytes */
 };
 struct trend_fit trend_fit(const struct trend *trend);
 
-/* One worker that grows proves nothing: more than half of those of its generation that can be judged do, and
- * at least two, unless it is the only one. Sorts the fits. Returns whether so, with the median of those that
- * grow. */
+/* Combines the fits of the workers of one generation, since growth of one worker proves nothing. Returns true
+ * if more than half of those that can be judged grow, and at least two, or the only one. *ret: the median of
+ * those that grow. Sorts fits. */
 bool trend_agree(struct trend_fit *fits, size_t n, struct trend_fit *ret);
 
-/* How long until it holds that much, in microseconds; USEC_INFINITY: it does not grow, or not within 30 days.
- * 0: it does now. */
+/* Returns the time in microseconds until the line reaches bytes. 0: already there. USEC_INFINITY: no growth,
+ * or not within 30 days. */
 usec_t trend_reaches(const struct trend_fit *fit, uint64_t bytes);

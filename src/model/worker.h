@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker: what is known of one process that runs jobs. All times are CLOCK_MONOTONIC microseconds. */
+/* A worker: the facts about one process that runs jobs. All times are CLOCK_MONOTONIC microseconds. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,75 +9,77 @@
 #include "model/trend.h"
 
 enum worker_state {
-        WORKER_STARTING, /* spawned, has not beaten */
-        WORKER_ACTIVE,   /* beats and takes jobs */
-        WORKER_QUIET,    /* takes no new jobs, finishes what it runs */
-        WORKER_STOPPING, /* told to exit */
-        WORKER_GONE,     /* has exited: to be forgotten by fleet_reap() */
+        WORKER_STARTING, /* spawned, no heartbeat yet */
+        WORKER_ACTIVE,   /* sends heartbeats and accepts jobs */
+        WORKER_QUIET,    /* accepts no new jobs, finishes its running jobs */
+        WORKER_STOPPING, /* asked to exit */
+        WORKER_GONE,     /* has exited; fleet_reap() frees it */
         _WORKER_STATE_MAX,
 };
 
-/* What a worker or a fleet waits for: told in `status`, decided by the planner. */
+/* The reason why a worker or a fleet waits. The planner decides; `status` shows the result. */
 enum wait {
         WAIT_NONE,
-        WAIT_FIRST_HEARTBEAT, /* it has not beaten yet */
+        WAIT_FIRST_HEARTBEAT, /* no heartbeat yet */
         WAIT_READY_OTHERS,    /* replacements must be ready before it may be quieted */
         WAIT_JOBS,            /* its running jobs */
-        WAIT_HEARTBEATS,      /* further idle beats before it is proven idle */
-        WAIT_THREADS,         /* its job threads to exit, or further idle beats */
-        WAIT_EXIT,            /* told to exit */
-        WAIT_REDIS,           /* Redis is away */
-        WAIT_FRESH_HEARTBEAT, /* time was doubtful: a beat from after that */
-        WAIT_STALE,           /* its beat has stopped */
-        WAIT_HUNG,            /* it hangs; fleet: all of its workers are silent, and one must beat first */
-        WAIT_SIGNAL,          /* it does not catch the quiet signal, or could not be signalled */
-        WAIT_ELSEWHERE,       /* it has booted, but its beat is not to be found */
-        WAIT_AMBIGUOUS,       /* its heartbeat cannot be told from that of another process */
-        WAIT_SUCCESSOR,       /* told to leave, its process has ended, and another one of its has booted */
-        WAIT_IDLE_CHECK,      /* it may be taking a job */
-        WAIT_RELEASE,         /* new workers failed: one of them must prove itself first */
-        WAIT_PLACES,          /* fleet: max_processes are alive */
-        WAIT_MEMORY,          /* fleet: too little memory for an extra process */
-        WAIT_BACKOFF,         /* fleet: the next start after a crash, or a replacement over its threshold */
-        WAIT_ADOPTION,        /* fleet: processes were found that may be its workers */
-        WAIT_TEMPLATE,        /* fleet: the template of its generation is not ready */
-        WAIT_FORK,            /* fleet: memory or processes are too short to fork one */
-        WAIT_STATE,           /* forked, and not written into the state yet */
+        WAIT_HEARTBEATS,      /* further idle heartbeats as proof that it is idle */
+        WAIT_THREADS,         /* its job threads must exit, or further idle heartbeats */
+        WAIT_EXIT,            /* was asked to exit */
+        WAIT_REDIS,           /* Redis is down */
+        WAIT_FRESH_HEARTBEAT, /* time was doubtful: a heartbeat from after that */
+        WAIT_STALE,           /* its heartbeats have stopped */
+        WAIT_HUNG,       /* hangs; fleet: all its workers are silent, and one must send a heartbeat first */
+        WAIT_SIGNAL,     /* does not catch the quiet signal, or could not be signaled */
+        WAIT_ELSEWHERE,  /* has booted, but its heartbeat cannot be found */
+        WAIT_AMBIGUOUS,  /* its heartbeat cannot be distinguished from another process's */
+        WAIT_SUCCESSOR,  /* asked to leave, and its process has ended, but another one of its processes has
+                            booted */
+        WAIT_IDLE_CHECK, /* may be taking a job */
+        WAIT_RELEASE,    /* new workers failed: one of them must prove itself first */
+        WAIT_PLACES,     /* fleet: max_processes are alive */
+        WAIT_MEMORY,     /* fleet: too little memory for an extra process */
+        WAIT_BACKOFF,    /* fleet: the delay before the next start after a crash, or before replacing a worker
+                            over its threshold */
+        WAIT_ADOPTION,   /* fleet: processes may be its workers */
+        WAIT_TEMPLATE,   /* fleet: the template of its generation is not ready */
+        WAIT_FORK,       /* fleet: not enough memory or processes for a fork */
+        WAIT_STATE,      /* forked, and not recorded in the state yet */
         _WAIT_MAX,
 };
 
-/* Beats that contradict a signal before it counts as not taken: the last ones may have been written before.
- */
+/* Number of heartbeats that contradict a signal before it counts as not received. The first ones may have
+ * been written before the signal. */
 #define WORKER_LOUD_HEARTBEATS 3
-/* And that a title contradicts, before it is told. */
+/* Number of heartbeats that a title contradicts before that is reported. */
 #define WORKER_DENIED_HEARTBEATS 4
 
-/* One heartbeat as its framework wrote it, decoded. */
+/* A decoded heartbeat, as its framework wrote it. */
 struct heartbeat {
-        uint64_t sent_usec; /* the worker's own wall clock: compared only with the same worker's */
+        uint64_t sent_usec; /* the worker's own wall clock: compare only with the same worker's */
         unsigned busy;
-        unsigned concurrency; /* 0: not told */
+        unsigned concurrency; /* 0: not known */
         bool quiet;
         bool work_list_known;
         bool work_list_empty;
-        uint64_t rss_bytes; /* of the process that beats, as it wrote this; 0: not told */
-        uint64_t start;     /* field 22 of /proc/PID/stat, as its process had it; 0: not told */
-        int quiet_signal;   /* as it names them; 0: the framework's */
+        uint64_t rss_bytes; /* of the process that sends heartbeats, when it wrote this one; 0: not known */
+        uint64_t start;     /* field 22 of /proc/PID/stat, as that process read it; 0: not known */
+        int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
 };
 
-/* Why the file that a worker writes its heartbeats to does not count. */
+/* Why the status file of a worker does not count. */
 enum heartbeat_fault {
         HEARTBEAT_FAULT_NONE,
-        HEARTBEAT_FAULT_PLACE,      /* its directory is gone, or not as we made it */
-        HEARTBEAT_FAULT_MISSING,    /* there is none */
-        HEARTBEAT_FAULT_KIND,       /* it is no regular file */
-        HEARTBEAT_FAULT_OWNER,      /* it belongs to another user */
-        HEARTBEAT_FAULT_SIZE,       /* it is too large */
-        HEARTBEAT_FAULT_UNREADABLE, /* it could not be read */
-        HEARTBEAT_FAULT_CHANGES,    /* it changed meanwhile */
-        HEARTBEAT_FAULT_RECORD,     /* it holds no record */
-        HEARTBEAT_FAULT_START,      /* the record is of another process, or does not tell */
+        HEARTBEAT_FAULT_PLACE,      /* its directory is gone, or not as sqmgr made it */
+        HEARTBEAT_FAULT_MISSING,    /* no such file */
+        HEARTBEAT_FAULT_KIND,       /* not a regular file */
+        HEARTBEAT_FAULT_OWNER,      /* belongs to another user */
+        HEARTBEAT_FAULT_SIZE,       /* too large */
+        HEARTBEAT_FAULT_UNREADABLE, /* could not be read */
+        HEARTBEAT_FAULT_CHANGES,    /* changed while being read */
+        HEARTBEAT_FAULT_RECORD,     /* contains no record */
+        HEARTBEAT_FAULT_START,      /* the record is of another process, or does not say of which */
         _HEARTBEAT_FAULT_MAX,
 };
 
@@ -85,106 +87,102 @@ enum heartbeat_fault {
 enum breach { BREACH_NONE, BREACH_THRESHOLD, BREACH_LIMIT };
 
 struct fleet;
-struct process; /* the shell's: a worker's descriptors and event sources */
+struct process; /* defined by the caller: a worker's descriptors and event sources */
 
-/* The processes of a worker. A pid and a start time (field 22 of /proc/PID/stat) together name one for good.
- */
+/* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process for
+ * good. */
 struct worker_process {
-        pid_t pid; /* the process started */
+        pid_t pid; /* the process that was started */
         uint64_t start;
         pid_t heartbeat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
         uint64_t heartbeat_start;
         bool forked;    /* from a template: part of its memory is shared */
         bool awaits_go; /* forked, and does nothing before it is allowed to continue */
-        bool unproven; /* found, and not seen to boot or to send a heartbeat: may be no worker, gets no signal
-                        */
-        bool booted;   /* title or threads show that it, or what else it started, has booted, though no
-                        * heartbeat is to be found */
-        usec_t boot_polled_at; /* when that was last looked for; 0: never */
-        usec_t shutdown_usec;  /* its own time to exit, as its arguments showed it; 0: they did not */
+        bool unproven;  /* found, and not seen to boot or to send a heartbeat: may be no worker, and gets no
+                           signal */
+        bool booted; /* title or threads show that the process or a descendant has booted, though no heartbeat
+                        can be found */
+        usec_t boot_polled_at; /* last check for that; 0: never */
+        usec_t shutdown_usec;  /* its own exit timeout, from its arguments; 0: not known */
 };
 
-/* What the heartbeats of a worker have shown. */
+/* The facts from the heartbeats of a worker. */
 struct worker_heartbeat {
         bool seen;
         uint64_t written_usec;      /* of the last heartbeat, by the worker's own clock */
         usec_t changed_at;          /* when a heartbeat was last seen to change */
-        usec_t after;               /* the last fresh heartbeat was written after this; 0: there was none */
+        usec_t after;               /* the last fresh heartbeat was written after this; 0: none */
         usec_t read_at;             /* when the heartbeat was last read, changed or not */
         enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_reported;
-        bool hung; /* no heartbeat for hang_after: until the next one the worker does not count as active */
+        bool hung; /* no heartbeat for hang_after: the worker does not count as active until the next one */
         unsigned busy;
         unsigned concurrency;
-        unsigned idle_count; /* distinct heartbeats in a row: quiet, 0 busy */
+        unsigned idle_count; /* distinct heartbeats in a row that say quiet and 0 busy */
         unsigned loud_count; /* distinct heartbeats in a row that do not say quiet, since the worker was asked
                                 to be */
-        bool ambiguous;   /* heartbeats may be its own or those of another process: nothing is done because of
-                             them */
-        int quiet_signal; /* as the last heartbeat named them; 0: the framework's */
+        bool ambiguous;      /* the heartbeats may be another process's: no action is based on them */
+        int quiet_signal;    /* the signals named by the last heartbeat; 0: the framework's */
         int stop_signal;
 };
 
-/* The jobs of a worker, as its work list showed them when it was last read. */
+/* The jobs of a worker, as of the last reading of its work list. */
 struct worker_jobs {
-        bool list_empty; /* at the last heartbeat for which it was read */
+        bool list_empty; /* at the last heartbeat with a reading */
         unsigned count;
         usec_t read_at;
-        usec_t oldest_at; /* when the oldest of them began; 0: not known */
+        usec_t oldest_at; /* start of the oldest job; 0: not known */
         struct job_classes classes;
 };
 
-/* What /proc shows beside the heartbeats. */
+/* Facts from /proc beside the heartbeats. */
 struct worker_evidence {
         bool threads_known;
         bool threads_witness; /* job threads were seen while it was active: their absence proves something */
         unsigned threads;
-        bool title_known; /* the title, when last read, showed the next two */
+        bool title_known; /* the last reading of the title showed the next two */
         bool title_quiet;
         unsigned title_busy;
-        usec_t siblings_polled_at; /* when another process that sends heartbeats was first searched for; 0:
-                                      never */
-        bool sibling_reported;     /* there is one */
-        usec_t may_take_job_at;    /* it was to be quieted, and could be taking a job: since then, 0: it never
-                                      was */
-        usec_t may_take_job_seen_at; /* and was last seen so */
+        usec_t siblings_polled_at;   /* first search for another process that sends heartbeats; 0: never */
+        bool sibling_reported;       /* another process was reported */
+        usec_t may_take_job_at;      /* since when it was to be quieted and could be taking a job; 0: never */
+        usec_t may_take_job_seen_at; /* when that was last seen */
 };
 
 struct worker_memory {
         uint64_t bytes;        /* 0: not known */
         usec_t read_at;        /* 0: never */
-        uint64_t own_bytes;    /* what a forked worker does not share; 0: not known */
-        unsigned over_samples; /* in a row over memory_threshold */
-        bool over_threshold;   /* three in a row were: remains set */
+        uint64_t own_bytes;    /* memory of a forked worker that is not shared; 0: not known */
+        unsigned over_samples; /* samples in a row over memory_threshold */
+        bool over_threshold;   /* after three such samples; remains set */
         bool over_limit;
-        uint64_t mark_bytes; /* held at mark_at: growth since then is reported */
-        usec_t mark_at; /* when it last ran nothing, else its first heartbeat, or its adoption; 0: not known
-                         */
-        enum breach breach; /* the highest limit that it was seen to exceed */
-        usec_t breach_at;   /* a heartbeat after this, which shows what ran then, is waited for; 0: none is */
-        struct trend trend; /* while it is active */
-        struct trend_fit fit; /* of that */
+        uint64_t mark_bytes; /* size at mark_at: growth since then is reported */
+        usec_t mark_at; /* when it last ran no job, else its first heartbeat or its adoption; 0: not known */
+        enum breach breach; /* the highest limit that was exceeded */
+        usec_t breach_at;   /* a heartbeat after this is awaited, which shows the jobs of that moment; 0: none
+                             */
+        struct trend trend; /* collected while it is active */
+        struct trend_fit fit; /* of trend */
 };
 
-/* What the worker was asked to do, by whom, and whether it did. */
+/* The orders to the worker, and its response. */
 struct worker_orders {
-        bool quiet;          /* by the operator, for this worker */
+        bool quiet;          /* by an operator, for this worker alone */
         bool pressed;        /* leaves, or has left, because of memory pressure (pressure_action) */
-        usec_t quiet_at;     /* became quiet; 0: never */
-        usec_t stop_at;      /* asked to exit; 0: it was not */
-        bool group_signaled; /* so were all processes that it started, not only the one that sent heartbeats
-                              */
+        usec_t quiet_at;     /* when it became quiet; 0: never */
+        usec_t stop_at;      /* when it was asked to exit; 0: never */
+        bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
         bool heeds_stop;     /* a heartbeat since then said quiet */
-        bool finishes_job; /* that process ended, and what is left runs the job that it had begun: the exit of
-                            * what is left proves that the job has ended */
-        bool succeeded; /* that process ended, and another one of its command accepted jobs: more may follow
-                         */
-        bool quiet_uncaught; /* it does not catch the quiet signal: it is stopped instead */
-        int signal_error;    /* errno of the last signal that was refused; 0: none was */
+        bool finishes_job; /* that process has ended, and a leftover process finishes its job: the leftover's
+                              exit proves the end of the job */
+        bool succeeded;    /* that process has ended, and another one of its command accepted jobs: more may
+                              follow */
+        bool quiet_uncaught; /* does not catch the quiet signal: it is stopped instead */
+        int signal_error;    /* errno of the last refused signal; 0: none */
         usec_t killed_at;
 };
 
-/* The verdict of the planner, renewed with each plan: for people, never for decisions. */
+/* The planner's verdict, renewed by each plan. For people, never for decisions. */
 struct worker_verdict {
         enum reason wanted_out;
         enum wait waits_for;
@@ -197,13 +195,13 @@ struct worker {
         uint64_t generation;
 
         enum worker_state state;
-        enum reason reason;      /* why it leaves, or is to leave; REASON_NONE while it stays */
+        enum reason reason;      /* why it leaves or is to leave; REASON_NONE while it stays */
         enum reason started_for; /* why it was started; REASON_NONE: a place was empty */
         usec_t spawned_at;
         usec_t state_at;
-        usec_t active_at; /* its first heartbeat; 0: there was none */
-        usec_t last_life; /* the process that sent heartbeats ended after so long, and none has sent one
-                             since; 0: no such */
+        usec_t active_at; /* first heartbeat; 0: none */
+        usec_t last_life; /* life of the process that sent heartbeats and has ended; 0: none, or another one
+                             sends heartbeats now */
 
         struct worker_process process;
         struct worker_heartbeat heartbeat;
@@ -213,5 +211,5 @@ struct worker {
         struct worker_orders orders;
         struct worker_verdict verdict;
 
-        struct process *handle; /* what the shell holds of it, and defines; NULL: nothing, or not yet */
+        struct process *handle; /* the caller's data, defined there; NULL: none yet */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the state of a worker alone. */
+/* Facts that follow from the state of a worker alone. */
 #pragma once
 
 #include "model/fleet.h"
 
-/* The process that beats, where that is known, else the one that was started. */
+/* Returns the process that sends heartbeats if known, else the one that was started. */
 static inline pid_t worker_pid(const struct worker *worker)
 {
         return worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_pid : worker->process.pid;
@@ -15,7 +15,7 @@ static inline bool worker_outdated(const struct worker *worker)
         return worker->generation < worker->fleet->generation;
 }
 
-/* It has beaten, where that is more than that it runs. */
+/* Returns true once a heartbeat was received; always false if the fleet writes no heartbeats. */
 static inline bool worker_sends_heartbeats(const struct worker *worker)
 {
         return worker->heartbeat.seen && fleet_settings_write_heartbeats(worker->fleet->settings);
@@ -27,35 +27,36 @@ static inline bool worker_leaves(const struct worker *worker)
         return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
 }
 
-/* Told to leave, it lives on though the process that beat has ended, or none ever did: what is left of it may
- * be a wrapper, or run jobs. */
+/* Returns true if the worker is quieted or stopping without a process that sends heartbeats: that one has
+ * ended or never existed. The leftover process may be a wrapper or run jobs. */
 static inline bool worker_is_remainder(const struct worker *worker)
 {
         return worker_leaves(worker) && worker->process.heartbeat_pid == 0;
 }
 
-/* To quiet it is to stop it: it gets its stop signal once. */
+/* Returns true if quieting stops the worker: it gets its stop signal, once. */
 static inline bool worker_quiet_is_stop(const struct worker *worker)
 {
         return worker->fleet->settings->traits->quiet_is_stop || worker->orders.quiet_uncaught;
 }
 
-/* It was told to exit, by being quieted where quiet is stop: that it does is no crash. */
+/* Returns true if the worker was asked to exit, also by quieting where that stops it. Its exit is then no
+ * crash. */
 static inline bool worker_is_asked_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_STOPPING ||
                (worker->state == WORKER_QUIET && worker_quiet_is_stop(worker));
 }
 
-/* The same of one that finishes its jobs first: the process that has its stop signal lives, and not only a
- * wrapper around it. */
+/* Returns true if the worker was asked to exit and finishes its jobs first. The process with the stop signal
+ * must live, and not only a wrapper around it. */
 static inline bool worker_drains_to_exit(const struct worker *worker)
 {
         return worker->state == WORKER_QUIET && worker_is_asked_to_exit(worker) &&
                worker->process.heartbeat_pid != 0;
 }
 
-/* In the state active, but it hangs: it takes a place and is none of those that do the work. */
+/* Returns true if the worker is active but hangs: it occupies a place and does no work. */
 static inline bool worker_hangs(const struct worker *worker)
 {
         return worker->state == WORKER_ACTIVE && worker->heartbeat.hung;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes, finds and frees the model's parts. */
+/* Finds the parts of a world, and adds its events. */
 #include "model/world.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define EVENT_TEXT_MAX 2304
-/* Events pile up only between two wakeups of the loop: where more do, an error is likely, and memory is worth
- * more. */
+/* Events accumulate only between two wakeups of the loop. A larger number is probably an error, and memory is
+ * more important. */
 #define EVENTS_MAX 10000
 
 struct event *world_event(struct world *world, enum event_kind kind, struct fleet *fleet,
@@ -72,7 +72,7 @@ void world_events_clear(struct world *world)
 {
         for (size_t i = 0; i < world->n_events; i++)
                 free(world->events[i].text);
-        /* A burst is rare: what it took goes back. */
+        /* A burst is rare: return its memory. */
         free(world->events);
         world->events = NULL;
         world->n_events = world->events_allocated = 0;

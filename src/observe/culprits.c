@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The job classes that ran in a worker as its memory ran out. */
+/* The job classes that ran in a worker when its memory ran out. */
 #include "observe/culprits.h"
 #include "base/parse.h"
 #include "base/text.h"
@@ -12,18 +12,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A process that is killed may take a while to be gone, the more memory it has. */
+/* A killed process may take a while to disappear, longer with more memory. */
 #define OOM_USEC (10 * USEC_PER_SEC)
 
 bool culprits_take(struct worker *worker)
 {
         usec_t since = worker->memory.breach_at;
 
-        /* What ran then may stand in no earlier work list. */
+        /* Only a heartbeat after the breach comes with a work list of the jobs of that moment. */
         if (since == 0 || worker->heartbeat.after < since)
                 return false;
         worker->memory.breach_at = 0;
-        /* And nobody knows what one of much later has to do with it. */
+        /* A much later work list says nothing about the breach. */
         return usec_sub(worker->heartbeat.changed_at, since) <= worker_stale_usec(worker);
 }
 
@@ -37,7 +37,7 @@ bool culprits_oom_killed(const struct world *world, const struct worker *worker,
         return unasked && world->oom_at != 0 && usec_sub(now, world->oom_at) <= OOM_USEC;
 }
 
-/* A class that finds no place is among the others: names come from whoever writes to Redis. */
+/* A class without a slot is counted under the other classes: names come from anyone who writes to Redis. */
 static void count_class(struct fleet_totals *totals, const char *name, enum culprits_cause cause)
 {
         for (size_t i = 0; i < CULPRIT_CLASSES_MAX; i++) {
@@ -63,7 +63,7 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
         };
         char text[CULPRITS_TEXT_MAX];
 
-        /* The list has expired, or tells of them what is not understood. */
+        /* The work list has expired, or its entries are not readable. */
         if (jobs->n_jobs == 0 && worker->heartbeat.busy > 0)
                 return;
         if (worker->memory.mark_at != 0 && worker->memory.bytes > worker->memory.mark_bytes) {
@@ -100,7 +100,7 @@ static const char *memory_text(const struct culprits *culprits, char text[static
         return text;
 }
 
-/* Another one has its index by now. */
+/* True if another process has the worker's index now. */
 static bool is_former(const struct fleet *fleet, const struct culprits *culprits)
 {
         FLEET_FOREACH_WORKER(fleet, worker)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The identities of this host that Redis lists, and which worker each belongs to; see the header. */
+/* Matches the identities of this host in Redis to workers; see the header. */
 #include "observe/match.h"
 #include <string.h>
 
@@ -33,7 +33,7 @@ static struct match_host *find_host(struct match *match, const char *name, size_
         return NULL;
 }
 
-/* A free place, or that of the name that ended first. */
+/* Uses a free slot, or the slot of the name that ended first. */
 static int add_host(struct match *match, const char *name, size_t len, usec_t ended_at)
 {
         struct match_host *place = &match->hosts[0];
@@ -70,7 +70,7 @@ int match_host_was(struct match *match, const char *name, size_t len, usec_t now
         return find_host(match, name, len) ? 0 : add_host(match, name, len, now);
 }
 
-/* Was the host called so at that time, or later? */
+/* True if the host had this name at that time or later. */
 static bool host_is_since(const struct match_host *host, usec_t at)
 {
         return host->name && (host->ended_at == 0 || host->ended_at > at);
@@ -152,7 +152,7 @@ const char *match_scan_host(const struct match *match, size_t *at)
         return NULL;
 }
 
-/* Where the identity is, or where it would stand. */
+/* Returns the position of the identity, or where to insert it. */
 static size_t match_position(const struct match *match, const char *identity, size_t len, bool *ret_found)
 {
         size_t low = 0, high = match->n_candidates;
@@ -255,8 +255,8 @@ void match_owner_removed(struct match *match, const void *owner)
 
 void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, usec_t now)
 {
-        /* The value of before is kept while there is none: the same one again later is no change, and an
-         * older one, of a replica that took over, no sign of life. */
+        /* The previous heartbeat is kept while there is none. The same one again later is no change. An older
+         * one, from a replica that took over, is no sign of life. */
         bool known = candidate->heartbeat.sent_usec != 0;
 
         candidate->has_heartbeat = !!heartbeat;
@@ -285,7 +285,7 @@ void match_distrust(struct match *match, const char *identity)
         match->candidates[at]->differed_at = 0;
 }
 
-/* Did the host have that name when the worker was spawned, or later? */
+/* True if the host had the identity's name when the worker was spawned, or later. */
 static bool host_counts(const struct match *match, const struct candidate *candidate, usec_t spawned_at)
 {
         FOREACH_ELEMENT(host, match->hosts) {
@@ -323,20 +323,21 @@ static bool may_be_own(const struct match *match, const struct candidate *candid
                candidate->seen_at >= claim->spawned_at && host_counts(match, candidate, claim->spawned_at);
 }
 
-/* Something shows that it belongs to a process which beats since then. */
+/* True if the identity demonstrably belongs to a process that has sent heartbeats since then. */
 static bool has_shown(const struct candidate *candidate, usec_t since)
 {
         bool appeared = candidate->absent_at > 0 && candidate->absent_at >= since;
-        /* Both values are from after that: the last beats of a dead process with the worker's pid are not. */
+        /* A change counts if both heartbeats are from after that time. The last heartbeats of a dead process
+         * with the worker's pid are older. */
         bool changed = candidate->changed_at > 0 && candidate->changed_from >= since;
 
         return candidate->has_heartbeat && (appeared || changed);
 }
 
-/* Has this one beaten on while the other stood still? Many that stand there have no heartbeat any more; one
- * that came of late must have one. An older beat than the last is no sign of life, and yet the other does not
- * stand still: its clock may have gone back. Nor does one that is read for the first time tell when it was
- * written. */
+/* True if candidate continued to send heartbeats while other was silent. Many identities in Redis have no
+ * heartbeat any more; a recent one must have one. A heartbeat older than the last one is no sign of life, but
+ * the process is not silent: its clock may have gone back. A first reading does not show when its heartbeat
+ * was written. */
 static bool outlives(const struct match *match, const struct candidate *candidate,
                      const struct candidate *other, const struct match_claim *claim)
 {
@@ -346,14 +347,14 @@ static bool outlives(const struct match *match, const struct candidate *candidat
                 return false;
         if (other_at == 0 && other->absent_at > 0)
                 other_at = other->seen_at;
-        /* While there was no connection, none could be seen to beat; nor after a pause of the machine before
-         * ours has had its time, whoever beats on elsewhere. An answer that waited out such a pause is as old
-         * as its question. */
+        /* Silence proves nothing while there was no connection. Neither does silence after a pause of this
+         * machine, before our own processes had time to send heartbeats: processes elsewhere continue
+         * meanwhile. A reply that waited during such a pause is as old as its request. */
         return other_at == 0 || MIN(candidate->changed_at, candidate->read_at) >
                                         usec_add(MAX(other_at, trusted_at), claim->stale_usec);
 }
 
-/* Is there another one that may be of the same process? */
+/* True if another candidate may be of the same process. */
 static bool has_rival(const struct match *match, const struct candidate *best,
                       const struct match_claim *claim, bool *ret_ambiguous)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what was observed into the model. */
+/* Records observations in the model; see the header. */
 #include "observe/observe.h"
 #include "base/parse.h"
 #include "model/deadlines.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Starts wait after one that was active for less, however short its trial. */
+/* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
@@ -78,9 +78,9 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                 observe_promoted(worker);
         else if (known->process.heartbeat_pid != 0 && !heartbeat_process_lives)
                 observe_heartbeat_process(worker, 0, 0, now);
-        /* It lives: so it was told to go on before its sqmgr ended, or has seen that by now. */
+        /* A live worker was allowed to continue before its sqmgr ended, or has noticed its end by now. */
         worker->process.awaits_go = false;
-        /* What ran then has been told. */
+        /* The jobs of that breach were reported already. */
         if (known->reason == REASON_MEMORY)
                 worker->memory.breach = BREACH_LIMIT;
         else if (known->memory.over_threshold)
@@ -90,7 +90,7 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
 
 void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now)
 {
-        /* A try uses a freed place up, too: the next one waits. */
+        /* An attempt uses up a freed place too: the next start waits. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
@@ -104,19 +104,20 @@ static bool is_failed_start(const struct worker *worker, usec_t life)
         return life < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
 }
 
-/* The end of one that was not told to exit. life: since its first beat; 0: there was none. */
+/* Records the unasked end of a worker. life: since its first heartbeat; 0: none. */
 static void observe_life(const struct worker *worker, usec_t life, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
-        /* It ended before it was ready. */
+        /* The worker ended before it was ready. */
         if (life == 0 || life < fleet->settings->ready_after)
                 start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
         else if (is_failed_start(worker, life))
                 start_failure_back_off(fleet, now);
 }
 
-/* Back to a worker that has not beaten: its beating process has gone while a wrapper around it lives. */
+/* Returns the worker to the state without heartbeats: the process that sent them is gone, and its wrapper
+ * lives. */
 static void worker_observe_silent(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -132,7 +133,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         worker_set_state(worker, WORKER_STARTING, worker->reason, now);
 }
 
-/* The process that beat is gone: of what is left nothing is known. */
+/* The process that sent heartbeats is gone: nothing is known about the leftover process. */
 static void worker_forget_heartbeat(struct worker *worker)
 {
         worker->heartbeat.seen = worker->heartbeat.hung = false;
@@ -151,7 +152,7 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
         if (pid == 0)
                 worker_forget_heartbeat(worker);
         if (worker->process.heartbeat_pid != pid || worker->process.heartbeat_start != pid_start) {
-                /* What another process said proves nothing of this one. */
+                /* Evidence of another process proves nothing about this one. */
                 worker->heartbeat.idle_count = 0;
                 worker->jobs.oldest_at = 0;
                 worker->jobs.count = 0;
@@ -166,9 +167,10 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
         worker->process.heartbeat_start = pid_start;
 }
 
-/* It was told to leave, and one of its processes beats that was not: that takes jobs, and is a worker like
- * any other from now on. That one runs is no sign of it, nor what a Redis that took over has of one that has
- * said by now that it is quiet: that one was told with all others. By force none of these is told again. */
+/* The worker was asked to leave, and a process of it that was not asked sends heartbeats. That process
+ * accepts jobs, and becomes a worker like any other. Running alone is no sign of it. Neither is an old
+ * heartbeat, from a Redis that took over, of a process that has said quiet since. Such a process was asked
+ * with all others. During a forced stop no such process is asked again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
@@ -190,7 +192,7 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         worker->heartbeat.loud_count = 0;
         worker->orders.stop_at = worker->orders.killed_at = 0;
         worker->active_at = now;
-        /* It is another that hung. */
+        /* The process that hung was another one. */
         enum reason reason = worker->reason == REASON_HUNG ? REASON_OPERATOR : worker->reason;
         if (heartbeat->quiet)
                 worker_set_state(worker, WORKER_QUIET, reason, now);
@@ -235,7 +237,8 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " takes jobs" : " runs");
 }
 
-/* A beat that counts as evidence: newer than the last, and both read while time and Redis were trusted. */
+/* A heartbeat that counts as evidence: newer than the last one, and both read while time and Redis were
+ * trusted. */
 static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                                            usec_t now)
 {
@@ -243,8 +246,8 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         worker->heartbeat.busy = heartbeat->busy;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
-        /* A sample may be of a job that began since the beat: what the beat says of its own moment is better.
-         */
+        /* A memory sample may include a job that began after the heartbeat. The size in the heartbeat itself
+         * is more accurate. */
         if (heartbeat->busy == 0)
                 observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->heartbeat.stale_reported || worker->heartbeat.hung) {
@@ -264,13 +267,13 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
-        /* What was read before a doubt, or over another connection, may be older than it looks: the first
-         * reading after it is only the mark from which change is judged. */
+        /* A reading from before a doubt, or over another connection, may be older than it appears. The first
+         * reading after that is only the baseline for changes. */
         bool mark = worker->heartbeat.read_at <= fleet->world->doubt.since ||
                     worker->heartbeat.read_at < fleet->redis_at;
         usec_t read_before = worker->heartbeat.read_at;
 
-        /* One that says when its process was started is of no other that has the same pid. */
+        /* A heartbeat with a process start time belongs to no other process of that pid. */
         if (heartbeat->start != 0 &&
             heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
                                                                     : worker->process.start))
@@ -280,7 +283,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                 worker->heartbeat.concurrency = heartbeat->concurrency;
         worker->heartbeat.quiet_signal = heartbeat->quiet_signal;
         worker->heartbeat.stop_signal = heartbeat->stop_signal;
-        /* A list read at an earlier beat says nothing of this one. */
+        /* A work list read at an earlier heartbeat says nothing about this one. */
         if (heartbeat->work_list_known || heartbeat->sent_usec != worker->heartbeat.written_usec)
                 worker->jobs.list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
 
@@ -303,7 +306,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
 void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
         worker->process.boot_polled_at = now;
-        /* That alone is no news: there is time for its first beat. */
+        /* A boot alone is no news: time remains for the first heartbeat. */
         if (booted && worker->process.unproven) {
                 worker->process.unproven = false;
                 return;
@@ -313,7 +316,7 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
                 worker_event(
                         worker, EVENT_ELSEWHERE,
                         " has booted but its beat is not to be found: check redis_url, namespace, host name");
-        /* Of one that is to come up it stays true: a later look may have failed. */
+        /* While the worker is starting, booted stays set: a later check may have failed. */
         worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
 }
 
@@ -327,7 +330,8 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                 return;
         usec_t needed = shutdown + SETTINGS_STOP_MARGIN_USEC;
         worker->process.shutdown_usec = shutdown;
-        /* Titles say anything: it is told again where it is twice as long, or what was told is heeded. */
+        /* A title can claim any time. Report again only if twice as long, or if the report was heeded.
+         */
         bool heeded = fleet->shutdown_reported + SETTINGS_STOP_MARGIN_USEC <= settings->stop_timeout;
         if (needed <= settings->stop_timeout || (!heeded && shutdown < 2 * fleet->shutdown_reported))
                 return;
@@ -340,7 +344,7 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                      format_duration_exact(needed, least, sizeof(least)));
 }
 
-/* True where the signal went out; else books why it did not, and tells it once. */
+/* Returns true if the signal was sent. Otherwise records the error, and reports it once. */
 static bool worker_observe_signal(struct worker *worker, const char *what, int error)
 {
         bool reported = worker->orders.signal_error == error;
@@ -348,7 +352,7 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         worker->orders.signal_error = error;
         if (error == 0)
                 return true;
-        /* A process that is gone is told of by its exit. */
+        /* The exit event covers a process that is gone. */
         if (!reported && error != ESRCH)
                 world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
                             "cannot %s %s: %s", what, WORKER_EVENT_NAME(worker),
@@ -357,7 +361,7 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
         return false;
 }
 
-/* The next round of the pass stops it. */
+/* The next round of the pass stops the worker. */
 static void worker_observe_uncaught(struct worker *worker)
 {
         struct fleet *fleet = worker->fleet;
@@ -436,7 +440,7 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
                                worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                                heartbeat_fault_text(worker->heartbeat.fault));
         world_event(fleet->world, EVENT_BOOT_TIMEOUT, fleet, worker, "%s, it is ended", fleet->crash_last);
-        /* boot_timeout counts time with Redis up alone: that it was away earlier is no excuse. */
+        /* boot_timeout counts only time with Redis up: an earlier outage is no excuse. */
         start_failure_observe(fleet, worker->generation, now, never_sent_heartbeat, now);
 }
 
@@ -467,7 +471,7 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start)
         worker->process.start = pid_start;
 }
 
-/* It ended although nobody told it to. */
+/* The worker ended unasked. */
 static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
                                  usec_t now)
 {
@@ -477,7 +481,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
         char span[32], when[96];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
-        /* A wrapper that follows the process that beat: that one's end was it. */
+        /* A wrapper that follows the process that sent heartbeats: the end of that process counts. */
         if (worker->last_life > 0)
                 life = worker->last_life;
         format_duration(life, span, sizeof(span));
@@ -495,13 +499,13 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                 return;
         if (beaten && !is_failed_start(worker, life) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
-        /* With a last life this end has been booked. */
+        /* With last_life set, this end was recorded already. */
         if (worker->last_life == 0)
                 observe_life(worker, beaten ? life : 0, now);
 }
 
-/* It ended before it was told to go on, and has done nothing. Where nobody could see that, it was its sqmgr
- * that ended. */
+/* The forked process ended before it was allowed to continue, and has done nothing. If its exit status is not
+ * known, its sqmgr has ended and caused that. */
 static void worker_observe_unborn(struct worker *worker, const struct exit_status *exit, const char *how,
                                   usec_t now)
 {
@@ -546,7 +550,7 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         worker_event(worker, EVENT_SEVERAL, " %s and left process %d behind, %s", how, (int)pid,
                      finishes_job ? "which finishes its job and keeps its place until then"
                                   : "which has booted: let its command start one process, and end with it");
-        /* What runs a job is no worker that is to come up. */
+        /* A process that finishes a job is not going to become active. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
                 worker_observe_crash(worker, exit, how, now);
                 worker->orders.quiet_at = now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds in what shows whether the beats that are read are a worker's own: its threads, its title, and others
- * that beat under its host name and pid. */
+/* Records the evidence for or against the heartbeats attributed to a worker: threads, title, and other
+ * processes under its host name and pid. */
 #include "observe/observe_identity.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
@@ -41,7 +41,7 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
                 worker->heartbeat.busy = busy;
         if (!worker->heartbeat.seen)
                 return;
-        /* The title may be read shortly before it is set anew. */
+        /* The title may have been read shortly before its update. */
         bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_HEARTBEATS ||
                      worker->heartbeat.loud_count >= WORKER_DENIED_HEARTBEATS;
         bool denied = worker_contradicted(worker);
@@ -52,9 +52,9 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
                 "of its host name and pid");
 }
 
-/* One that is told to be quiet says so only once it is idle: while it runs a job it is taken at our word. One
- * that was not told may say so, too, as all do where somebody pauses the queues. What its command has started
- * after it was not told, and has not beaten as this is asked. */
+/* A worker that was asked to be quiet shows that only once it is idle; while it runs a job, it counts as
+ * quiet. A worker that was not asked may show quiet too, for example while the queues are paused. A process
+ * that its command started later was not asked, and has sent no heartbeat yet at this point. */
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
                                     unsigned busy, bool quiet)
 {

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what /proc and a status file show of a worker beside its heartbeat into the model. */
+/* Records what /proc and a status file show of a worker in addition to its heartbeat. */
 #pragma once
 
 #include "model/worker.h"
 
-/* Its beat with what its title adds, of a framework whose title completes it: how many jobs it runs, and
- * whether it is quiet. */
+/* Returns the heartbeat, completed by the process title: number of running jobs, and whether the worker is
+ * quiet. For frameworks whose title completes the heartbeat. */
 struct heartbeat heartbeat_complete(const struct worker *worker, const struct heartbeat *heartbeat,
                                     unsigned busy, bool quiet);
 
-/* The file that it writes its heartbeats to was looked at: it counts, or does not. */
+/* The worker's status file was read. fault: why it does not count, or HEARTBEAT_FAULT_NONE. */
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault);
 
 void observe_threads(struct worker *worker, unsigned job_threads);
 
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet);
 
-/* Several processes beat that may be this one, which is not known to beat; or that is over. */
+/* ambiguous: several processes send heartbeats that may be this worker's, which has no known heartbeat;
+ * false: no longer so. */
 void observe_ambiguous(struct worker *worker, bool ambiguous);
 
-/* It was looked for what else of it beats: another process does, or none that is known; 0. */
+/* A search for another process of the worker that sends heartbeats has ended. pid: that process; 0: none
+ * found. */
 void observe_sibling(struct worker *worker, pid_t pid, usec_t now);

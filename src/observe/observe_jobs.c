@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what was read of the jobs of a worker into the model; see the header. */
+/* Records the jobs read from a worker's work list; see the header. */
 #include "observe/observe_jobs.h"
 #include "base/parse.h"
 #include "base/printable.h"
@@ -23,7 +23,7 @@ void observe_long_job(struct worker *worker, const struct job *job, usec_t runs,
 {
         char names[700], span[32];
 
-        /* They come from outside. */
+        /* The names are untrusted. */
         snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
         printable_replace(names, strlen(names), false);
         format_duration(runs, span, sizeof(span));
@@ -38,12 +38,12 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
         struct fleet *fleet = worker->fleet;
         struct cut_off cut = worker_cut_off(worker);
         char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "as ordered";
-        /* One that takes jobs may run others by now. */
+        /* An active worker may run other jobs by now. */
         bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
                      worker->jobs.read_at >= worker->orders.quiet_at &&
                      worker->heartbeat.busy <= worker->jobs.count;
 
-        /* One that hangs, or has not beaten, is told of as that. */
+        /* Other events report workers that hang or have sent no heartbeat. */
         if (worker->heartbeat.busy == 0 || now < cut.at || reason == REASON_HUNG || reason == REASON_BOOT)
                 return;
         fleet->totals.jobs_cut_off[cut.word] += worker->heartbeat.busy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds readings of the memory of a worker into the model; see the header. */
+/* Records memory readings of a worker; see the header. */
 #include "observe/observe_memory.h"
 #include "advice/leak.h"
 #include "base/parse.h"
@@ -15,7 +15,8 @@ static bool memory_is_over(const struct fleet_settings *settings, uint64_t bytes
                (settings->memory_limit > 0 && bytes > settings->memory_limit);
 }
 
-/* Its growth is counted from here on; but what took it over a limit still counts when its job has ended. */
+/* Growth is measured from here on. A size over a limit does not move the mark: the growth still counts after
+ * its job has ended. */
 void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
 {
         if (bytes == 0 || (worker->memory.mark_at != 0 && memory_is_over(worker->fleet->settings, bytes)))
@@ -24,7 +25,7 @@ void observe_memory_mark(struct worker *worker, uint64_t bytes, usec_t now)
         worker->memory.mark_at = now;
 }
 
-/* since: when it can have begun. */
+/* since: the earliest time of the breach. */
 static void worker_observe_breach(struct worker *worker, enum breach breach, usec_t since)
 {
         if (breach <= worker->memory.breach)
@@ -41,13 +42,13 @@ static void worker_observe_over_threshold(struct worker *worker, usec_t now)
         char bytes[32], threshold[32];
 
         worker->memory.over_threshold = true;
-        /* The first of the samples in a row was one over it. */
+        /* The first of the samples in a row was already over the threshold. */
         worker_observe_breach(worker, BREACH_THRESHOLD,
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
         format_size(worker->memory.bytes, bytes, sizeof(bytes));
         format_size(settings->memory_threshold, threshold, sizeof(threshold));
         worker_event(worker, EVENT_MEMORY_OVER, " holds %s, over memory_threshold %s", bytes, threshold);
-        /* One that outgrows it while it boots does so before its first beat. */
+        /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
                 return;
@@ -68,7 +69,7 @@ void observe_memory(struct worker *worker, uint64_t bytes, usec_t now)
         if (worker->memory.mark_at == 0 && worker->heartbeat.seen)
                 observe_memory_mark(worker, bytes, now);
         bool over_limit = settings->memory_limit > 0 && bytes > settings->memory_limit;
-        /* A limit below what a worker needs to boot must not churn. */
+        /* A limit below what a worker needs to boot must not cause churn. */
         if (over_limit && !worker->memory.over_limit && worker->state <= WORKER_ACTIVE &&
             (worker->active_at == 0 || usec_sub(now, worker->active_at) < CHURN_USEC))
                 backoff_fail(&worker->fleet->crash, settings->backoff_min, settings->backoff_max,

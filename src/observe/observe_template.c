@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what was observed of templates into the model. */
+/* Records observations of templates; see the header. */
 #include "observe/observe_template.h"
 #include "base/parse.h"
 #include "model/exit_status.h"
@@ -15,15 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one look counts at most: more, and it was sqmgr that was late. */
+/* Maximum time that one poll counts: in a longer gap sqmgr itself was late. */
 #define FORK_POLL_USEC (500 * USEC_PER_MSEC)
-/* So much of the time in which the template itself is held counts: one that stays so is given up, too. */
+/* Only this fraction of the time counts while the template is held; a template that is held forever is still
+ * given up. */
 #define FORK_HELD_SHARE 20
-/* Before a fork is tried again for which there was no memory, or no process. */
+/* Delay before another fork after memory or processes were short. */
 #define FORK_RETRY_USEC (1 * USEC_PER_SEC)
-/* One that was ready for less counts as a failure of its kind. */
+/* A template that was ready for less than this counts as a failed start. */
 #define FAILED_START_USEC (60 * USEC_PER_SEC)
-/* So many failures in a row, and workers boot separately. */
+/* After this many failures in a row, workers boot separately. */
 #define FAILURES_MAX 3
 
 static void set_state(struct template *template, enum template_state state, usec_t now)
@@ -40,10 +41,10 @@ static const char *name_of(const struct template *template, char text[static NAM
         return text;
 }
 
-/* The same as a value, which stays until the end of the block around it. */
+/* name_of() as an expression; the text is valid until the end of the enclosing block. */
 #define NAME_OF(template) name_of(template, (char[NAME_MAX_BYTES]){""})
 
-/* Workers of this generation boot separately. */
+/* Makes workers of this generation boot separately, and reports why. */
 static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
 {
         struct preload *preload = &fleet->preload;
@@ -57,8 +58,7 @@ static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
                     (unsigned long long)fleet->generation, preload->refused);
 }
 
-/* What stands in fleet->crash_last has failed: of a release that is being rolled out it is a failed new
- * worker. */
+/* Reports the failure in fleet->crash_last. During a restart it counts as a failed new worker. */
 static void report_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         fleet->totals.template_failures++;
@@ -66,8 +66,8 @@ static void report_failure(struct fleet *fleet, uint64_t generation, usec_t sinc
         start_failure_observe(fleet, generation, since, true, now);
 }
 
-/* The same of what the application or its command may be to blame for: outside of a restart, tried often
- * enough, it is given up for this generation. */
+/* Reports a failure that the application or its command may have caused. Outside of a restart, preloading is
+ * given up for this generation after enough failures. */
 static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         struct preload *preload = &fleet->preload;
@@ -135,7 +135,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
 
         template->serving_pid = serving_pid;
         template->serving_start = serving_start;
-        /* It was told to end meanwhile. */
+        /* The template was asked to end meanwhile. */
         if (template->state != TEMPLATE_LOADING)
                 return;
         if (unsafe && template_is_current(template))
@@ -246,12 +246,12 @@ void template_observe_fork_failed(struct template *template, int error, const ch
         usec_t asked_at = template->fork.asked_at;
 
         template->fork.index = 0;
-        /* No fault of the code's: it waits, as a start does that lacks memory. */
+        /* The code is not at fault: the fork waits, like a start that lacks memory. */
         if (error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE) {
                 fleet->preload.retry_at = usec_add(now, FORK_RETRY_USEC);
                 return;
         }
-        /* A try uses a freed place up. */
+        /* An attempt uses up a freed place. */
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
@@ -263,11 +263,11 @@ void template_observe_fork_failed(struct template *template, int error, const ch
 void template_observe_go(struct worker *worker, usec_t now)
 {
         worker->process.awaits_go = false;
-        /* The time that it has to come up begins. */
+        /* The time to boot begins now. */
         worker->state_at = now;
 }
 
-/* Why it is ended, where that is its own failure. */
+/* Reports why the template is ended, if that is its own failure. */
 static void observe_given_up(struct template *template, usec_t now)
 {
         struct fleet *fleet = template->fleet;
@@ -282,7 +282,7 @@ static void observe_given_up(struct template *template, usec_t now)
         else
                 start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
                                        NAME_OF(template));
-        /* Its time counts with Redis up alone: that it was away earlier is no excuse. */
+        /* The deadline counts only time with Redis up: an earlier outage is no excuse. */
         observe_failure(fleet, template->generation, now, now);
 }
 
@@ -299,8 +299,8 @@ void template_observe_killed(struct template *template, usec_t now)
         template->killed_at = now;
 }
 
-/* Refuses where the last lines show that the script was not found, which is no release that does not load:
- * Ruby names the file that it was to load first. Returns whether they do. */
+/* Refuses preloading if the log tail shows that the script was not found: Ruby names the first file that it
+ * cannot load. Such a failure does not count against the release. Returns true if the log tail shows it. */
 static bool refuse_unseen(struct fleet *fleet, const char *log_tail, const char *script)
 {
         if (!log_tail || !strstr(log_tail, "cannot load such file") || !strstr(log_tail, script))
@@ -320,7 +320,7 @@ void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *
                 (void)refuse_unseen(fleet, lines, script);
 }
 
-/* It had done nothing wrong before: its workers live on, and another is loaded. */
+/* A ready template has crashed: its workers live on, and another one is loaded. */
 static void observe_crash(struct template *template, usec_t life, usec_t now)
 {
         struct fleet *fleet = template->fleet;

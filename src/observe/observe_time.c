@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds the passing of time into the model: what has lasted long enough is reset, or reported; see the
- * header. */
+/* Records the passing of time; see the header. */
 #include "observe/observe_time.h"
 #include "advice/leak.h"
 #include "base/parse.h"
@@ -35,7 +34,7 @@ static void stale_observe_time(struct worker *worker, usec_t now)
         worker_event(worker, EVENT_STALE, ": its beat stopped %s ago, it is kept as it is", span);
 }
 
-/* Is there one by which to tell that Redis takes beats? */
+/* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
 static void heard_observe_time(struct fleet *fleet, usec_t now)
 {
         FLEET_FOREACH_WORKER(fleet, worker) {
@@ -47,7 +46,7 @@ static void heard_observe_time(struct fleet *fleet, usec_t now)
         fleet->heard_at = 0;
 }
 
-/* The later stage of stale. */
+/* Hanging is the stage after stale. */
 static void hang_observe_time(struct worker *worker, usec_t now)
 {
         char span[32];
@@ -61,7 +60,7 @@ static void hang_observe_time(struct worker *worker, usec_t now)
                                                     : "and it has not finished its jobs");
 }
 
-/* Told once, where it keeps the fleet below its count, and is not for want of Redis. */
+/* Reports a crash loop once, if it keeps the fleet below its count, and Redis is up. */
 static void loop_observe_time(struct fleet *fleet, usec_t now)
 {
         struct backoff *crash = &fleet->crash;
@@ -77,7 +76,7 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
                     crash->count, span, fleet->crash_last);
 }
 
-/* A place that a boot takes, or a drain without jobs, is soon free again. */
+/* A place held by a boot, or by a drain without jobs, is soon free again. */
 static bool wait_may_last(const struct fleet *fleet)
 {
         if (fleet->waits_for == WAIT_MEMORY || fleet->waits_for == WAIT_FORK || fleet->waits_for == WAIT_HUNG)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds the passing of time into the model: what has lasted long enough is reset, or reported. */
+/* Records the passing of time: resets or reports whatever has lasted long enough. */
 #pragma once
 
 #include "base/usec.h"
 
 struct world;
 
-/* Time has passed: resets what has lasted long enough, ends rollouts that are done or halt. Before each plan.
- */
+/* Call before each plan: resets what has lasted long enough, and ends rollouts that are done or halt. */
 void observe_time(struct world *world, usec_t now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what is seen of the machine and of Redis into the model. */
+/* Records observations of the machine and of Redis; see the header. */
 #include "observe/observe_world.h"
 #include "model/backoff.h"
 #include "model/fleet.h"
 #include "model/world.h"
 
-/* A suspend or a clock step: more than clocks drift apart between two ticks. */
+/* A larger step means a suspend or a clock step: clocks drift less between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
 
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
@@ -48,8 +48,8 @@ void observe_oom_kills(struct world *world, uint64_t kills, usec_t now)
 
 void observe_redis(struct fleet *fleet, bool up, usec_t now)
 {
-        /* A first connection says nothing of the failures before this sqmgr: Redis need not have been away.
-         */
+        /* A first connection says nothing about failures before this sqmgr started: Redis need not have been
+         * down. */
         bool continued = fleet->continued;
         fleet->continued = false;
         if (fleet->redis_up == up)

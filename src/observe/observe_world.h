@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folds what was observed of the machine, of time and of a fleet as a whole into the model. */
+/* Records observations of the machine, of time and of whole fleets. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,30 +9,31 @@ struct fleet;
 struct worker;
 struct world;
 
-/* The time of a tick by three clocks, in microseconds. Returns true where time became doubtful since the last
- * (P9). Follow with observe_time(). */
+/* Records the time of a tick by three clocks, in microseconds. Returns true if time became doubtful since the
+ * last tick (P9). Call observe_time() afterwards. */
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);
 
 void observe_available_memory(struct world *world, uint64_t bytes);
 
-/* How many processes the kernel's OOM killer has ended so far; the first reading tells nothing yet. */
+/* Records the number of processes that the kernel's OOM killer has ended so far. The first reading is only
+ * the baseline. */
 void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 
-/* Its Redis is another server now, as the Sentinels told; both as `host:port`. What is read there is judged
- * as after any loss, which observe_redis() has told before. */
+/* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported
+ * the loss with observe_redis() before. Evidence from the new server counts as after any loss. */
 void observe_failover(struct fleet *fleet, const char *from, const char *to);
 
-/* It was adopted and cannot be watched: as if it had not been. */
+/* An adopted worker cannot be watched: it is released as if never adopted. */
 void observe_unadopted(struct worker *worker);
 
-/* Not all that may be workers of this fleet are known: none is started before that time. 0: they are.
- * unknown: nor does a state tell of any. */
+/* Some processes that may be workers of this fleet are not judged yet: holds starts until then; 0: all are
+ * judged. unknown: the state file has no record of the fleet either. */
 void observe_hold(struct fleet *fleet, usec_t until, bool unknown);
 
-/* A worker of this generation was found. */
+/* A worker of this generation was found; raises the fleet's generation to it. */
 void observe_generation(struct fleet *fleet, uint64_t generation);
 
-/* Another machine has the name of this host in the rollout_group of the fleet, or no longer. */
+/* taken: another machine in the fleet's rollout_group has the name of this host. */
 void observe_name_taken(struct fleet *fleet, bool taken);

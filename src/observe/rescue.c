@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs that were cut off by the death of their worker. */
+/* Jobs cut off by the death of their worker; see the header. */
 #include "observe/rescue.h"
 #include "base/printable.h"
 #include "model/exit_status.h"
@@ -13,7 +13,8 @@ bool rescue_is_due(const struct worker *worker, const struct exit_status *exit)
 {
         if (!worker->fleet->settings->traits->can_rescue)
                 return false;
-        /* Told to exit, a worker puts its jobs back itself; how it ended nobody can tell then. */
+        /* A worker that was asked to exit puts its jobs back itself. An unknown exit status says nothing
+         * about that. */
         bool cut_off = !worker_is_asked_to_exit(worker) || worker->orders.killed_at != 0;
 
         if (!exit->known)
@@ -52,7 +53,7 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 fleet->rescue_off_reported = true;
                 return;
         }
-        /* They come from outside. */
+        /* The names are untrusted. */
         snprintf(names, sizeof(names), "%.200s %.200s (queue %.200s)", job->class, job->jid, job->queue);
         printable_replace(names, strlen(names), false);
         if (outcome == RESCUE_REQUEUED && times > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs that were cut off by the death of their worker: when that is so, and what is told of them. */
+/* Jobs cut off by the death of their worker: detection and report. */
 #pragma once
 
 #include "model/fleet.h"
@@ -7,28 +7,29 @@
 struct exit_status;
 
 enum rescue_outcome {
-        RESCUE_LEFT,     /* its entry in the work list is gone: done by somebody else, or expired */
-        RESCUE_LOST,     /* it is only told of */
-        RESCUE_REQUEUED, /* it is at the head of its queue again */
-        RESCUE_PARKED,   /* it is in the dead set: it was put back often enough */
-        RESCUE_PRIVATE,  /* the process had private queues, from which its jobs come back by other means */
+        RESCUE_LEFT, /* its work list entry is gone: completed by another process, or expired; not reported */
+        RESCUE_LOST, /* only reported */
+        RESCUE_REQUEUED, /* back at the head of its queue */
+        RESCUE_PARKED,   /* in the dead set: it was put back too often */
+        RESCUE_PRIVATE,  /* the process had private queues, whose jobs return by other means */
         _RESCUE_OUTCOME_MAX,
 };
 
-/* How long a work list can be read after its process has died, in microseconds. */
+/* How long a work list remains readable after its process has died, in microseconds. */
 #define RESCUE_USEC (60 * USEC_PER_SEC)
 
-/* The process that beat is dead: did that cut its jobs off? worker as it was before that; exit: how that very
- * process ended, as far as it is known. */
+/* Returns true if the death of the process that sent heartbeats cut off its jobs. worker: as it was before.
+ * exit: how that process ended, as far as known. */
 bool rescue_is_due(const struct worker *worker, const struct exit_status *exit);
 
-/* Was the work list of such a worker gone already when it died at that time, while jobs ran? */
+/* Returns true if jobs were running and the work list had already expired when the worker died. */
 bool rescue_is_late(const struct worker *dead, usec_t died_at);
 
-/* What became of one job of a worker that is dead. times: it has been put back; how: the worker ended. */
+/* Reports the outcome of one job of a dead worker. times: how often the job has been put back. how: how the
+ * worker ended. */
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how);
-/* Nothing could be learned of its jobs as long as they could be read: why, in words. */
+/* Redis could not be read before the jobs expired. why: the reason in words. */
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why);
-/* So many of its jobs are told of in words that are not Sidekiq's. */
+/* n_jobs entries of the worker's work list do not have Sidekiq's format. */
 void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs);

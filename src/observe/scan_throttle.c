@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* When a host may walk through the set of all identities; see the header. */
+/* Decides when a host may scan the set of all identities; see the header. */
 #include "observe/scan_throttle.h"
 #include "base/macro.h"
 
-/* All hosts' walks together may take one part in so many of Redis' time. */
+/* The scans of all hosts together may take one part in this many of Redis' time. */
 #define SHARE 20
 
 usec_t scan_throttle_gap(const struct scan_throttle_reading *reading)
@@ -53,7 +53,7 @@ bool scan_throttle_decide(struct scan_throttle *scan_throttle, const struct scan
         if (scan_throttle->read_at == 0)
                 scans = gap <= SCAN_THROTTLE_AT_ONCE_USEC && usec_sub(now, scan_throttle->scanned_at) >= gap;
         else
-                /* Others may have come or gone at any time since. */
+                /* Other hosts may have joined or left at any time since. */
                 scans = is_drawn(usec_sub(now, scan_throttle->read_at), MAX(scan_throttle->gap, gap), lot);
         if (scans)
                 scan_throttle->scanned_at = now;
