@@ -98,6 +98,15 @@ static int reload(const char *text)
         return reload_file();
 }
 
+/* The text of the order that the world reported first. */
+static const char *order_text(void)
+{
+        for (size_t i = 0; i < runtime_world->n_events; i++)
+                if (runtime_world->events[i].kind == EVENT_ORDER)
+                        return runtime_world->events[i].text;
+        return "";
+}
+
 START_TEST(what_changed_is_reported_and_in_force)
 {
         ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
@@ -106,6 +115,7 @@ START_TEST(what_changed_is_reported_and_in_force)
         ck_assert_uint_eq(fleet_target(world_fleet(runtime_world, "web")), 3);
         ck_assert_ptr_eq(runtime_world->settings, reloader.settings);
         ck_assert(runtime_turn.pass.unsaved);
+        ck_assert_str_eq(order_text(), "configuration read again by the operator, 1 change");
 }
 END_TEST
 
@@ -116,6 +126,7 @@ START_TEST(a_file_that_says_the_same_changes_nothing)
         ck_assert_int_eq(reload(BEFORE), 0);
         ck_assert_ptr_null(lines[0]);
         ck_assert_uint_eq(runtime_world->fleets[0]->generation, generation);
+        ck_assert_str_eq(order_text(), "configuration read again by the operator, 0 changes");
 }
 END_TEST
 

@@ -162,7 +162,8 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 {
         const struct reexec *reexec = userdata;
 
-        (void)kill(reexec->child.pid, SIGKILL);
+        if (reexec->child.pid > 0)
+                (void)kill(reexec->child.pid, SIGKILL);
         return 0;
 }
 

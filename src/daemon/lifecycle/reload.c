@@ -15,6 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The changes as lines for the client, and their number. */
+struct changes {
+        FILE *lines;
+        unsigned n;
+};
+
 static int on_change(const struct settings_change *change, void *userdata)
 {
         static const char *const suffixes[] = {
@@ -22,17 +28,18 @@ static int on_change(const struct settings_change *change, void *userdata)
                 [SETTINGS_APPLIED] = "",
                 [SETTINGS_OUTDATES] = " (for new workers: 'sqmgrctl restart' puts it into effect)",
         };
-        FILE *lines = userdata;
+        struct changes *changes = userdata;
 
+        changes->n++;
         if (!change->key)
-                fprintf(lines, "[%s]: %s\n", change->section,
+                fprintf(changes->lines, "[%s]: %s\n", change->section,
                         strcmp(change->new_text, "added") == 0 ? "added, its workers are started"
                                                                : "removed, its workers are drained");
         else
-                fprintf(lines, "[%s] %s: %s -> %s%s\n", change->section, change->key,
+                fprintf(changes->lines, "[%s] %s: %s -> %s%s\n", change->section, change->key,
                         change->old_text ? change->old_text : "none",
                         change->new_text ? change->new_text : "none", suffixes[change->reload]);
-        return ferror(lines) ? -ENOMEM : 0;
+        return ferror(changes->lines) ? -ENOMEM : 0;
 }
 
 /* Explains counts that differ from the config file, for whoever edits the file. */
@@ -75,8 +82,10 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
                 return text && fputs(text, lines) >= 0 && fflush(lines) == 0 ? 1 : -ENOMEM;
         }
         reload_log_warnings(&warnings, reloader->config_path);
-        int n = settings_diff(reloader->settings, read, on_change, lines);
-        int r = n >= 0 && fflush(lines) != 0 ? -ENOMEM : n;
+        struct changes changes = {.lines = lines};
+        int r = settings_diff(reloader->settings, read, on_change, &changes);
+        if (r >= 0 && fflush(lines) != 0)
+                r = -ENOMEM;
         if (r >= 0)
                 r = settings_merge(reloader->settings, read, &merged);
         if (r >= 0)
@@ -88,8 +97,8 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
 
         /* Nothing can fail from here on. */
         event_by(by, world_event(runtime->world, EVENT_ORDER, NULL, NULL,
-                                 "configuration read again by %s, %d change%s", orderer_text(by, who), n,
-                                 n == 1 ? "" : "s"));
+                                 "configuration read again by %s, %u change%s", orderer_text(by, who),
+                                 changes.n, changes.n == 1 ? "" : "s"));
         settings_free(reloader->settings);
         reloader->settings = TAKE_PTR(merged);
         report_scales(runtime->world, lines);

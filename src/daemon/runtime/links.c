@@ -162,8 +162,10 @@ static struct link *free_link(struct link *link)
         if (!link)
                 return NULL;
         queue_reader_free(link->queue_reader);
-        if (link->user)
-                link->user->end(link->user);
+        /* Callbacks of what is freed below find no user any more. */
+        struct link_user *user = TAKE_PTR(link->user);
+        if (user)
+                user->end(user);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
