@@ -59,7 +59,7 @@ struct settings_key {
         const char *refusal;     /* why this version rejects the key; NULL: accepted */
         const struct settings_choice *choices;
         int64_t min, max; /* bounds for SETTINGS_INT to _MODE, _SHARE (the number), _PERCENT, _DURATION
-                             (microseconds) and _SIZE; _LIMIT uses min only */
+                           * (microseconds) and _SIZE; _LIMIT uses min only */
         enum settings_reload reload;
         bool secret; /* never printed */
         bool merged; /* its content is merged into the settings; printed as a comment */

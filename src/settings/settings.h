@@ -106,7 +106,7 @@ struct fleet_settings {
         usec_t drain_timeout; /* 0: none */
         usec_t stop_timeout;
         bool stop_bounded; /* derived: stop_timeout is set and bounds the time from a worker's stop signal to
-                              its exit */
+                            * its exit */
         usec_t hang_after; /* 0: never */
         int hang_action;
         int rescue_jobs;

@@ -26,13 +26,13 @@ struct traits {
          * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
         bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
-                               idle */
+                             * idle */
         bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
         bool can_dump;      /* a signal makes the worker log what its threads are doing */
         bool has_job_threads; /* job threads can be recognized from outside, and exit once the worker is quiet
                                */
         bool has_title; /* the process title, set at each heartbeat, shows the number of jobs and whether the
-                           worker is quiet */
+                         * worker is quiet */
         bool memory_of_tree; /* the worker uses child processes: their memory counts as its own */
 
         enum heartbeat_place heartbeat; /* default location of the heartbeats */
@@ -61,6 +61,6 @@ struct traits {
         const char *shutdown_option; /* the command line option for the shutdown time */
 
         const char *host_variable; /* environment variable that overrides the host name in heartbeats; NULL:
-                                      none */
+                                    * none */
         unsigned oldest_version;   /* oldest major version that supports the signals; 0: all do */
 };
