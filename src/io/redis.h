@@ -47,8 +47,8 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
  * forbids other keys. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
 
-/* Closes the connection. Calls back all pending commands with NULL; on_state() is not called any more.
- * Returns NULL. */
+/* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
+ * called any more. Returns NULL. */
 struct redis *redis_free(struct redis *redis);
 
 /* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
