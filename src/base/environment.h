@@ -17,9 +17,9 @@ int environment_set(struct environment *environment, const char *name, const cha
  * name. */
 int environment_put(struct environment *environment, const char *entry);
 
-/* Adds the entries of another process's environment, except its private ones: the variables that systemd set
- * for that process alone, and the environment markers of the sqmgr that process may run under. list is
- * NULL-terminated, or NULL. Returns 0 or -ENOMEM. */
+/* Adds the entries of another process's environment, except private ones. Private are the variables that
+ * systemd set for that process alone, and sqmgr's own environment markers, if that process runs under another
+ * sqmgr. list is NULL-terminated, or NULL. Returns 0 or -ENOMEM. */
 int environment_put_inherited(struct environment *environment, char *const *list);
 
 /* Removes name, if set. */

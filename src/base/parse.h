@@ -33,7 +33,7 @@ int parse_signal(const char *text, int *ret);
 #define FORMAT_MAX 32
 
 /* Human-readable, rounded down: `350ms`, `1.5s`, `12min`, `1h 5min`, `2d 3h`, `512M`, `1.2G`. size should be
- * FORMAT_MAX. Both return text. */
+ * FORMAT_MAX. Return text. */
 const char *format_duration(usec_t usec, char *text, size_t size);
 const char *format_size(uint64_t bytes, char *text, size_t size);
 

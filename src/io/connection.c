@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One socket to one server that speaks the Redis protocol; see the header.
+/* A socket to a server that speaks the Redis protocol; see the header.
  *
  * Uses the non-blocking contexts of hiredis, not the asynchronous ones. The latter abort the process by an
  * assertion on unexpected input, and have no timeouts before 1.0. */
@@ -400,7 +400,7 @@ static void receive(struct connection *connection)
         int outcome = receive_bytes(connection);
         if (outcome < 0)
                 return;
-        /* Replies that were complete before the refused one still count. So the refused reply belongs to the
+        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to the
          * oldest pending command. */
         size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
         /* For -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */

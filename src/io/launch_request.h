@@ -17,8 +17,8 @@ struct launch_end {
         usec_t timeout;
 };
 
-/* Starts a template, from which workers are forked. Its command runs once "go" was received over the
- * socket. */
+/* Starts a template, from which workers are forked. The template's command runs once "go" was received over
+ * the socket. */
 struct launch_template {
         int fd;             /* the socket's end for the child only */
         const char *script; /* the Ruby file that turns the command into a template; no blanks in the path */

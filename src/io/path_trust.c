@@ -32,7 +32,7 @@ static char *directory_of(const char *path)
         return slash ? strndup(path, MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
 }
 
-/* Where to write the sentence about an unsafe place. */
+/* The buffer for the sentence about an unsafe place. */
 struct check {
         const char *path; /* as given by the caller */
         char *why;

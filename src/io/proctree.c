@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limit for the children of a thread: one line with at most 8 bytes per child in practice. This exceeds the
- * kernel's pid_max. */
+/* Limit for the children of a thread: one line with at most 8 bytes per child in practice. The limit exceeds
+ * the kernel's pid_max. */
 #define CHILDREN_MAX_BYTES ((size_t)64 << 20)
 
 struct family {

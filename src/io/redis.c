@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to one Redis, kept open: reconnecting, logging in, the queue of commands, and with Sentinels
- * the choice of the server. */
+/* A connection to a Redis: reconnects, logs in, queues commands, and with Sentinels chooses the server. */
 #include "io/redis.h"
 #include "base/parse.h"
 #include "io/clock.h"
@@ -231,7 +230,7 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
         return 0;
 }
 
-/* The probe reads a key, as polls do. Its reply is the last of the login. */
+/* The probe reads a key, as polls do. The probe's reply is the last of the login. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply || redis->phase != PHASE_LOGIN)
@@ -348,7 +347,7 @@ static void on_master(const char *host, unsigned port, void *userdata)
         struct redis *redis = userdata;
         bool same = redis->endpoint.port == port && strcmp(redis->master, host) == 0;
 
-        /* The same master: continue the attempt, or the wait for the next one. */
+        /* No change of the master: continue the attempt, or the wait for the next one. */
         if (same && redis->phase != PHASE_LOCATING)
                 return;
         redis_enter(redis);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to one Redis, reconnected as long as the object exists. Never blocks the loop.
+/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop.
  *
  * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
 #pragma once

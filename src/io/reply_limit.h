@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures a reply as it arrives. Checks the bytes of the Redis protocol before hiredis, which allocates
- * memory for whatever a reply announces, and keeps all of a reply until its end. */
+/* Measures a reply as it arrives. Checks the bytes of the Redis protocol before hiredis sees them. hiredis
+ * allocates memory for any announced size, and keeps all of a reply until its end. */
 #pragma once
 
 #include <stdbool.h>

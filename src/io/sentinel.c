@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks Sentinels for the address of the master, and subscribes to one of them for failovers; see the header.
  *
- * There is one connection. Query and subscription are sent together, so no failover is missed between them. A
+ * Uses one connection. Query and subscription are sent together, so no failover is missed between them. A
  * subscribed connection cannot send queries, so each query opens a new connection. */
 #include "io/sentinel.h"
 #include "base/parse.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The status directories, where workers write their heartbeats: one for each fleet, in a parent that only
- * root and ourselves may write to. The content of a directory is under the control of its user. So access
- * goes through descriptors only, follows no links, crosses no mounts, and never blocks. */
+ * root and ourselves may write to. The content of a directory is under the control of its user. Access
+ * therefore goes through descriptors only, follows no links, crosses no mounts, and never blocks. */
 #pragma once
 
 #include "settings/settings.h"

@@ -29,8 +29,8 @@ struct template_ready {
                             * printable */
 };
 
-/* Creates a pair of sockets. Our end is non-blocking and receives the sender's credentials. Both ends are
- * close-on-exec. Returns 0 or -errno. */
+/* Creates a pair of sockets. Our end is non-blocking and receives the sender's credentials. Sets
+ * close-on-exec on both ends. Returns 0 or -errno. */
 int template_socket_pair(int *ret_ours, int *ret_theirs);
 
 /* Returns 1 with a message, 0 at end of file, -EAGAIN, -EBADMSG for an invalid message, or -errno. */

@@ -40,7 +40,7 @@ struct settings_draft {
         size_t fleet;              /* index of the current fleet if scope is SETTINGS_FLEET */
 };
 
-/* Both add an error: refuse() for a line, refuse_fleet() for the line of the fleet's key. */
+/* Add an error: refuse() for a line, refuse_fleet() for the line of the fleet's key. */
 #define refuse(draft, line, ...) settings_errors_add((draft)->errors, line, __VA_ARGS__)
 #define refuse_fleet(draft, fleet, key, format, ...)                                                         \
         refuse(draft, fleet_line(fleet, key), "fleet '%s': " format, (fleet)->settings->name, __VA_ARGS__)
@@ -266,8 +266,8 @@ static bool is_own(const struct settings_draft *draft, const struct draft_fleet 
         return given_line(fleet, name) != given_line(&draft->fleets[0], name);
 }
 
-/* Sets stop_timeout if the file does not. A stop_timeout inherited from [fleet] does not bound jobs: the
- * value is then the exit time of a worker that has no job to wait for. */
+/* Sets stop_timeout if the file does not. A stop_timeout inherited from [fleet] does not bound jobs. The
+ * value is then the time to exit of a worker without jobs. */
 static void finish_stop(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
         struct fleet_settings *s = fleet->settings;

@@ -4,8 +4,8 @@
 
 #include "base/macro.h"
 
-/* Encodes a line of an included file for struct settings_error, so the lines of included files sort after the
- * config file, in the order of inclusion. file counts from 1. Line 0 is the file as a whole. */
+/* Encodes a line of an included file for struct settings_error. Lines of included files sort after the config
+ * file, in the order of inclusion. file counts from 1. Line 0 is the file as a whole. */
 #define SETTINGS_LINES_MAX (1U << 21)
 #define SETTINGS_FILES_MAX 1000
 static inline unsigned settings_line(unsigned file, unsigned line)

@@ -16,7 +16,7 @@ struct fleet_settings *fleet_settings_new(const char *name);
 /* Appends a new fleet to the settings, which own the result. Returns NULL if memory is short. */
 struct fleet_settings *settings_add_fleet(struct settings *settings, const char *name);
 
-/* Both accept NULL and return NULL. */
+/* Accept NULL; return NULL. */
 struct settings *settings_free(struct settings *settings);
 struct fleet_settings *fleet_settings_free(struct fleet_settings *fleet);
 
@@ -27,7 +27,7 @@ DEFINE_CLEANUP(struct settings *, settings_free)
  * if memory is short. */
 char *settings_print(const struct settings *settings);
 
-/* One difference between two settings. Texts are in config file format, passwords as `***`, and valid during
+/* A difference between two settings. Texts are in config file format, passwords as `***`, and valid during
  * the call. */
 struct settings_change {
         const char *section; /* "sqmgr", "redis", "fleet:NAME" */

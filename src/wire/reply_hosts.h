@@ -38,8 +38,8 @@ struct reply_hosts reply_hosts_count(const json_t *rollout);
  * *ret_n is their number. Returns NULL if memory is short. */
 const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n);
 
-/* Format a rollout as a title, "rollout 7 of group 'web' running", and as details, "release 'v7', 2 hosts at
- * a time, begun 12min ago on web-1" ("" if there are none). Return text. */
+/* Format the title of a rollout, "rollout 7 of group 'web' running", and its details, "release 'v7', 2 hosts
+ * at a time, begun 12min ago on web-1". Details may be "". Return text. */
 #define REPLY_HOSTS_MAX 1536
 const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
 const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);

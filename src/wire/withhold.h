@@ -2,7 +2,7 @@
 /* Removes text that read-only clients may not see: output of workers, commands and environments, and error
  * replies of Redis, which may name Redis users.
  *
- * Such text is quoted at the end of a sentence, after one of these phrases. Every sentence that quotes such
+ * The text is quoted at the end of a sentence, after one of these phrases. Every sentence that quotes such
  * text must use one of them. */
 #pragma once
 
