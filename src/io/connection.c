@@ -400,8 +400,8 @@ static void receive(struct connection *connection)
         int outcome = receive_bytes(connection);
         if (outcome < 0)
                 return;
-        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to the
-         * oldest pending command. */
+        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
+         * the oldest pending command. */
         size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
         /* For -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */
         while (connection->openings == opening && left-- > 0) {
