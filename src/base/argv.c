@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits a command line into words, without a shell; and tells how much two words differ. */
+/* Splits a command line into words without a shell, and measures the edit distance of two words. */
 #include "base/argv.h"
 #include <ctype.h>
 #include <limits.h>
@@ -18,8 +18,8 @@ char **argv_free(char **words)
         return NULL;
 }
 
-/* Takes one word from *line, which begins with no blank, and moves behind it. word has room for all of line.
- */
+/* Reads one word from *line, which does not begin with a blank, and advances *line. word has space for all of
+ * line. */
 static int take_word(const char **line, char *word, const char **ret_error)
 {
         const char *p = *line;

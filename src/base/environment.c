@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the environment of a process: a list of NAME=VALUE in which each name stands once. */
+/* Builds the environment of a process: a list of NAME=VALUE entries with unique names. */
 #include "base/environment.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The list grows by so many. */
+/* The list grows by this many entries. */
 #define LIST_STEP  64
 #define TEXT_BYTES ((size_t)4096)
 
-/* Entries stand close together, and none is given back alone. Most environments are built in the child of a
- * fork, where each page that is written to is copied first: small pieces would lie scattered over many. */
+/* Entries are packed together and never freed one by one. Most environments are built in a forked child,
+ * which copies each page on the first write: small allocations would touch many pages. */
 struct environment_text {
         struct environment_text *next;
         size_t size, used;
@@ -81,7 +81,7 @@ int environment_put(struct environment *environment, const char *entry)
         return environment_add(environment, copy);
 }
 
-/* A process that found one of these would speak in the name of the other, or be taken for a worker. */
+/* A process that inherited one of these would speak for its parent or be taken for a worker. */
 static bool entry_is_private(const char *entry)
 {
         static const char *const prefixes[] = {"NOTIFY_SOCKET=",     "WATCHDOG_",       "LISTEN_",
@@ -144,7 +144,7 @@ static char *trim(char *text)
         return text + strspn(text, " \t");
 }
 
-/* Takes the quotes off value, in place. Returns what is wrong, or NULL. */
+/* Removes the quotes from value, in place. Returns an error message or NULL. */
 static const char *value_unquote(char *value)
 {
         char quote = value[0];
@@ -165,14 +165,14 @@ static const char *value_unquote(char *value)
         return NULL;
 }
 
-/* Returns 0, -ENOMEM, or -EINVAL with what is wrong. line is changed. */
+/* Returns 0, -ENOMEM, or -EINVAL with an error message. Modifies line. */
 static int environment_put_line(struct environment *environment, char *line, const char **ret_error)
 {
         char *name = trim(line);
         if (name[0] == '\0' || name[0] == '#')
                 return 0;
 
-        /* As a file has it that a shell reads, too. */
+        /* Files that a shell also reads have 'export' before the name. */
         if (strncmp(name, "export", strlen("export")) == 0 && isblank((unsigned char)name[strlen("export")]))
                 name = trim(name + strlen("export"));
 

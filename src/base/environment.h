@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the environment of a process: a list of NAME=VALUE in which each name stands once. */
+/* Builds the environment of a process: a list of NAME=VALUE entries with unique names. */
 #pragma once
 
 #include "base/macro.h"
@@ -7,33 +7,37 @@
 struct environment {
         char **list; /* owned, NULL-terminated; NULL while empty */
         size_t n;
-        struct environment_text *texts; /* owned; what stands in the list points into them */
+        struct environment_text *texts; /* owned; holds the text of the list's entries */
 };
 
-/* Sets name to value; an earlier value is replaced. Returns 0 or -ENOMEM. */
+/* Sets name to value, replacing an earlier value. Copies both. Returns 0 or -ENOMEM. */
 int environment_set(struct environment *environment, const char *name, const char *value);
 
-/* The same for an entry NAME=VALUE. One without a '=', or without a name, is left out. */
+/* Sets the entry NAME=VALUE, as environment_set() does. Ignores an entry without '=' or with an empty
+ * name. */
 int environment_put(struct environment *environment, const char *entry);
 
-/* Puts the entries of another process's environment, but not what is for that process alone: what systemd
- * gave it for itself, and the mark of the sqmgr that it may run under. list: NULL-terminated, or NULL. */
+/* Adds the entries of another process's environment, except private ones. Private are the variables that
+ * systemd set for that process alone, and sqmgr's own environment markers, if that process runs under another
+ * sqmgr. list is NULL-terminated, or NULL. Returns 0 or -ENOMEM. */
 int environment_put_inherited(struct environment *environment, char *const *list);
 
-/* Takes name out, where it is there. */
+/* Removes name, if set. */
 void environment_remove(struct environment *environment, const char *name);
 
-/* The value of name, or NULL. */
+/* Returns the value of name, or NULL. The value is borrowed. */
 const char *environment_get(const struct environment *environment, const char *name);
 
-/* The value of a variable in an environment as /proc has it: NAME=VALUE entries, a NUL behind each; or NULL.
- */
+/* Finds a variable in an environment in the format of /proc/PID/environ: NAME=VALUE entries, each followed by
+ * a NUL. Returns the value, borrowed from text, or NULL. */
 const char *environment_find(const char *text, size_t length, const char *name);
 
-/* Adds the lines of an environment file: NAME=VALUE, with blank lines and those that begin with '#' left out.
- * The word 'export' may stand before a name. A value may stand in single quotes (literal) or in double quotes
- * (a backslash before " \ $ or ` is dropped); without quotes it runs to the end of the line, its outer blanks
- * trimmed. Returns 0, -ENOMEM, or -EINVAL with the line from 1 and what is wrong with it. */
+/* Adds the NAME=VALUE lines of an environment file. Skips blank lines and lines that begin with '#'. The word
+ * 'export' may precede a name. A value may be in single quotes (literal) or in double quotes (a backslash
+ * before " \ $ or ` is dropped). An unquoted value runs to the end of the line, with its outer blanks
+ * trimmed.
+ *
+ * Returns 0, -ENOMEM, or -EINVAL with the line number, counted from 1, and a description of the error. */
 int environment_put_lines(struct environment *environment, const char *text, size_t length,
                           unsigned *ret_line, const char **ret_error);
 

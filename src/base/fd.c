@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors: reads small files, writes whole buffers, passes one on, closes in bulk. */
+/* File descriptors: read small files, write whole buffers, send a descriptor, close ranges. */
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -111,7 +111,7 @@ int fd_connect(const char *path, int flags, usec_t send_timeout)
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
         if (fd < 0)
                 return -errno;
-        /* A limit of 0 would be none. */
+        /* A timeout of 0 would mean no timeout. */
         limit.tv_usec += send_timeout == 0;
         if (send_timeout != USEC_INFINITY)
                 (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -138,7 +138,7 @@ int fd_close_range(unsigned first, unsigned last, bool at_exec)
         if (first > last || close_range(first, last, at_exec ? CLOSE_RANGE_CLOEXEC : 0) == 0)
                 return 0;
 
-        /* An old kernel, or a filter of system calls that does not know it. */
+        /* The kernel is too old, or a seccomp filter rejects the call. */
         _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
         if (!dir)
                 return -errno;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A value as it came from outside: not ended by a NUL, and any byte may be within it. */
+/* An external value: not NUL-terminated, and may contain any byte. */
 #pragma once
 
 #include <stddef.h>
 
 struct field {
-        const char *text; /* borrowed; NULL: there is none */
+        const char *text; /* borrowed; NULL if absent */
         size_t len;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FNV-1a (Fowler, Noll, Vo), 64 bits: tells bytes apart that chance made different, not an enemy. */
+/* FNV-1a (Fowler, Noll, Vo), 64 bits. Not collision-resistant: only for data that no attacker chooses. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #define HASH_INIT UINT64_C(0xcbf29ce484222325)
 
-/* The hash of what hash stands for (HASH_INIT: of nothing) and these bytes behind it. */
+/* Continues hash with these bytes and returns the new hash. Start with HASH_INIT. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
         for (const uint8_t *at = bytes; size > 0; at++, size--)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cleanup attributes and the few macros that every room uses. */
+/* Cleanup attributes and the few macros that every module uses. */
 #pragma once
 
 #include <assert.h>
@@ -14,18 +14,19 @@
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
 
-/* Loops over an array of n pointers; item is declared. The array may be moved meanwhile, as its index is what
- * is kept; `break` and `continue` do what they do in any loop. */
+/* Loops over an array of n pointers and declares item. The loop keeps an index, so the body may reallocate
+ * the array. `break` and `continue` work as in any loop. */
 #define FOREACH_POINTER(item, array, n)                                                                      \
         for (size_t item##_at = 0, item##_held = 0; !item##_held && item##_at < (n); item##_at++)            \
                 for (__auto_type item = (item##_held = 1, (array)[item##_at]); item##_held; item##_held = 0)
 
-/* Loops over an array of a fixed size; item is declared, and points to const where the array is. */
+/* Loops over an array of fixed size and declares item, a pointer to each element; pointer to const if the
+ * array is const. */
 #define FOREACH_ELEMENT(item, array)                                                                         \
         for (__auto_type item = &(array)[0]; item < (array) + ELEMENTSOF(array); item++)
 
-/* Makes room for one more element behind the n of an array of which so many are allocated. False where memory
- * is short: all stays as it is. */
+/* Makes space for one more element after the n elements of an array with `allocated` elements allocated.
+ * Returns false, with everything unchanged, if memory is short. */
 #define ARRAY_MAKE_ROOM(array, n, allocated)                                                                 \
         ({                                                                                                   \
                 size_t _more = MAX((size_t)16, 2 * (allocated));                                             \
@@ -40,8 +41,7 @@
                 !!_larger;                                                                                   \
         })
 
-/* The name of each value of an enum: defines `const char *function(type value)`, which looks it up in table.
- */
+/* Defines `const char *function(type value)`, which returns the name of an enum value from table. */
 #define DEFINE_ENUM_NAMES(function, type, max, table)                                                        \
         static_assert(ELEMENTSOF(table) == (max), "an entry for each value");                                \
         const char *function(type value)                                                                     \
@@ -53,7 +53,7 @@
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_             __attribute__((unused))
 
-/* Defines function_pointer() for _cleanup_(): it calls function() for the variable, unless that is NULL. */
+/* Defines function_pointer() for _cleanup_(), which calls function() for the variable unless that is NULL. */
 #define DEFINE_CLEANUP(type, function)                                                                       \
         static inline void function##_pointer(type *variable)                                                \
         {                                                                                                    \
@@ -67,7 +67,7 @@ static inline void free_pointer(void *p)
 }
 #define _cleanup_free_ _cleanup_(free_pointer)
 
-/* Closes fd, which may be -1, and keeps errno. Returns -1 always: `fd = close_fd(fd)`. */
+/* Closes fd, which may be -1, and preserves errno. Always returns -1: `fd = close_fd(fd)`. */
 static inline int close_fd(int fd)
 {
         if (fd >= 0) {
@@ -98,8 +98,8 @@ static inline void close_pointer(int *fd)
                 _taken;                                                                                      \
         })
 
-/* Removes item from the list that begins at first and is linked by the member next; one that is not in it may
- * be handed in, too. */
+/* Removes item from the list that begins at first and is linked by the member `next`. An item that is not in
+ * the list is ignored. */
 #define LIST_UNLINK(first, item)                                                                             \
         ({                                                                                                   \
                 __typeof__(&(first)) _link = &(first);                                                       \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends what open_memstream() began. */
+/* Finishes a stream of open_memstream(). */
 #pragma once
 
 #include "base/macro.h"
 #include <stdio.h>
 
-/* Closes out, which open_memstream() returned, NULL too, and which wrote into *text. Returns 0 with *text to
- * be freed; or -ENOMEM with *text NULL, where the stream could not be opened or not all of it be written. */
+/* Closes out, the stream that open_memstream() returned for *text; out may be NULL. Returns 0 with *text
+ * owned by the caller. Returns -ENOMEM with *text NULL if opening the stream or any write failed. */
 static inline int memstream_close(FILE *out, char **text)
 {
         bool failed = !out || ferror(out) != 0;

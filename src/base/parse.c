@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads numbers, durations, sizes, modes and signals strictly, and writes durations and sizes as text. */
+/* Parses numbers, durations, sizes, modes and signals strictly, and formats durations and sizes. */
 #include "base/parse.h"
 #include "base/macro.h"
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct unit {
         uint64_t factor;
 };
 
-/* Both from the largest to the smallest. */
+/* Both tables go from the largest unit to the smallest. */
 static const struct unit duration_units[] = {
         {"d", USEC_PER_DAY}, {"h", USEC_PER_HOUR},  {"min", USEC_PER_MIN},
         {"s", USEC_PER_SEC}, {"ms", USEC_PER_MSEC},
@@ -26,7 +26,7 @@ static const struct unit size_units[] = {
         {"K", UINT64_C(1) << 10},
 };
 
-/* Reads the digits at *text and moves it behind them. */
+/* Reads the digits at *text and advances *text. */
 static int parse_digits(const char **text, unsigned base, uint64_t *ret)
 {
         const char *p = *text;
@@ -44,12 +44,12 @@ static int parse_digits(const char **text, unsigned base, uint64_t *ret)
         return 0;
 }
 
-/* digits: those of the base. */
+/* `digits` lists the digits of the base. */
 static int parse_whole(const char *text, const char *digits, uint64_t min, uint64_t max, uint64_t *ret)
 {
         uint64_t value = 0;
 
-        /* A number too long for us is still one: only digits make it out of bounds rather than malformed. */
+        /* An overflowing number is out of bounds, not malformed, if the text has digits only. */
         if (text[strspn(text, digits)] != '\0')
                 return -EINVAL;
         int r = parse_digits(&text, (unsigned)strlen(digits), &value);
@@ -91,7 +91,7 @@ int parse_mode(const char *text, mode_t max, mode_t *ret)
         return r;
 }
 
-/* Reads the unit at *text, letters up to the next that is none, and moves it behind. */
+/* Reads the unit at *text, letters up to the next non-letter, and advances *text. */
 static int parse_duration_unit(const char **text, uint64_t *ret_factor)
 {
         size_t len = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
@@ -124,7 +124,7 @@ int parse_duration(const char *text, usec_t *ret_usec)
                 if (__builtin_mul_overflow(number, factor, &number) ||
                     __builtin_add_overflow(sum, number, &sum))
                         return -ERANGE;
-                /* Blanks may stand between two numbers, not behind the last. */
+                /* Blanks may separate two numbers, but not follow the last. */
                 size_t blanks = strspn(text, " \t");
                 if (text[blanks] != '\0')
                         text += blanks;
@@ -196,7 +196,7 @@ const char *format_duration(usec_t usec, char *text, size_t size)
                 while (usec < unit->factor)
                         unit++;
                 uint64_t count = usec / unit->factor, rest = 0;
-                /* The next smaller unit is told too, down to seconds. */
+                /* Print the next smaller unit too, down to seconds. */
                 if (unit->factor > USEC_PER_SEC)
                         rest = usec % unit->factor / unit[1].factor;
                 if (rest > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes text of foreign origin fit for logs, terminals and JSON. */
+/* Sanitizes untrusted text for logs, terminals and JSON. */
 #include "base/printable.h"
 
 size_t printable_utf8(const char *text, size_t length, uint32_t *ret_character)
@@ -35,7 +35,7 @@ size_t printable_utf8(const char *text, size_t length, uint32_t *ret_character)
         return 0;
 }
 
-/* The length of the control sequence at text, or 0 where there is none, or one without its end. */
+/* Returns the length of the control sequence at text, or 0 if there is no complete one. */
 static size_t sequence_length(const unsigned char *text, size_t length)
 {
         size_t n = 2;
@@ -70,7 +70,7 @@ void printable_replace(char *text, size_t length, bool keep_newlines)
                 size_t n = printable_utf8(text + i, length - i, &character);
 
                 if (n == 2 && character < 0xA0) {
-                        /* The C1 controls: terminals obey them as they obey ESC. */
+                        /* Terminals obey the C1 controls as they obey ESC. */
                         p[i] = p[i + 1] = '?';
                 } else if (n == 0) {
                         p[i] = '?';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the control socket is. */
+/* The default path of the control socket, and the paths derived from a socket's path. */
 #include "base/socket_path.h"
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int socket_path_default(const char *service_dir, const char *runtime_dir, char *
         return 0;
 }
 
-/* What stands beside it: `WHAT` for a control.sock, `NAME.WHAT` for a NAME.sock. */
+/* Returns the path of a file beside the socket: `WHAT` for control.sock, `NAME.WHAT` for NAME.sock. */
 static char *path_beside(const char *socket, const char *what)
 {
         const char *slash = strrchr(socket, '/'), *name = slash ? slash + 1 : socket;

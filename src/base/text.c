@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Text: how wide it is on a terminal, where its lines are broken, and what is appended to it. */
+/* Text on a terminal: its width, line wrapping and padding; and bounded appending. */
 #include "base/text.h"
 #include "base/printable.h"
 #include <stdarg.h>
 #include <string.h>
 
-/* The character that begins there. Returns how many bytes it has; what is no UTF-8 is a byte each. */
+/* Decodes the character at text and returns its length in bytes. Each byte that is not UTF-8 counts as one
+ * character. */
 static size_t take_character(const char *text, size_t length, uint32_t *ret_character)
 {
         size_t bytes = printable_utf8(text, length, ret_character);
@@ -13,7 +14,7 @@ static size_t take_character(const char *text, size_t length, uint32_t *ret_char
         return bytes > 0 ? bytes : 1;
 }
 
-/* Those that terminals show in two columns, or in none: wcwidth() asks the locale, which may be C. */
+/* Characters that terminals show in two columns or none. wcwidth() depends on the locale, which may be C. */
 static const struct {
         uint32_t first, last;
         int columns;
@@ -79,7 +80,7 @@ void text_print_cell(FILE *out, const char *text, int width)
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns)
 {
         int at = used;
-        bool first = true; /* of its line */
+        bool first = true; /* word of the line */
 
         while (*text != '\0') {
                 int blanks = (int)strspn(text, " "), length = (int)strcspn(text + blanks, " \n");

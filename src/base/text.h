@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Text: how wide it is on a terminal, where its lines are broken, and what is appended to it. */
+/* Text on a terminal: its width, line wrapping and padding; and bounded appending. */
 #pragma once
 
 #include "base/macro.h"
 #include <stdio.h>
 
-/* The columns that text takes. */
+/* Returns the width of text in columns. */
 int text_width(const char *text);
-/* The bytes of the line's beginning that take no more than that many columns; colours (ESC [ ... m) take
- * none. */
+/* Returns how many bytes of the start of line fit into that many columns. Colors (ESC [ ... m) take no
+ * columns. */
 size_t text_fitting(const char *line, size_t length, int columns);
-/* Prints text, filled up with blanks to so many columns. */
+/* Prints text, padded with blanks to width columns. */
 void text_print_cell(FILE *out, const char *text, int width);
-/* Prints text and a newline, broken between words where it is too long for that many columns (0: it never
- * is), each line after the first indented by so much. Its first line begins in the column `used`. */
+/* Prints text and a newline, wrapped between words at that many columns (0: never). Each line after the first
+ * is indented by indent columns. The first line begins in the column `used`. */
 void text_print_wrapped(FILE *out, const char *text, int used, int indent, int columns);
 
-/* Appends to text, which has room for size bytes with its NUL: what does not fit is cut off. */
+/* Appends to text, a buffer of size bytes including the NUL. Truncates what does not fit. */
 void text_append(char *text, size_t size, const char *format, ...) _printf_(3, 4);

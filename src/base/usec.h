@@ -13,13 +13,13 @@ typedef uint64_t usec_t;
 #define USEC_PER_HOUR (60 * USEC_PER_MIN)
 #define USEC_PER_DAY  (24 * USEC_PER_HOUR)
 
-/* a + b, held at USEC_INFINITY. */
+/* Returns a + b, at most USEC_INFINITY. */
 static inline usec_t usec_add(usec_t a, usec_t b)
 {
         return a > USEC_INFINITY - b ? USEC_INFINITY : a + b;
 }
 
-/* a - b, held at 0. */
+/* Returns a - b, at least 0. */
 static inline usec_t usec_sub(usec_t a, usec_t b)
 {
         return a > b ? a - b : 0;

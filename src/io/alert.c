@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the command that tells someone of an event. */
+/* Starts alert_command for an event. */
 #include "io/alert.h"
 #include "base/environment.h"
 #include "base/fd.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* In the child, which ends. */
+/* Runs in the child, and ends the child. */
 static _Noreturn void fail(const char *what, const char *name)
 {
         dprintf(STDERR_FILENO, "alert_command: %s '%s': %s\n", what, name, strerrordesc_np(errno));
@@ -30,7 +30,7 @@ static void reset(const struct alert_request *request)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)alarm(request->seconds);
         (void)setrlimit(RLIMIT_NOFILE, &request->nofile);
-        /* As a unit has it for sqmgr alone; a higher one stays. */
+        /* The unit's OOMScoreAdjust= is for sqmgr alone. Without privileges, a higher value stays. */
         _cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
         if (fd >= 0)
                 (void)fd_write_all(fd, "0", 1);
@@ -85,7 +85,7 @@ static _Noreturn void child_run(const struct alert_request *request, int input_f
         fail("cannot run", request->argv[0]);
 }
 
-/* A file in memory: unlike a pipe it takes all at once, however little the command reads. */
+/* Returns a memory file. Unlike a pipe, it takes all of text at once, however little the command reads. */
 static int make_input(const char *text)
 {
         _cleanup_close_ int fd = memfd_create("sqmgr-alert", MFD_CLOEXEC);
@@ -107,7 +107,7 @@ int alert_start(const struct alert_request *request, pid_t *ret)
 
         if (input_fd < 0)
                 return input_fd;
-        /* None of our handlers may run in the child. */
+        /* No signal handler of ours may run in the child. */
         sigfillset(&all);
         int r = pthread_sigmask(SIG_SETMASK, &all, &before);
         if (r != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts the command that tells someone of an event. */
+/* Starts alert_command for an event. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,17 +8,19 @@
 
 struct alert_request {
         char *const *argv;
-        const char *user;     /* NULL: sqmgr's own */
-        const char *input;    /* the line that it reads from its standard input */
-        const char *event;    /* its SQMGR_EVENT, */
-        const char *fleet;    /* SQMGR_FLEET, "" where there is none, */
-        const char *worker;   /* and SQMGR_WORKER, the same */
-        struct rlimit nofile; /* its limit of open files */
-        unsigned seconds;     /* after these SIGALRM ends it, should nobody else be left to: a backstop */
+        const char *user;     /* NULL: sqmgr's own user */
+        const char *input;    /* the line for the command's standard input, without newline */
+        const char *event;    /* value of SQMGR_EVENT */
+        const char *fleet;    /* value of SQMGR_FLEET; "": none */
+        const char *worker;   /* value of SQMGR_WORKER; "": none */
+        struct rlimit nofile; /* limit of open files */
+        unsigned seconds; /* a backstop: SIGALRM ends the command after this time, even if sqmgr is gone */
 };
 
-/* Forks a child, in a process group of its own, that becomes the user and runs the command; what it writes
- * goes where sqmgr's own output goes, and so does the reason why it could not run: then it exits with 127. It
- * has no descriptors but those, and what it inherits of the environment is as for a worker. Never blocks.
- * Returns 0 with the child, to be waited for; or -errno, where nothing was started. */
+/* Forks a child in a session of its own, which becomes the user and runs the command. The command writes to
+ * sqmgr's own output. If the command cannot run, the child writes the reason there and exits with status 127.
+ * All other descriptors are closed. The environment is inherited as by environment_put_inherited(). Never
+ * blocks.
+ *
+ * Returns 0 with the pid of the child, which the caller must reap; or -errno if nothing was started. */
 int alert_start(const struct alert_request *request, pid_t *ret);

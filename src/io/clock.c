@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clocks, in microseconds. */
+/* Clocks, in microseconds. */
 #include "io/clock.h"
 #include "base/macro.h"
 #include <assert.h>

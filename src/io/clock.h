@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The clocks, in microseconds. */
+/* Clocks, in microseconds. */
 #pragma once
 
 #include "base/usec.h"
 #include <time.h>
 
-/* clock: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME; none of these can fail. */
+/* Returns the time of CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. Cannot fail for these clocks. */
 usec_t clock_now(clockid_t clock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One socket to one server that speaks Redis's protocol; see the header.
+/* A socket to a server that speaks the Redis protocol; see the header.
  *
- * Of hiredis the contexts that do not block are used, not its asynchronous ones: those end the process by an
- * assertion when a server says what it was not asked for, and have no deadlines before 1.0. */
+ * Uses the non-blocking contexts of hiredis, not the asynchronous ones. The latter abort the process by an
+ * assertion on unexpected input, and have no timeouts before 1.0. */
 #include "io/connection.h"
 #include "base/macro.h"
 #include "io/clock.h"
@@ -16,19 +16,19 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A reply of which more arrives all the time may take so many times command_timeout: a large one on a slow
- * line would be asked for in vain again and again. */
+/* A reply that keeps arriving may take this many times command_timeout. Otherwise a large reply over a slow
+ * line would be requested in vain again and again. */
 #define SLOW_REPLY 10
-/* Nobody asks it anything: the owner is reminded. */
+/* Without commands for this time, the owner is reminded by on_idle(). */
 #define IDLE_USEC (5 * USEC_PER_SEC)
-/* Deadlines give way to input: what has arrived is read before anything is called late. */
+/* Input goes first: read what has arrived before declaring anything late. */
 #define TIMER_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
 #define WHY_SIZE 256
 
 enum phase {
         PHASE_CLOSED,
-        PHASE_FAILED, /* at once: the owner is told from the loop */
+        PHASE_FAILED, /* failed at once: on_lost() follows from the loop */
         PHASE_RESOLVING,
         PHASE_CONNECTING,
         PHASE_UP,
@@ -44,28 +44,28 @@ struct connection {
 
         struct endpoint endpoint;
         enum phase phase;
-        uint64_t openings; /* tells whether a callback closed or reopened it */
-        usec_t deadline;   /* of this phase, while it is not up */
-        char failure[128]; /* of the last address that was tried */
+        uint64_t openings; /* shows whether a callback closed or reopened the connection */
+        usec_t deadline;   /* of this phase, until the phase is PHASE_UP */
+        char failure[128]; /* of the last address tried */
 
-        struct resolve *resolve; /* it outlives the opening that asked, see on_resolved() */
+        struct resolve *resolve; /* survives the opening that started it, see on_resolved() */
         char resolved[NI_MAXHOST];
-        bool answer_is_late; /* the answer is for `resolved`, and has not been used */
+        bool answer_is_late; /* the answer is for `resolved`, and unused so far */
         struct resolve_answer answer;
         unsigned next_address;
 
         redisContext *context;
-        struct reply_limit reply_limit; /* of what the context has received */
+        struct reply_limit reply_limit; /* of the bytes that the context has received */
         sd_event_source *io;
-        struct tls_session *session; /* of the context; NULL: without TLS */
-        bool unsent;                 /* there are commands that have not gone out */
+        struct tls_session *session; /* of the context; NULL: no TLS */
+        bool unsent;                 /* some commands are not written yet */
         bool wants_write;
-        unsigned waiting;     /* commands without their reply */
-        usec_t waiting_since; /* the oldest was sent, or the last reply came */
-        usec_t received_at;   /* anything, a part of a reply too */
+        unsigned waiting;     /* commands without a reply */
+        usec_t waiting_since; /* when the oldest was sent or the last reply came */
+        usec_t received_at;   /* when any byte came, even of an incomplete reply */
         usec_t last_reply_at;
 
-        unsigned entered; /* calls of ours on the stack */
+        unsigned entered; /* our calls on the stack */
         bool freed;
 };
 
@@ -76,7 +76,7 @@ static void connection_destroy(struct connection *connection)
         free(connection);
 }
 
-/* Around everything that calls back: the object stays until the last of them has returned. */
+/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
 static void connection_enter(struct connection *connection)
 {
         connection->entered++;
@@ -84,13 +84,12 @@ static void connection_enter(struct connection *connection)
 
 static void connection_leave(struct connection *connection)
 {
-        /* -fanalyzer: it does not see that who leaves has entered, and that the object stays until the last.
-         */
+        /* For -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--connection->entered == 0 && connection->freed)
                 connection_destroy(connection);
 }
 
-/* When must something be done, if nothing arrives? */
+/* Returns when to act if nothing arrives. */
 static usec_t next_deadline(const struct connection *connection)
 {
         if (connection->phase != PHASE_UP)
@@ -104,7 +103,7 @@ static usec_t next_deadline(const struct connection *connection)
 
 static void arm_timer(struct connection *connection)
 {
-        /* Neither call fails with a source of ours. */
+        /* Neither call fails for our own event source. */
         (void)sd_event_source_set_time(connection->timer, next_deadline(connection));
         (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_ONESHOT);
 }
@@ -143,15 +142,14 @@ static void set_wants_write(struct connection *connection, bool wants)
 {
         if (connection->wants_write == wants)
                 return;
-        /* Should it fail, then it is tried again at the next event, or the commands are late and the
-         * connection is made anew. */
+        /* After a failure the next event retries, or the commands time out and the connection is replaced. */
         if (sd_event_source_set_io_events(connection->io, wants ? EPOLLIN | EPOLLOUT : EPOLLIN) >= 0)
                 connection->wants_write = wants;
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
-/* Begins to connect. Returns false where that fails at once: connection->failure says why. */
+/* Starts connecting. Returns false with connection->failure if that fails at once. */
 static bool context_open(struct connection *connection, const char *address)
 {
         const struct endpoint *endpoint = &connection->endpoint;
@@ -176,8 +174,8 @@ static bool context_open(struct connection *connection, const char *address)
         return false;
 }
 
-/* Tries the addresses that are left, until one is under way. Each has connect_timeout for itself: a dead one
- * must not use up the time of those behind it. Returns whether one is. */
+/* Tries the remaining addresses until one connection is in progress. Each has its own connect_timeout, so a
+ * dead address does not use up the time of the next. Returns false if no address is left. */
 static bool connect_next(struct connection *connection)
 {
         context_close(connection);
@@ -196,7 +194,8 @@ static void connect_next_or_lose(struct connection *connection)
                 connection_lost(connection, "cannot connect: %s", connection->failure);
 }
 
-/* A late answer is kept for the next opening: a slow name server would keep us away for ever otherwise. */
+/* A late answer is kept for the next opening. Otherwise a slow name server would prevent connections
+ * forever. */
 static void on_resolved(const struct resolve_answer *answer, void *userdata)
 {
         struct connection *connection = userdata;
@@ -205,7 +204,7 @@ static void on_resolved(const struct resolve_answer *answer, void *userdata)
         connection->resolve = resolve_free(connection->resolve);
         connection->next_address = 0;
         if (connection->phase != PHASE_RESOLVING) {
-                /* One in use is a numeric address or a socket, or another name's. */
+                /* Do not replace the answer in use: it has a numeric address, a socket, or another name. */
                 if (connection->phase == PHASE_CLOSED && answer->error == 0) {
                         connection->answer = *answer;
                         connection->answer_is_late = true;
@@ -220,7 +219,7 @@ static void on_resolved(const struct resolve_answer *answer, void *userdata)
         connection_leave(connection);
 }
 
-/* Returns false where that fails at once: connection->failure says why. */
+/* Returns false with connection->failure if that fails at once. */
 static bool resolve_begin(struct connection *connection)
 {
         const char *host = connection->endpoint.host;
@@ -261,7 +260,7 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         }
         if (begun)
                 return;
-        /* The owner is told from the loop: this function calls nobody back. */
+        /* The loop reports the failure: this function must not call back. */
         connection->phase = PHASE_FAILED;
         connection->deadline = 0;
         arm_timer(connection);
@@ -320,7 +319,7 @@ static void socket_connected(struct connection *connection, int fd)
         connection->ops->on_up(connection, connection->userdata);
 }
 
-/* Is it `message CHANNEL TEXT`? */
+/* Returns true for `message CHANNEL TEXT`. */
 static bool is_message(const redisReply *reply)
 {
         if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
@@ -354,7 +353,7 @@ static void take_reply(struct connection *connection, const redisReply *reply)
         ops->on_reply(connection, reply, connection->userdata);
 }
 
-/* Reading or writing has failed. */
+/* Handles a failed read or write. */
 static void io_failed(struct connection *connection)
 {
         const char *why = connection->session ? tls_error(connection->session) : NULL;
@@ -362,8 +361,8 @@ static void io_failed(struct connection *connection)
         connection_lost(connection, "connection lost: %s", why ? why : connection->context->errstr);
 }
 
-/* Reads what has come, no more than one buffer of hiredis's. Returns what the gauge says; or a negative
- * number: the connection is lost. */
+/* Reads at most one buffer of hiredis. Returns the outcome of reply_limit_feed(), or a negative number if the
+ * connection is lost. */
 static int receive_bytes(struct connection *connection)
 {
         redisContext *context = connection->context;
@@ -373,14 +372,14 @@ static int receive_bytes(struct connection *connection)
                 io_failed(connection);
                 return -EIO;
         }
-        /* What is new stands behind what was there: it is taken out with a reply alone. */
+        /* New bytes follow the old ones, which only leave the buffer with a whole reply. */
         size_t n = context->reader->len - before;
         if (n > 0)
                 connection->received_at = clock_now(CLOCK_MONOTONIC);
         return reply_limit_feed(&connection->reply_limit, context->reader->buf + before, n);
 }
 
-/* As soon as it shows, before room is made for it. */
+/* Called as soon as the excess is known, before hiredis allocates memory for the reply. */
 static void refuse_reply(struct connection *connection, enum reply_limit_outcome outcome)
 {
         const char *what = reply_limit_explain(outcome);
@@ -401,11 +400,10 @@ static void receive(struct connection *connection)
         int outcome = receive_bytes(connection);
         if (outcome < 0)
                 return;
-        /* What came whole before one that is refused is an answer yet: so the oldest question without one is
-         * that whose reply it is. */
+        /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
+         * the oldest pending command. */
         size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
-        /* -fanalyzer: whatever a reply calls back, on_io() has entered, and the object stays until it leaves.
-         */
+        /* For -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */
         while (connection->openings == opening && left-- > 0) {
                 void *reply = NULL;
 
@@ -463,7 +461,7 @@ static int on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, voi
         return 0;
 }
 
-/* The oldest command is late, or nobody has asked for long. */
+/* Handles a late reply to the oldest command, or a long time without commands. */
 static void check_answers(struct connection *connection, usec_t due)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
@@ -475,7 +473,7 @@ static void check_answers(struct connection *connection, usec_t due)
                 arm_timer(connection);
                 connection->ops->on_idle(connection, connection->userdata);
         } else if (now > usec_add(due, connection->command_timeout / 2)) {
-                /* It is we who are late: the command may not even have gone out. */
+                /* The loop itself is late: the command may not have been written yet. */
                 connection->waiting_since = now;
                 arm_timer(connection);
         } else if (connection->session && !tls_is_up(connection->session)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One socket to one server that speaks Redis's protocol, from the look-up of its name to its loss. It never
- * blocks the loop, and keeps the deadlines. What is said over it is its owner's business.
+/* A socket to a server that speaks the Redis protocol, from the lookup of the host name to the loss of the
+ * connection. Never blocks the loop, and enforces the timeouts. The commands are up to the owner.
  *
  * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
 #pragma once
@@ -10,49 +10,52 @@
 
 struct connection;
 struct tls;
-struct redisReply; /* hiredis's */
+struct redisReply; /* of hiredis */
 
-/* Where the server is. The texts must stay until the connection is closed or opened anew. */
+/* The address of the server. The texts must stay valid until the connection is closed or opened again. */
 struct endpoint {
-        const char *path; /* of its unix socket; NULL: host and port say it */
+        const char *path; /* of the unix socket; NULL: use host and port */
         const char *host; /* a name or an address */
         unsigned port;
-        struct tls *tls; /* NULL: without */
+        struct tls *tls; /* NULL: no TLS */
 };
 
-/* All are called from the loop, never from within a function of this file; everything is allowed in them,
- * closing, opening and freeing too. */
+/* All callbacks run from the loop, never from within a function of this file. A callback may do anything,
+ * including closing, opening and freeing the connection. */
 struct connection_ops {
-        /* The socket is connected; nothing has been said yet. */
+        /* The socket is connected. No command has been sent. */
         void (*on_up)(struct connection *connection, void *userdata);
-        /* It could not be connected, or is lost, and is closed. why: a sentence without secrets. What was
-         * sent and not answered never will be. */
+        /* The connection failed or was lost, and is closed. why is a sentence without secrets. Commands
+         * without a reply will never get one. */
         void (*on_lost)(struct connection *connection, const char *why, void *userdata);
-        /* Instead of on_lost, where the reply to the oldest command that has none is beyond the bound.
-         * what: a reply of more than so much. NULL: it does not matter which one it is. */
+        /* Called instead of on_lost() if the reply to the oldest pending command exceeds a limit. what
+         * describes the reply: "a reply of more than ...". NULL: on_lost() is called for oversized replies
+         * too. */
         void (*on_oversized)(struct connection *connection, const char *what, void *userdata);
-        /* The answer to the oldest command that has none. reply: valid for the call. */
+        /* The reply to the oldest pending command. reply is valid during the call. */
         void (*on_reply)(struct connection *connection, const struct redisReply *reply, void *userdata);
-        /* Nothing was asked for a while: ask something, that a silent death is seen. */
+        /* No command was sent for a while. Send one, so that a silently dead connection is noticed. */
         void (*on_idle)(struct connection *connection, void *userdata);
-        /* A message of a channel that was subscribed to. NULL: none is expected, and one that comes ends the
-         * connection, as does an answer to nothing. */
+        /* A message of a subscribed channel. NULL: no messages are expected, and an unexpected message or
+         * reply ends the connection. */
         void (*on_message)(struct connection *connection, const struct redisReply *reply, void *userdata);
 };
 
-/* ops must stay. Times: what each address of a server gets to accept, and how long answers may keep us
- * waiting. Returns 0 with *ret, which is closed, to be freed by connection_free(); or -errno. */
+/* Creates a closed connection. ops must stay valid. connect_timeout applies to each address of a server;
+ * command_timeout limits the wait for replies. Returns 0 with *ret to be freed by connection_free(); or
+ * -errno. */
 int connection_new(sd_event *event, const struct connection_ops *ops, usec_t connect_timeout,
                    usec_t command_timeout, void *userdata, struct connection **ret);
 /* Returns NULL. */
 struct connection *connection_free(struct connection *connection);
 
-/* Closes it and begins to connect; on_up or on_lost follows. */
+/* Closes the connection if open, then starts connecting. on_up() or on_lost() follows. */
 void connection_open(struct connection *connection, const struct endpoint *endpoint);
-/* No callback follows. */
+/* Closes the connection. No callback follows. */
 void connection_close(struct connection *connection);
 
-/* Queues a command; all that are queued in one pass of the loop go out together. argvlen: the lengths of the
- * words, or NULL where they are strings. Returns 0; -ENOTCONN; or -ENOMEM: then nothing was queued. */
+/* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
+ * lengths of the arguments; NULL if they are strings. Returns 0, -ENOTCONN, or -ENOMEM with nothing
+ * queued. */
 int connection_send(struct connection *connection, int argc, const char *const argv[],
                     const size_t argvlen[]);

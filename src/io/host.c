@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory there is, and how often the kernel had to kill for want of it; see the header. */
+/* Memory and OOM kills of this machine; see the header. */
 #include "io/host.h"
 
 #include "base/fd.h"
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Control groups nest; more levels than this are not looked at. */
+/* Maximum depth of nested control groups that is read. */
 #define LEVELS_MAX 16
 
 struct proc_host {
         int meminfo_fd;
-        int vmstat_fd;          /* -1: there is none */
-        int levels[LEVELS_MAX]; /* our control group's directory, then those above it */
+        int vmstat_fd;          /* -1: not available */
+        int levels[LEVELS_MAX]; /* directory of our control group, then its parents */
         size_t n_levels;
         bool v1;
 };
@@ -27,13 +27,12 @@ static const struct {
         [true] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
 };
 
-/* Opens the directories of our group and of those above it. One that is missing or closed to us sets no
- * limit. */
+/* Opens the directories of our group and its parents. A missing or unreadable directory sets no limit. */
 static void host_open_levels(struct proc_host *host, const char *proc_root, const char *cgroup_root)
 {
         char group[4096], path[PATH_MAX];
 
-        /* Where both versions are mounted, the limits are those of version 1. */
+        /* If both versions are mounted, version 1 has the limits. */
         host->v1 = procfile_cgroup(proc_root, "memory", group, sizeof(group)) == 0;
         if (!host->v1 && procfile_cgroup(proc_root, NULL, group, sizeof(group)) < 0)
                 return;
@@ -89,7 +88,7 @@ struct proc_host *proc_host_close(struct proc_host *host)
         return NULL;
 }
 
-/* key: "" for a file of one number. Returns false where the file is missing or says "max". */
+/* key is "" for a file with one number. Returns false if the file is missing or contains "max". */
 static bool level_read_number(int dir_fd, const char *file, const char *key, uint64_t *ret)
 {
         _cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -97,7 +96,8 @@ static bool level_read_number(int dir_fd, const char *file, const char *key, uin
         return fd >= 0 && procfile_read_number(fd, key, ret) == 0;
 }
 
-/* The lowest limit of all levels, and the least that one of them leaves, each held at `most`. */
+/* Returns the lowest limit of all levels, and the least memory left under one of them, each at most
+ * `most`. */
 static void host_read_limits(const struct proc_host *host, uint64_t most, uint64_t *ret_limit,
                              uint64_t *ret_left)
 {
@@ -120,7 +120,7 @@ static void host_read_limits(const struct proc_host *host, uint64_t most, uint64
         *ret_left = least;
 }
 
-/* What that line of meminfo says, and the limits against it. */
+/* Returns the value of a line of meminfo, lowered to the limits. */
 static int host_read(const struct proc_host *host, const char *key, uint64_t *ret_limit, uint64_t *ret_left)
 {
         uint64_t kib;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory the machine has, or our control group where that is allowed less; and how often the kernel
- * had to kill for want of it. */
+/* Memory of the machine, or of our control group if its limit is lower; and the count of OOM kills. */
 #pragma once
 
 #include "base/macro.h"
 
 struct proc_host;
 
-/* Opens what the readings need: descriptors for meminfo and vmstat, and one for each level of our control
- * group (version 1 or 2). NULL stands for /proc and /sys/fs/cgroup. Returns 0 with *ret to be freed by
- * proc_host_close(), or -errno. */
+/* Opens the sources: meminfo, vmstat, and one descriptor for each level of our control group (version 1 or
+ * 2). proc_root and cgroup_root default to /proc and /sys/fs/cgroup if NULL. Returns 0 with *ret to be freed
+ * by proc_host_close(), or -errno. */
 int proc_host_open(const char *proc_root, const char *cgroup_root, struct proc_host **ret);
 struct proc_host *proc_host_close(struct proc_host *host);
 
-/* What can still be used: MemAvailable, or what a limit leaves of our control group or of one above it, with
- * its inactive page cache counted as free; the smallest of these. Returns 0 or -errno. */
+/* Returns the available memory: the minimum of MemAvailable and the memory left under the limit of each level
+ * of our control group. Inactive page cache of a group counts as free. Returns 0 or -errno. */
 int proc_available_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes);
 
-/* What could be used at all: MemTotal, or the smallest of those limits. Returns 0 or -errno. */
+/* Returns the total memory: the minimum of MemTotal and those limits. Returns 0 or -errno. */
 int proc_total_memory_bytes(const struct proc_host *host, uint64_t *ret_bytes);
 
-/* How many processes the kernel's OOM killer has ended since boot, on the whole machine, for want of memory
- * there or in a control group. Returns 0 or -errno; -ENODATA where the kernel does not count them. */
+/* Returns the number of OOM kills on the whole machine since boot, including those in control groups. Returns
+ * 0 or -errno; -ENODATA if the kernel has no such counter. */
 int proc_oom_kills(const struct proc_host *host, uint64_t *ret);

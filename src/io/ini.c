@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the config file, and checks it against the machine that it is for.
+/* Reads the config file and checks it against this machine.
  *
- * inih splits keys from values. What it would take for something else than it looks like (comments behind
- * values, indented and over-long lines) is refused before it sees it, so that its build options make no
- * difference. */
+ * inih splits keys from values. Lines that inih would misinterpret (comments after values, indented or
+ * over-long lines) are refused before inih reads them, so its build options make no difference. */
 #include "io/ini.h"
 #include "base/fd.h"
 #include "io/host.h"
@@ -25,25 +24,25 @@
 
 #define FILE_MAX_BYTES (1024 * 1024)
 static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");
-/* inih's buffer of 200 bytes, less a newline and the final NUL. */
+/* inih's buffer of 200 bytes, minus a newline and the final NUL. */
 #define LINE_MAX_BYTES 198
-/* Stands for a ';' behind a blank while inih has the line: it would end the value there, in quotes too. */
+/* Replaces a ';' after a blank while inih has the line: inih would end the value there, even in quotes. */
 #define MASK        '\001'
 #define KEY_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 
 struct reader {
-        const char *text; /* the rest of the file */
+        const char *text; /* remaining text of the file */
         size_t length;
-        unsigned line; /* settings_line() */
+        unsigned line; /* as encoded by settings_line() */
         bool begun;
         struct settings_draft *draft;
         struct settings_errors *errors;
-        int error; /* -ENOMEM: the reading has ended */
+        int error; /* -ENOMEM: stop reading */
 };
 
 #define refuse(reader, ...) settings_errors_add((reader)->errors, (reader)->line, __VA_ARGS__)
 
-/* Refuses a comment behind the value of a line. Returns true where there is one. */
+/* Refuses a comment after the value of a line. Returns true if there is one. */
 static bool refuse_comment(struct reader *reader, const char *value)
 {
         const char *end = value + strlen(value);
@@ -64,7 +63,7 @@ static bool refuse_comment(struct reader *reader, const char *value)
                 else if (quote ? *p == quote : *p == '\'' || *p == '"')
                         quote = quote ? '\0' : *p;
         }
-        /* A quote that is not closed is an apostrophe, and quotes nothing. */
+        /* An unclosed quote is an apostrophe and quotes nothing. */
         if (!unquoted && !(quoted && quote))
                 return false;
         refuse(reader, "a ';' behind a blank begins a comment, and none may stand behind a value: put the "
@@ -72,7 +71,7 @@ static bool refuse_comment(struct reader *reader, const char *value)
         return true;
 }
 
-/* A line `[NAME]`, without blanks around it. Returns true where inih may have it. */
+/* Handles a line `[NAME]` without outer blanks. Returns true if inih may read the line. */
 static bool take_section(struct reader *reader, char *line)
 {
         char *close = strchr(line, ']');
@@ -93,7 +92,7 @@ static bool take_section(struct reader *reader, char *line)
         return r == 0;
 }
 
-/* A line that should be `key = value`. Returns true where inih may have it. */
+/* Checks a line for the form `key = value`. Returns true if inih may read the line. */
 static bool check_pair(struct reader *reader, const char *line)
 {
         size_t name = strspn(line, KEY_LETTERS);
@@ -109,7 +108,7 @@ static bool check_pair(struct reader *reader, const char *line)
         return false;
 }
 
-/* Judges the line from start to end. Returns true where inih may have it. */
+/* Checks the line from start to end. Returns true if inih may read the line. */
 static bool take_line(struct reader *reader, const char *start, const char *end)
 {
         char line[LINE_MAX_BYTES + 1];
@@ -139,13 +138,13 @@ static bool take_line(struct reader *reader, const char *start, const char *end)
                 line[end - text] = '\0';
                 return *text == '[' ? take_section(reader, line) : check_pair(reader, line);
         }
-        /* The keys of a section that is refused must not go to the one above. */
+        /* The keys of a refused section must not be added to the previous section. */
         if (*text == '[')
                 settings_draft_refuse_section(reader->draft);
         return false;
 }
 
-/* inih asks for its next line, as of fgets(). What it is not to have becomes an empty line. */
+/* Passes the next line to inih, as fgets() does. Refused lines become empty lines. */
 static char *read_line(char *buffer, int size, void *stream)
 {
         struct reader *reader = stream;
@@ -190,7 +189,7 @@ static int take_pair(void *userdata, const char *section _unused_, const char *n
         return 1;
 }
 
-/* file: 0, or the number of an included one. */
+/* file is 0, or the number of an included file. */
 static int read_ini(const char *text, size_t length, unsigned file, struct settings_draft *draft,
                     struct settings_errors *errors)
 {
@@ -212,17 +211,16 @@ static int read_ini(const char *text, size_t length, unsigned file, struct setti
         return reader.error;
 }
 
-/* A config that is loaded. */
+/* The state of loading one configuration. */
 struct load {
         struct settings_draft *draft;
-        struct settings *settings; /* the draft's */
+        struct settings *settings; /* owned by the draft */
         bool is_root;
         uid_t uid;
         struct settings_errors *errors, *warnings;
 };
 
-/* A file to read. What is wrong with it belongs to the file itself, or to the line of the ini that names it.
- */
+/* A file to read. Errors are reported for the file itself, or for the line of the ini file that names it. */
 struct source {
         const char *path;
         const char *remedy;
@@ -230,7 +228,7 @@ struct source {
         char prefix[256];
 };
 
-/* The file that a key names. fleet: NULL where it is none of a fleet's. */
+/* Describes the file that a key names. fleet is NULL if the key is not of a fleet. */
 static struct source source_of_key(const struct load *load, const struct fleet_settings *fleet,
                                    const char *key, const char *path, const char *remedy)
 {
@@ -249,7 +247,7 @@ static struct source source_of_key(const struct load *load, const struct fleet_s
 #define refuse_source(load, source, format, ...)                                                             \
         settings_errors_add((load)->errors, (source)->line, "%s" format, (source)->prefix, __VA_ARGS__)
 
-/* Root does what the file says: nobody else may have a say in it. */
+/* Root executes what the file says, so nobody else may write to the file. */
 static bool check_owner(const struct load *load, const struct stat *st, const struct source *source)
 {
         size_t before = load->errors->n;
@@ -268,12 +266,13 @@ static bool check_owner(const struct load *load, const struct stat *st, const st
         return load->errors->n == before && !load->errors->lost;
 }
 
-/* Of root's files, too, nobody else chooses the one that is read, as with a link to another of them. */
+/* Even among root's files, nobody else may choose which one is read, for example by a link to another
+ * file. */
 static bool check_place(const struct load *load, const struct source *source)
 {
         char why[1024];
 
-        /* What is not there at all is told of as it is opened. */
+        /* Opening reports a missing file. */
         int r = path_trust_explain_file(source->path, why, sizeof(why));
         if (r != -EPERM && r != -ELOOP)
                 return true;
@@ -281,15 +280,15 @@ static bool check_place(const struct load *load, const struct source *source)
         return false;
 }
 
-/* Reads a file whole. Returns 0; -EINVAL with an error added; or -ENOMEM. */
+/* Reads a whole file. Returns 0; -EINVAL with an error added; or -ENOMEM. */
 static int read_file(const struct load *load, const struct source *source, char **ret, size_t *ret_length)
 {
         struct stat st;
 
-        /* Opening alone does something, where it is a device. */
+        /* Check first: even opening a device can have an effect. */
         if (load->is_root && source->line > 0 && !check_place(load, source))
                 return -EINVAL;
-        /* Without O_NONBLOCK, opening a pipe would wait for its writer. */
+        /* Without O_NONBLOCK, opening a pipe would wait for a writer. */
         _cleanup_close_ int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0) {
                 refuse_source(load, source, "cannot open: %s, %s", strerror(errno),
@@ -311,7 +310,7 @@ static int read_file(const struct load *load, const struct source *source, char 
         return r;
 }
 
-/* file: its number, from 1; 0: the config file itself. */
+/* file is the number of an included file, from 1; 0: the config file itself. */
 static int read_ini_file(const struct load *load, const char *path, unsigned file, const char *remedy)
 {
         const struct source source = {.path = path, .remedy = remedy, .line = settings_line(file, 0)};
@@ -322,14 +321,13 @@ static int read_ini_file(const struct load *load, const char *path, unsigned fil
         return r < 0 ? r : read_ini(text, length, file, load->draft, load->errors);
 }
 
-/* A directory that is not there has no files; one that cannot be read may have some. */
+/* A missing directory contains no files, but an unreadable directory may. */
 static int on_glob_error(const char *path _unused_, int error)
 {
         return error != ENOENT && error != ENOTDIR;
 }
 
-/* Reads the files that `include` names, in the order of their names, as if they stood behind the config file.
- */
+/* Reads the files that match `include`, in the order of their names, as if appended to the config file. */
 static int read_included(const struct load *load)
 {
         const char *pattern = load->settings->include;
@@ -360,7 +358,7 @@ static int read_included(const struct load *load)
                 if (r == 0)
                         r = read_ini_file(load, found.gl_pathv[i], i + 1,
                                           "take it out of what 'include' names");
-                /* The others are read all the same: all that is wrong is told at once. */
+                /* Continue with the other files, to report all errors at once. */
                 if (r == -EINVAL)
                         r = 0;
         }
@@ -368,8 +366,8 @@ static int read_included(const struct load *load)
         return r;
 }
 
-/* Returns 0 with the first line of the file in *ret, NULL where an error was added; or -ENOMEM. what: it is
- * one. */
+/* Returns 0 with the first line of the file in *ret, NULL if an error was added; or -ENOMEM. what names the
+ * content for messages. */
 static int read_first_line(const struct load *load, const struct source *source, const char *what, char **ret)
 {
         _cleanup_free_ char *text = NULL;
@@ -390,7 +388,7 @@ static int read_first_line(const struct load *load, const struct source *source,
         return 0;
 }
 
-/* The first line of password_file becomes the password. */
+/* Sets the password to the first line of password_file. */
 static int read_password(const struct load *load)
 {
         struct redis_settings *redis = &load->settings->redis;
@@ -402,7 +400,7 @@ static int read_password(const struct load *load)
         return read_first_line(load, &source, "password", &redis->password);
 }
 
-/* The first line of its rollout_key_file becomes the key of a fleet's group. */
+/* Sets the fleet's rollout_key to the first line of its rollout_key_file. */
 static int read_rollout_key(const struct load *load, struct fleet_settings *fleet)
 {
         if (!fleet->rollout_key_file || !fleet->rollout_group)
@@ -418,7 +416,7 @@ static int read_rollout_key(const struct load *load, struct fleet_settings *flee
         return r;
 }
 
-/* The files of TLS: root's as the password is, and of use. */
+/* Checks that TLS files are trusted as the password file is, and usable. */
 static int check_tls(const struct load *load)
 {
         const struct redis_settings *redis = &load->settings->redis;
@@ -461,7 +459,7 @@ static int check_tls(const struct load *load)
         return 0;
 }
 
-/* Why a user or group was not found, by errno, which was 0 before. */
+/* Explains why a user or group was not found, by errno, which must have been 0 before the lookup. */
 static const char *explain_unknown(const char *remedy)
 {
         bool is_unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM;
@@ -474,7 +472,7 @@ static void check_user(const struct load *load, const struct fleet_settings *fle
         unsigned line = settings_draft_line(load->draft, fleet, "user");
 
         if (!fleet->user) {
-                /* A user that was given, but is no value, has its error. */
+                /* A given but invalid user has an error already. */
                 if (load->is_root && line == fleet->line)
                         settings_errors_add(
                                 load->warnings, line,
@@ -515,7 +513,7 @@ static void check_alert_user(const struct load *load)
                            name);
 }
 
-/* fleet: NULL for socket_group. */
+/* fleet is NULL for socket_group. */
 static void check_group(const struct load *load, const struct fleet_settings *fleet, const char *name)
 {
         const char *key = fleet ? "group" : "socket_group";
@@ -541,11 +539,11 @@ static bool is_beside(const char *path, const char *other)
         return strncmp(path, other, length + 1) == 0 && !strchr(other + length + 1, '/');
 }
 
-/* As a start meets them: who could put something else there would have what is ours. */
+/* Makes the same checks as a start: somebody who can replace these files would control what is ours. */
 static void check_places(const struct load *load)
 {
         const struct settings *settings = load->settings;
-        /* By default it is beside the socket. */
+        /* The default is beside the socket. */
         bool read_given = settings_draft_line(load->draft, NULL, "read_socket") > 0;
         const struct {
                 const char *key, *path;
@@ -562,7 +560,7 @@ static void check_places(const struct load *load)
 
                 if (r == -EPERM)
                         settings_errors_add(load->errors, line, "%s: %s", places[i].key, why);
-                /* The directory of the socket is made by a start; another one may be, by systemd. */
+                /* A start creates the directory of the socket; systemd may create another directory. */
                 else if (r < 0 && !is_beside(places[i].path, settings->socket))
                         settings_errors_add(load->warnings, line, "%s: %s", places[i].key, why);
         }
@@ -628,7 +626,7 @@ int ini_load(const char *path, const struct traits *const *frameworks, struct se
         };
         struct proc_host *host = NULL;
 
-        /* Left at 0, only a share of the memory is refused. */
+        /* If unknown (0), only values in percent of memory are refused. */
         if (proc_host_open(NULL, NULL, &host) == 0) {
                 (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
                 proc_host_close(host);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads back from the journal what processes wrote last, in a child: journal files are mapped, and one that
- * is cut off or damaged may end its reader by a signal; they may also lie on a disk that hangs. */
+/* Reads the last output of processes from the journal, in a child process. Journal files are mapped: a
+ * truncated or damaged file may kill its reader with a signal. The files may also be on a hung disk. */
 #include "io/journal.h"
 #include "base/fd.h"
 #include "io/clock.h"
@@ -15,10 +15,10 @@
 #include <systemd/sd-id128.h>
 #include <systemd/sd-journal.h>
 
-/* How long no line may come before those that came are the last, and how long any are waited for. */
+/* Lines are final after SETTLE_USEC without new ones, and after PATIENCE_USEC in any case. */
 #define SETTLE_USEC   (500 * USEC_PER_MSEC)
 #define PATIENCE_USEC USEC_PER_SEC
-/* The child is killed after this, or given up a little later where even that takes long. */
+/* The child is killed after this time. If even that hangs, the parent gives up a second later. */
 #define DEADLINE_SECONDS 5
 
 struct journal_read {
@@ -39,7 +39,7 @@ static int add_match_pid(sd_journal *journal, pid_t pid)
         return sd_journal_add_match(journal, match, 0);
 }
 
-/* Of all namespaces: a unit may have one of its own. */
+/* Opens all namespaces: a unit may have its own. */
 static int open_journal(const struct journal_query *query, sd_journal **ret)
 {
         char match[64];
@@ -58,7 +58,7 @@ static int open_journal(const struct journal_query *query, sd_journal **ret)
         return sd_journal_set_data_threshold(*ret, LOG_TAIL_LOOK_BACK_BYTES);
 }
 
-/* Fills text from its end with what was written last, a line each. Returns the length. */
+/* Fills text from its end with the last output, one entry per line. Returns the length. */
 static size_t collect_lines(sd_journal *journal, usec_t since, char *text, size_t size)
 {
         static const char field[] = "MESSAGE=";
@@ -83,7 +83,7 @@ static size_t collect_lines(sd_journal *journal, usec_t since, char *text, size_
         return size - at;
 }
 
-/* Reads until the lines are the last. Returns their length; they are at the end of text. */
+/* Reads until the lines are final. Returns their length; the lines are at the end of text. */
 static size_t await_lines(sd_journal *journal, usec_t since, char text[static LOG_TAIL_LOOK_BACK_BYTES])
 {
         usec_t now = clock_now(CLOCK_MONOTONIC), until = usec_add(now, PATIENCE_USEC), settled = until;
@@ -105,8 +105,8 @@ static size_t await_lines(sd_journal *journal, usec_t since, char text[static LO
         }
 }
 
-/* The process that it was forked from may have had threads. Should one of them have held a lock that is
- * needed here, the alarm ends this. */
+/* The parent may have had threads. If one of them held a lock that is needed here, the alarm ends the
+ * child. */
 static _Noreturn void child_run(const struct journal_query *query, int fd)
 {
         char text[LOG_TAIL_LOOK_BACK_BYTES], lines[LOG_TAIL_MAX_BYTES + 1];
@@ -119,7 +119,7 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
         (void)alarm(DEADLINE_SECONDS);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "sqmgr-journal");
-        /* With sqmgr's own its locks and sockets would outlive it. */
+        /* Otherwise sqmgr's locks and sockets could outlive sqmgr in this child. */
         if (fd_close_range(STDERR_FILENO + 1, (unsigned)fd - 1, false) < 0 ||
             fd_close_range((unsigned)fd + 1, UINT_MAX, false) < 0 || open_journal(query, &journal) < 0)
                 _exit(EXIT_FAILURE);

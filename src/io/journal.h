@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads back from the journal what processes wrote last, without blocking the loop: a child of its own asks.
- */
+/* Reads the last output of processes from the journal in a child process, without blocking the loop. */
 #pragma once
 
 #include "base/macro.h"
@@ -9,21 +8,22 @@
 #include <systemd/sd-event.h>
 
 struct journal_query {
-        pid_t pids[2]; /* what any of these wrote to its stdout and stderr; 0: none */
-        usec_t since;  /* CLOCK_MONOTONIC: what the pids wrote earlier was another process's */
+        pid_t pids[2]; /* processes whose stdout and stderr to read; 0: none */
+        usec_t since;  /* CLOCK_MONOTONIC; earlier output under these pids belongs to other processes */
 };
 
 struct journal_read;
 
-/* Called once, from the loop, with lines as log_tail_cut() leaves them; "" where there are none, or the
- * journal could not be read in time. The read may be freed in it. */
+/* Called once, from the loop, with lines in the format of log_tail_cut(). lines is "" if there are none or
+ * the journal could not be read in time. The callback may free the read. */
 typedef void (*journal_read_fn)(const char *lines, void *userdata);
 
-/* Begins to read, to be freed by journal_read_free(), also after its answer. The journal may lag behind the
- * end of a process: so the answer takes some 500 ms, and 1 s where there are no lines. Returns 0 or -errno.
- */
+/* Starts a read, to be freed by journal_read_free() even after the callback. The journal may lag behind the
+ * end of a process: the callback comes after about 500 ms, or 1 s if there are no lines. Returns 0 or
+ * -errno. */
 int journal_read_start(sd_event *event, const struct journal_query *query, journal_read_fn callback,
                        void *userdata, struct journal_read **ret);
 
-/* Ends it; where no answer has come, none will. The child ends by itself. Returns NULL. */
+/* Frees the read. A callback that is still due is not called. The child process ends by itself. Returns
+ * NULL. */
 struct journal_read *journal_read_free(struct journal_read *read);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts a worker's process and tells how that went: the parent's part. */
+/* Starts a worker's process and reports the outcome: the parent's part. */
 #include "io/launch.h"
 
 #include "base/fd.h"
@@ -29,7 +29,7 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         int r = pthread_sigmask(SIG_SETMASK, &all, &before);
         if (r != 0)
                 return -r;
-        /* Named before it is forked: at no time does it pass for something else. */
+        /* Rename before the fork, so that the child never has another name. */
         char comm[16] = "";
         (void)prctl(PR_GET_NAME, comm);
         (void)prctl(PR_SET_NAME, LAUNCH_COMM);
@@ -46,8 +46,7 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         return 0;
 }
 
-/* Receives one message and the descriptor that may come with it. Returns its length, 0 at the end, or -errno.
- */
+/* Receives one message and an attached descriptor. Returns the length, 0 at the end of file, or -errno. */
 static ssize_t message_receive(int report_fd, struct launch_message *message, int *ret_fd)
 {
         union {
@@ -135,7 +134,7 @@ int launch_rehearse(const struct launch_request *request, usec_t timeout, struct
         }
         close_fd(launched.report_fd);
         (void)kill(launched.pid, SIGKILL);
-        /* One that hangs in a file system cannot be waited for. */
+        /* A child that hangs in a file system cannot be reaped now. */
         (void)waitpid(launched.pid, NULL, report->outcome == LAUNCH_PENDING ? WNOHANG : 0);
         return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts a worker's process as its fleet's settings say, and tells how that went.
+/* Starts a worker's process according to its fleet's settings, and reports the outcome.
  *
- * The parent never waits: what may block (a user data base, a directory on a hung file server) happens in the
- * child, which reports over a socket until its command runs. */
+ * The parent never waits. Blocking steps (the user database, a directory on a hung file server) happen in the
+ * child, which reports over a socket until the command runs. */
 #pragma once
 
 #include "base/usec.h"
@@ -12,46 +12,47 @@
 struct launch_request; /* io/launch_request.h */
 
 struct launched {
-        pid_t pid;     /* a child: to be waited for */
+        pid_t pid;     /* a child: the caller must reap it */
         int report_fd; /* owned; for launch_report_read() */
 };
 
-/* The name (comm) that the child has until its command runs: whoever finds it so waits for that. */
+/* The name (comm) of the child until its command runs. A process with this name is about to become a
+ * worker. */
 #define LAUNCH_COMM "sqmgr-launch"
 
-/* Forks the child. Every signal is blocked in the caller meanwhile, so that none of its handlers runs in the
- * child. Returns 0, or -errno where nothing was started. Descriptors 0 to 2 must be open. */
+/* Forks the child. Blocks all signals in the caller during the fork, so no signal handler runs in the child.
+ * Descriptors 0 to 2 must be open. Returns 0, or -errno if nothing was started. */
 int launch_start(const struct launch_request *request, struct launched *ret);
 
 enum launch_outcome {
         LAUNCH_PENDING, /* the child is still preparing */
-        LAUNCH_RUNNING, /* it runs its command, or died on the way by a signal: its exit tells; of an
-                         * after_exit: that is done */
-        LAUNCH_FAILED,  /* it could not: see error; it exits with status 127 */
+        LAUNCH_RUNNING, /* the command runs, or a signal killed the child before that: its exit status shows
+                         * which. For after_exit: the command has finished */
+        LAUNCH_FAILED,  /* the command could not run: see error; the child exits with status 127 */
 };
 
 struct launch_report {
         enum launch_outcome outcome;
-        int log_fd; /* owned by the caller from the call on that set it; -1: no log to be read back */
-        uint64_t log_start_bytes; /* the log's size when it was opened */
-        char *error; /* owned as log_fd: one sentence, without a full stop, printable UTF-8; NULL where there
-                      * is none, or no memory for it */
+        int log_fd;               /* owned by the caller once set; -1: there is no log to read back */
+        uint64_t log_start_bytes; /* size of the log when it was opened */
+        char *error; /* owned by the caller once set: one sentence without a full stop, printable UTF-8; NULL
+                      * if there is none, or memory is short */
 };
 
 #define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})
 
-/* Reads what the child has reported so far into report, which is LAUNCH_REPORT_INIT at first and is handed in
- * again while its outcome is LAUNCH_PENDING; call it when report_fd polls EPOLLIN or EPOLLHUP. Never blocks.
- * Once the outcome is another, close report_fd. Returns 0 or -errno. */
+/* Reads the child's messages into report. Initialize report to LAUNCH_REPORT_INIT, and call again when
+ * report_fd polls EPOLLIN or EPOLLHUP while the outcome is LAUNCH_PENDING. With any other outcome, close
+ * report_fd. Never blocks. Returns 0 or -errno. */
 int launch_report_read(int report_fd, struct launch_report *report);
 /* Closes and frees what the report owns. */
 void launch_report_clear(struct launch_report *report);
 
-/* Does what a start does, as the fleet's user, but for what would be seen: no log is opened, and the command
- * is looked for and not run. Blocks until then, or for that long. Returns 0 or -errno; then report is as of a
- * start, LAUNCH_PENDING where the time was over. */
+/* Makes a dry run of a start as the fleet's user: opens no log, and locates the command without running it.
+ * Blocks until done, at most for timeout. Returns 0 with the report of a start, LAUNCH_PENDING after a
+ * timeout; or -errno. */
 int launch_rehearse(const struct launch_request *request, usec_t timeout, struct launch_report *report);
 
-/* Raises our own soft limit of open files to the hard one. *ret is the limit before: workers get that, and a
- * successor that is executed in place needs it set again. Returns 0 or -errno. */
+/* Raises our soft limit of open files to the hard limit. *ret is the limit before. Workers get that limit,
+ * and a new sqmgr executed in place needs it restored. Returns 0 or -errno. */
 int launch_raise_nofile(struct rlimit *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts a worker's process: the child's part, from the fork to the command. It does what it does in a
- * process that may have had threads, and as the worker's user from the moment that it can. */
+/* Starts a worker's process: the child's part, from the fork to the command. The parent may have had threads.
+ * The child runs as the worker's user as early as possible. */
 #include "io/launch_child.h"
 #include "base/environment.h"
 #include "base/fd.h"
@@ -37,16 +37,16 @@ struct child {
         const struct launch_request *request;
         const struct fleet_settings *fleet;
         int report_fd;
-        int template_fd;  /* for its command; -1: none */
-        const char *step; /* what is run, where it is not the command: "before_start: "; else "" */
+        int template_fd;  /* for the template's command; -1: none */
+        const char *step; /* prefix for messages: "before_start: " or similar; "" for the command */
         struct environment environment;
-        struct status_dir status;          /* where its heartbeats go; none: in no file */
-        char status_name[STATUS_NAME_MAX]; /* of that */
+        struct status_dir status;          /* where heartbeat files go; STATUS_DIR_NONE: no files */
+        char status_name[STATUS_NAME_MAX]; /* of the status directory */
 };
 
 static void child_send(const struct child *child, const struct launch_message *message, int fd)
 {
-        /* Nobody may be left to read it: the worker starts all the same. */
+        /* The worker starts even if no reader is left. */
         (void)fd_send(child->report_fd, message, sizeof(*message), fd, 0);
 }
 
@@ -70,7 +70,7 @@ static _printf_(2, 3) void child_report(const struct child *child, const char *f
         va_end(ap);
 }
 
-/* The same, and exits. */
+/* Reports one sentence and exits. */
 static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const char *format, ...)
 {
         va_list ap;
@@ -90,7 +90,7 @@ static void child_reset_signals(const struct child *child)
 {
         sigset_t none;
 
-        /* Those of the C library itself, and KILL and STOP, refuse; theirs is the default already. */
+        /* The C library's own signals, KILL and STOP cannot be set, and are at the default already. */
         for (int signo = 1; signo < NSIG; signo++)
                 (void)signal(signo, SIG_DFL);
         sigemptyset(&none);
@@ -108,8 +108,7 @@ static void child_close_range(const struct child *child, int first, unsigned las
         }
 }
 
-/* Closes sqmgr's descriptors at once: with many of them open, none would be free below the worker's own
- * limit. */
+/* Closes sqmgr's descriptors first: if many are open, none is free below the worker's own limit. */
 static void child_close_inherited(struct child *child)
 {
         const struct launch_template *template = child->request->template;
@@ -140,15 +139,15 @@ static void child_set_oom_score_adj(const struct child *child)
                 int length = snprintf(text, sizeof(text), "%d", wanted);
                 r = fd_write_all(fd, text, (size_t)length);
         }
-        /* 0 is the default, and an unprivileged sqmgr cannot take back what it inherited: no reason to fail.
-         */
+        /* 0 is the default. An unprivileged sqmgr cannot lower the inherited value, which is no reason to
+         * fail. */
         if (r < 0 && wanted != 0) {
                 errno = -r;
                 child_fail(child, "cannot set oom_score_adj to %d: %m", wanted);
         }
 }
 
-/* Those that were checked as the settings were read cannot fail to be parsed. */
+/* Values were checked with the settings, so parsing cannot fail. */
 static void child_set_resources(const struct child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
@@ -195,7 +194,7 @@ static void child_set_limits(const struct child *child)
         child_set_resources(child);
 }
 
-/* The gid of `group`, or else the user's primary one. */
+/* Returns the gid of `group`, or else the user's primary group. */
 static gid_t child_find_group(const struct child *child, const struct passwd *user)
 {
         if (!child->fleet->group)
@@ -210,7 +209,7 @@ static gid_t child_find_group(const struct child *child, const struct passwd *us
         return group->gr_gid;
 }
 
-/* As sqmgr's own user, who alone may make it. */
+/* Runs as sqmgr's own user, which alone may create the directory. */
 static void child_make_status(struct child *child, uid_t uid, gid_t gid)
 {
         const char *parent = child->request->status_parent;
@@ -224,7 +223,7 @@ static void child_make_status(struct child *child, uid_t uid, gid_t gid)
                                        : strerrordesc_np(-r));
 }
 
-/* As the fleet's user, who must get to it by its path. */
+/* Runs as the fleet's user, who must be able to reach the directory by its path. */
 static void child_enter_status(const struct child *child)
 {
         const char *parent = child->request->status_parent;
@@ -246,7 +245,7 @@ static void child_enter_status(const struct child *child)
                            MAX(above, 1), parent);
 }
 
-/* Becomes the fleet's user. Returns it, or NULL where the fleet names none. */
+/* Becomes the fleet's user. Returns the user, or NULL if the fleet has none. */
 static const struct passwd *child_become_user(struct child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
@@ -278,7 +277,7 @@ static const struct passwd *child_become_user(struct child *child)
         return fleet->user ? user : NULL;
 }
 
-/* Reads environment_file, as the worker's user and below its directory. */
+/* Reads environment_file as the worker's user, relative to the worker's directory. */
 static void child_read_environment_file(struct child *child)
 {
         const char *path = child->fleet->environment_file;
@@ -314,8 +313,8 @@ static void child_set_identity(struct child *child)
         snprintf(generation, sizeof(generation), "%ju", (uintmax_t)request->generation);
         snprintf(started, sizeof(started), "%ju", (uintmax_t)request->started_at);
         worker_id(fleet, request->index, worker);
-        /* What it says of each worker that is forked is written into the room that these leave, which is
-         * where /proc shows it. */
+        /* Reserve space: the template overwrites these blanks with each forked worker's values, in the place
+         * that /proc shows. */
         if (request->template) {
                 snprintf(index, sizeof(index), "%10s", "");
                 snprintf(started, sizeof(started), "%20s", "");
@@ -335,7 +334,7 @@ static void child_set_identity(struct child *child)
                 child_fail_memory(child);
 }
 
-/* In front of what the application has Ruby load. */
+/* Puts the script before the other options of RUBYOPT, so Ruby loads it first. */
 static void child_set_template(struct child *child)
 {
         struct environment *environment = &child->environment;
@@ -356,7 +355,8 @@ static void child_set_template(struct child *child)
                 child_fail_memory(child);
 }
 
-/* Later entries win, the worker's own identity over all; it stands first, where it is read soonest. */
+/* Later entries win, and the worker's identity overrides all. The identity also comes first, where a reader
+ * finds it soonest. */
 static void child_build_environment(struct child *child, const struct passwd *user)
 {
         const struct launch_request *request = child->request;
@@ -380,7 +380,7 @@ static void child_build_environment(struct child *child, const struct passwd *us
         child_set_identity(child);
 }
 
-/* Hands the log to the parent, so that the last lines can be read back with the rights that opened it. */
+/* Sends the log to the parent, so that its tail can be read back with the rights that opened it. */
 static void child_send_log(const struct child *child, int fd)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_LOG};
@@ -411,7 +411,7 @@ static void child_open_output(const struct child *child)
         if (!fleet->log || strcmp(fleet->log, "inherit") == 0)
                 return;
         if (strcmp(fleet->log, "journal") == 0) {
-                /* A stream takes no field of ours: its identifier says which worker writes. */
+                /* A journal stream has no custom fields: the identifier names the worker. */
                 fd = sd_journal_stream_fd(child_journal_name(child, name), LOG_INFO, true);
                 if (fd < 0) {
                         errno = -fd;
@@ -448,7 +448,7 @@ static _Noreturn void child_fail_command(const struct child *child, const char *
         child_fail(child, "%scannot run '%s': %m", child->step, name);
 }
 
-/* Returns 0 or a positive errno, as execve() would for a file that has nothing wrong with its contents. */
+/* Returns 0 or a positive errno, as execve() would if the content of the file is valid. */
 static int may_execute(const char *path)
 {
         struct stat st;
@@ -458,7 +458,7 @@ static int may_execute(const char *path)
         return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
 
-/* As execvp() looks for it. */
+/* Searches PATH as execvp() does. */
 static void child_find_command(const struct child *child, const char *name)
 {
         const char *path = environment_get(&child->environment, "PATH");
@@ -486,7 +486,7 @@ static void child_find_command(const struct child *child, const char *name)
         child_fail_command(child, name, error);
 }
 
-/* A log that is not there yet is made by a start, and not by this. */
+/* A missing log is created by a start, not by this check. */
 static void child_check_log(const struct child *child)
 {
         const char *log = child->fleet->log;
@@ -516,28 +516,28 @@ static _Noreturn void child_execute(const struct child *child, char *const *argv
         child_fail_command(child, argv[0], errno);
 }
 
-/* A command that is run beside the worker's. */
+/* A command that runs before or after the worker. */
 struct step {
         const char *name;
         char *const *argv; /* NULL: none */
         usec_t timeout;
-        const char *bound; /* what that follows from */
+        const char *bound; /* explains the source of the timeout */
 };
 
-/* In the process that is to become the step's command. It ends with who waits for it. */
+/* Runs in the process that becomes the step's command. The process is killed when its waiting parent ends. */
 static _Noreturn void child_execute_step(struct child *child, const struct step *step, pid_t parent)
 {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
                 _exit(127);
-        /* It must not be taken for a worker. */
+        /* The step must not be mistaken for a worker. */
         environment_remove(&child->environment, "SQMGR_INSTANCE");
         environment_remove(&child->environment, "SQMGR_START");
         child->step = step->name;
         child_execute(child, step->argv);
 }
 
-/* Waits in a process of its own, not in sqmgr. Returns false where the time is over. */
+/* Waits here, outside of sqmgr's loop. Returns false after a timeout. */
 static bool child_wait(const struct child *child, pid_t pid, const struct step *step, int *ret_status)
 {
         usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), step->timeout);
@@ -557,7 +557,7 @@ static bool child_wait(const struct child *child, pid_t pid, const struct step *
         return true;
 }
 
-/* Runs it as the worker is run, in our group and with our output. */
+/* Runs a step like the worker, in our process group and with our output. */
 static void child_run_step(struct child *child, const struct step *step)
 {
         char *const *argv = step->argv;
@@ -575,7 +575,7 @@ static void child_run_step(struct child *child, const struct step *step)
         if (!child_wait(child, pid, step, &status)) {
                 child_report(child, "%s'%s' did not end within %s%s", step->name, argv[0],
                              format_duration(step->timeout, span, sizeof(span)), step->bound);
-                /* With all that it has started, and ourselves. */
+                /* Kill the step's whole process group, including this process. */
                 (void)kill(0, SIGKILL);
         }
         if (WIFSIGNALED(status))
@@ -597,7 +597,8 @@ static void child_run_before(struct child *child)
         child_run_step(child, &step);
 }
 
-/* Of a worker that is gone. This process is no start that an sqmgr would wait for. */
+/* Runs after_exit for a worker that is gone. The name keeps sqmgr from waiting for this process as a
+ * start. */
 static _Noreturn void child_run_after(struct child *child)
 {
         const struct launch_end *end = child->request->end;
@@ -619,8 +620,8 @@ static _Noreturn void child_run_after(struct child *child)
         _exit(0);
 }
 
-/* Nothing of its command runs before it was tried to write the state that tells of it: what does not let
- * itself be made a template would be a worker that the next sqmgr does not know. */
+/* Waits until the state that records this template was written, or the attempt failed. A command that does
+ * not become a template would otherwise be a worker unknown to the next sqmgr. */
 static void child_await_word(const struct child *child)
 {
         char word[16];
@@ -640,7 +641,8 @@ static bool ends_in(const char *path, const char *tail)
         return n == length || tail[0] == '/' || path[length - n - 1] == '/';
 }
 
-/* In its directory, all links followed. This process is no start that an sqmgr would wait for. */
+/* Runs in the fleet's directory with all links resolved. The name keeps sqmgr from waiting for this process
+ * as a start. */
 static _Noreturn void child_check_release(const struct child *child)
 {
         const char *release = child->request->release;
@@ -668,8 +670,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
                 .status = STATUS_DIR_NONE,
         };
 
-        /* Its own session, and so its own process group: sqmgr's terminal is not the worker's to type into.
-         */
+        /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         if (setsid() < 0)
                 child_fail(&child, "cannot make a session: %m");
         child_reset_signals(&child);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a child tells the launcher before it runs its command, and the child's own part. */
+/* The messages of a launched child to the launcher, and the child's part of a start. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@ struct launch_request;
 #define LAUNCH_ERROR_MAX 1024
 
 enum launch_message_kind {
-        LAUNCH_MESSAGE_LOG = 1, /* carries the log's descriptor */
+        LAUNCH_MESSAGE_LOG = 1, /* carries the descriptor of the log */
         LAUNCH_MESSAGE_ERROR,
 };
 
@@ -20,5 +20,5 @@ struct launch_message {
         char text[LAUNCH_ERROR_MAX];
 };
 
-/* Runs in the child, with all signals blocked. */
+/* Runs in the forked child, with all signals blocked. */
 _Noreturn void launch_child_run(const struct launch_request *request, int report_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be started, and how: for the launcher (io/launch.h) and for the child that it forks. */
+/* The description of a start, for the launcher (io/launch.h) and for the child that it forks. */
 #pragma once
 
 #include "base/usec.h"
@@ -9,34 +9,35 @@
 
 struct fleet_settings;
 
-/* How a worker ended, for after_exit: as systemd tells an ExecStopPost=. */
+/* How a worker ended, for after_exit: the values that systemd passes to ExecStopPost=. */
 struct launch_end {
         pid_t pid;
         const char *code; /* "exited", "killed" or "unknown" */
-        char status[16];  /* the exit status, or the signal's name; "" where it is unknown */
+        char status[16];  /* the exit status, or the name of the signal; "" if unknown */
         usec_t timeout;
 };
 
-/* A template is to be started, from which workers are forked. Its command begins once "go" has come by the
- * socket. */
+/* Starts a template, from which workers are forked. The template's command runs once "go" was received over
+ * the socket. */
 struct launch_template {
-        int fd;             /* its socket; for the child alone */
-        const char *script; /* the Ruby file that makes its command one; no blank in it */
+        int fd;             /* the socket's end for the child only */
+        const char *script; /* the Ruby file that turns the command into a template; no blanks in the path */
 };
 
-/* With `release` nothing of the fleet's is run: as its user, its directory is resolved, and must end in that
- * path. What is wrong is reported as an error, and LAUNCH_RUNNING means that all is well. */
+/* With `release`, no command runs: as its user, the fleet's directory is resolved and must end in that path.
+ * An error is reported as LAUNCH_FAILED; LAUNCH_RUNNING means success. */
 struct launch_request {
         const struct fleet_settings *fleet;
         unsigned index;
         uint64_t generation;
-        usec_t started_at; /* by which this start is known from all others */
+        usec_t started_at; /* identifies this start */
         const char *instance;
-        struct rlimit nofile;          /* sqmgr's original one: see launch_raise_nofile() */
-        char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is handed on */
-        const char *status_parent;     /* where status directories are; NULL: it needs none */
+        struct rlimit nofile;          /* the limit sqmgr was started with: see launch_raise_nofile() */
+        char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the
+                                        * command */
+        const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */
         bool rehearsal;                /* see launch_rehearse() */
-        const struct launch_end *end;  /* its after_exit is run, and not the worker; NULL else */
-        const char *release;           /* its directory is looked at, and nothing run: see above; NULL: not */
-        const struct launch_template *template; /* it becomes one of these, and not a worker; NULL else */
+        const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */
+        const char *release;           /* check the directory only, see above; NULL: no */
+        const struct launch_template *template; /* start a template; NULL: a worker */
 };

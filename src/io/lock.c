@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A lock file that says who holds it. */
+/* A lock file that contains the pid of its holder. */
 #include "io/lock.h"
 #include "base/fd.h"
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static pid_t read_holder(int fd)
 
 int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
 {
-        /* Readable by none other: who may open it could lock it. */
+        /* Mode 0600: anyone who can open the file could lock it. */
         _cleanup_close_ int fd =
                 open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -37,7 +37,7 @@ int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
         }
 
         int length = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-        /* Who holds it is told where the disk has room. That of the holder before is room. */
+        /* On a full disk the pid may not fit. Overwriting the previous holder's pid needs no new space. */
         bool reported = pwrite(fd, text, (size_t)length, 0) == length;
         (void)!ftruncate(fd, reported ? length : 0);
         *ret_fd = TAKE_FD(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A lock file that says who holds it. */
+/* A lock file that contains the pid of its holder. */
 #pragma once
 
 #include "base/macro.h"
@@ -10,7 +10,10 @@ enum lock_outcome {
         LOCK_HELD, /* by another process */
 };
 
-/* Locks the file at path, made 0600 where it is missing, and writes this process's pid into it. Its directory
- * must be there. LOCK_TAKEN: *ret_fd holds the lock until it and its copies are closed; the file stays.
- * LOCK_HELD: *ret_holder is the holder's pid, or 0 where it has not written it yet. Otherwise -errno. */
+/* Locks the file at path and writes our pid into it. Creates the file with mode 0600 if missing; its
+ * directory must exist.
+ *
+ * - LOCK_TAKEN: *ret_fd holds the lock until all copies of it are closed. The file stays.
+ * - LOCK_HELD: *ret_holder is the pid of the holder, or 0 if the file does not have it yet.
+ * - -errno: an error. */
 int lock_take(const char *path, int *ret_fd, pid_t *ret_holder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: the journal where stderr leads there, else lines on stderr. */
+/* The log: the journal if stderr leads there, otherwise lines on stderr. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
 #include "model/names.h"
@@ -14,7 +14,7 @@
 #include <systemd/sd-journal.h>
 #include <time.h>
 
-/* A journal that is only busy gets this much time. */
+/* How long to wait for a busy journal. */
 #define JOURNAL_WAIT_MSEC 100
 
 static int log_level = LOG_INFO;
@@ -24,7 +24,7 @@ void log_set_level(int level)
         log_level = level;
 }
 
-/* JOURNAL_STREAM names the device and inode that stderr has where systemd connected it to the journal. */
+/* If systemd connected stderr to the journal, JOURNAL_STREAM has its device and inode. */
 bool log_is_journal(void)
 {
         static int journal = -1;
@@ -40,8 +40,8 @@ bool log_is_journal(void)
         return journal;
 }
 
-/* A reader that has stopped must not stop us with it; nor may stderr be made non-blocking, which workers have
- * too. A pipe that polls writable takes a line whole. */
+/* A stalled reader must not block us. stderr cannot be made non-blocking, since workers share it. A pipe that
+ * polls writable takes a whole line. */
 static bool log_has_room(void)
 {
         struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -49,8 +49,8 @@ static bool log_has_room(void)
         return poll(&pollfd, 1, 0) > 0;
 }
 
-/* sd_journal_send() waits without end where journald does not read. A socket of ours that is connected to the
- * same address polls writable only while the queue there has room. */
+/* sd_journal_send() blocks without limit if journald does not read. A socket connected to the same address
+ * polls writable only while the queue has space. */
 static bool journal_has_room(int timeout_msec)
 {
         static const struct sockaddr_un address = {.sun_family = AF_UNIX,
@@ -58,12 +58,13 @@ static bool journal_has_room(int timeout_msec)
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
 
-        /* Where nobody listens, sending fails at once. */
+        /* Without a listener, sending fails at once. */
         return fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
                poll(&pollfd, 1, timeout_msec) != 0;
 }
 
-/* An entry may be sent; else it is lost, which is told later. */
+/* Returns true if an entry can be sent. Otherwise the entry is lost and counted; a later entry reports the
+ * count. */
 static bool journal_is_ready(void)
 {
         static unsigned lost;
@@ -131,7 +132,7 @@ struct fields {
         int n;
 };
 
-/* "NAME=VALUE". One that memory is too short for is left out. */
+/* Adds "NAME=VALUE". Skips the field if memory is short. */
 static _printf_(2, 3) void add_field(struct fields *fields, const char *format, ...)
 {
         va_list arguments;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: the journal where stderr leads there, else lines on stderr. */
+/* The log: the journal if stderr leads there, otherwise lines on stderr. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,16 +8,16 @@
 
 struct event;
 
-/* level: LOG_ERR .. LOG_DEBUG; less urgent entries are dropped from now on. */
+/* Sets the least urgent level that is logged, LOG_ERR to LOG_DEBUG. */
 void log_set_level(int level);
 
-/* Entries go to the journal: stderr leads there. */
+/* Returns true if stderr leads to the journal, and so log entries do. */
 bool log_is_journal(void);
 
-/* One sentence. %m is the errno of the call. */
+/* Logs one sentence. %m is the errno at the call. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
 
-/* An event, with its fields where the journal takes it. */
+/* Logs an event. In the journal, with its fields. */
 void log_event(const struct event *event);
 
 #define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)

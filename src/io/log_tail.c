@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process wrote last, without what only fills it. */
+/* The last output of a process, without filler. */
 #include "io/log_tail.h"
 #include "base/printable.h"
 #include <string.h>
 #include <sys/stat.h>
 
-/* As Ruby writes a frame of a backtrace: `FILE:LINE:in 'METHOD'`, and nothing behind it. */
+/* Returns true for a frame of a Ruby backtrace: `FILE:LINE:in 'METHOD'` and nothing after it. */
 static bool is_ruby_frame(const char *line, size_t length)
 {
         while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
@@ -18,9 +18,8 @@ static bool is_ruby_frame(const char *line, size_t length)
                memchr(method + 1, '\'', (size_t)(last - method)) == last;
 }
 
-/* Drops frames of backtraces, before which a line tells what went wrong: lines that are indented, where not
- * all are, and those of Ruby behind the first, as Sidekiq writes them when it cannot boot. Returns the new
- * length. */
+/* Drops backtrace frames, which follow the line with the error: indented lines unless all are, and Ruby's
+ * frames after the first. Sidekiq writes such frames when its boot fails. Returns the new length. */
 static size_t drop_frames(char *text, size_t length)
 {
         size_t kept = 0;
@@ -36,15 +35,15 @@ static size_t drop_frames(char *text, size_t length)
                 in_frames = is_ruby_frame(text + at, next - at);
                 if (in_frames && !first)
                         continue;
-                /* Nothing is overwritten that has not been looked at, but with no line kept all must stay. */
+                /* Moves only bytes already scanned. If no line is kept, all must stay. */
                 memmove(text + kept, text + at, next - at);
                 kept += next - at;
         }
         return kept > 0 ? kept : length;
 }
 
-/* Cuts text down to its last LOG_TAIL_MAX lines, and to max bytes: whole lines where one fits. Returns
- * the new length. */
+/* Cuts text to its last LOG_TAIL_MAX lines and to max bytes, at a line's start if a line fits. Returns the
+ * new length. */
 static size_t keep_log_tail(char *text, size_t length, size_t max)
 {
         unsigned lines = 0;
@@ -66,7 +65,7 @@ static size_t keep_log_tail(char *text, size_t length, size_t max)
 
 void log_tail_cut(char *text, size_t length, char *lines, size_t size)
 {
-        /* Sidekiq 8 colours each line that it logs, on a terminal or not. */
+        /* Sidekiq 8 colors each log line, even without a terminal. */
         length = printable_drop_colours(text, length);
         length = drop_frames(text, length);
         length = keep_log_tail(text, length, MIN((size_t)LOG_TAIL_MAX_BYTES, size - 1));
@@ -87,7 +86,7 @@ int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
                 return 0;
         }
         uint64_t end = (uint64_t)st.st_size;
-        /* A log that is shorter than it was has been cut off since by its rotation: all of it is new. */
+        /* A log that is now shorter was truncated by log rotation: all of it is new. */
         uint64_t start = end < start_bytes ? 0 : start_bytes;
         uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
         ssize_t n = TEMP_FAILURE_RETRY(pread(log_fd, text, (size_t)(end - from), (off_t)from));

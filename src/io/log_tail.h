@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process wrote last, cut to what a sentence can quote. */
+/* The last output of a process, cut to the size of a quotation. */
 #pragma once
 
 #include "base/macro.h"
@@ -7,14 +7,14 @@
 #define LOG_TAIL_MAX       5
 #define LOG_TAIL_MAX_BYTES 800
 
-/* How far back to look for lines that are no frames of a backtrace. */
+/* How far back to search for lines that are not backtrace frames. */
 #define LOG_TAIL_LOOK_BACK_BYTES ((size_t)16 * 1024)
 
-/* Cuts text, which it spoils, down to its last lines: at most LOG_TAIL_MAX of them and
- * LOG_TAIL_MAX_BYTES, or size - 1 bytes if fewer, made printable and without colours, separated by
- * newlines. Frames of backtraces are left out: indented lines, where there are others, and those of Ruby
- * behind the first. */
+/* Copies the log tail of text into lines and modifies text. Copies at most LOG_TAIL_MAX lines, and at most
+ * LOG_TAIL_MAX_BYTES or size - 1 bytes. Lines are separated by newlines, printable, and without colors.
+ * Backtrace frames are omitted: indented lines if there are others, and Ruby's frames after the first. */
 void log_tail_cut(char *text, size_t length, char *lines, size_t size);
-/* Reads back what was written to a log since it was start_bytes long, so cut. "" where there is nothing, or
- * the log is no regular file. Workers that share a log share its lines. Returns 0 or -errno. */
+/* Reads the log tail of the output written since the log was start_bytes long. lines is "" if there is no
+ * output, or the log is not a regular file. Workers that share a log share the output. Returns 0 or
+ * -errno. */
 int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size);

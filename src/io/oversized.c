@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The questions to one Redis whose replies were too large. */
+/* The commands to one Redis whose replies were too large. */
 #include "io/oversized.h"
 #include "base/hash.h"
 #include <string.h>
 
-/* Every command to Redis is a question: printing this by a format cost a quarter of all that one costs. */
+/* Runs for every command to Redis: printf() took a quarter of a command's total cost. */
 static char *add_word(char *at, const char *end, const char *word)
 {
         for (; *word != '\0' && at < end; word++)
@@ -51,7 +51,7 @@ void oversized_add(struct oversized *oversized, const struct question *question,
 
 bool oversized_has(const struct oversized *oversized, const struct question *question)
 {
-        /* Another question with the same hash is easily made up, so it is the text that tells them apart. */
+        /* Hash collisions are easy to construct, so compare the text too. */
         for (size_t i = 0; i < oversized->n; i++)
                 if (oversized->list[i].question.hash == question->hash &&
                     strcmp(oversized->list[i].question.text, question->text) == 0)

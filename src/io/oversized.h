@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The questions to one Redis whose replies were too large (io/reply_limit.h): each of them would end the
- * connection again, so they are left out for a while. */
+/* The commands to one Redis whose replies were too large (io/reply_limit.h). Sending one again would end the
+ * connection again, so these commands are skipped for a while. */
 #pragma once
 
 #include "base/usec.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So long one is left out. */
+/* How long a command is skipped. */
 #define OVERSIZED_USEC (5 * USEC_PER_MIN)
-/* More of them within that time than the waits between connections allow. */
+/* The backoff between connections does not allow more commands within that time. */
 #define OVERSIZED_MAX 128
 
 struct question {
-        uint64_t hash; /* of all its words */
-        char text[96]; /* the first two of them, cut, without control characters */
+        uint64_t hash; /* of all arguments */
+        char text[96]; /* the first two arguments, truncated, without control characters */
 };
 
 struct oversized {
@@ -25,11 +25,11 @@ struct oversized {
         size_t n;
 };
 
-/* argvlen: the lengths of the words, or NULL where they are strings. */
+/* argvlen has the lengths of the arguments; NULL if they are strings. */
 struct question question_of(int argc, const char *const argv[], const size_t argvlen[]);
 
-/* Leaves it out from now on, the one that was so for longest for it where there is no room. */
+/* Adds a command to skip, and drops the oldest entry if the list is full. */
 void oversized_add(struct oversized *oversized, const struct question *question, usec_t now);
-/* Drops those whose time is over. */
+/* Drops expired entries. */
 void oversized_expire(struct oversized *oversized, usec_t now);
 bool oversized_has(const struct oversized *oversized, const struct question *question);

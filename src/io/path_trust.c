@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where files of ours stand: may others put something else in their place? */
+/* Checks that nobody but root and ourselves can replace a file of ours. */
 #include "io/path_trust.h"
 #include "base/macro.h"
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of one that leads to another, as many as the kernel follows, and the path itself. */
+/* The maximum chain of links that the kernel follows, plus the path itself. */
 #define LINKS_MAX 41
 
-/* Names are cut to this in sentences. */
+/* Names are truncated to this size in messages. */
 #define NAME_SIZE 256
 
 enum { PATH_TRUST_SAFE, PLACE_UNSAFE };
@@ -32,9 +32,9 @@ static char *directory_of(const char *path)
         return slash ? strndup(path, MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
 }
 
-/* Where the sentence on a place goes that is not safe. */
+/* The buffer for the sentence about an unsafe place. */
 struct check {
-        const char *path; /* as the caller named it */
+        const char *path; /* as given by the caller */
         char *why;
         size_t size;
 };
@@ -62,8 +62,8 @@ static int judge(const struct check *check, int fd, const struct stat *status, b
         return PLACE_UNSAFE;
 }
 
-/* By descriptors, from below: what is moved meanwhile is not looked at by a name that means another thing.
- * exists: path itself is there, and not another user's, so that the sticky bit guards it. */
+/* Goes upward by descriptors, so a concurrent rename cannot redirect the check. exists: path exists and
+ * belongs to nobody else, so a sticky bit protects it. */
 static int check_directories(const struct check *check, const char *path, bool exists)
 {
         static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -94,7 +94,7 @@ static int check_directories(const struct check *check, const char *path, bool e
 
 static int check_links(const struct check *check, const char *path, unsigned links);
 
-/* path: what it leads to is looked at, too, where it is a link. */
+/* Checks path and, if path is a link, its target. */
 static int check_link(const struct check *check, const char *path, unsigned links)
 {
         char target[PATH_MAX];
@@ -128,7 +128,7 @@ static int check_link(const struct check *check, const char *path, unsigned link
         return check_links(check, joined, links);
 }
 
-/* Each beginning of path may be a link. */
+/* Each prefix of path may be a link. */
 static int check_links(const struct check *check, const char *path, unsigned links)
 {
         _cleanup_free_ char *text = strdup(path);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Where files of ours stand: may others put something else in their place? */
+/* Checks that nobody but root and ourselves can replace a file of ours. */
 #pragma once
 
 #include <sys/types.h>
 
-/* Checks the directory that holds path, each link on the way to it, and all directories above them. All must
- * belong to root or ourselves. Nobody else may write to them; above the last one, a directory with the sticky
- * bit may be writable: what is ours there is nobody else's to move. Returns 0 where the place is safe; else
- * -EPERM, or -errno (-ENOENT: no such directory, -ELOOP: too many links), with a sentence in why. */
+/* Checks the directory of path, each link on the way, and all parent directories. All must belong to root or
+ * ourselves, and nobody else may write to them. A parent of the last directory may be writable if it has the
+ * sticky bit, which protects our entries from being moved.
+ *
+ * Returns 0 if the place is safe; otherwise -EPERM, or -errno (-ENOENT: no such directory, -ELOOP: too many
+ * links), with a sentence in why. */
 int path_trust_explain(const char *path, char *why, size_t size);
 
-/* The same of a file that is there and belongs to root or ourselves, also for each link by which it is
- * reached: safe where nobody else has a say in which file is read. */
+/* Checks an existing file that belongs to root or ourselves, and each link that leads to it, in the same way.
+ * Safe means that nobody else can choose which file is read. */
 int path_trust_explain_file(const char *path, char *why, size_t size);

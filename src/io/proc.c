@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes as /proc shows them, each named for good by a pidfd and its start time. */
+/* Processes in /proc, each identified by a pidfd and its start time. */
 #include "io/proc.h"
 
 #include "base/fd.h"
@@ -14,7 +14,7 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 
-/* No chain of parents is longer in practice; it bounds the walk while processes come and go. */
+/* Practical limit of a chain of parents; bounds the loop while processes start and exit. */
 #define ANCESTORS_MAX 128
 
 struct proc {
@@ -24,7 +24,8 @@ struct proc {
         uint64_t start_time;
 };
 
-/* Reads "PID (comm) S PPID ...": comm may hold blanks and parentheses, so fields count from the last ')'. */
+/* Parses "PID (comm) S PPID ...". comm may contain blanks and parentheses, so fields are counted from the
+ * last ')'. */
 static int parse_stat(const char *text, struct proc_place *ret)
 {
         struct proc_place place = {0};
@@ -51,7 +52,7 @@ static int pid_read_stat(pid_t pid, struct proc_place *ret)
         return parse_stat(text, ret);
 }
 
-/* Until the process has been waited for, its pid is not given to another. */
+/* Returns 0 while the process is not reaped: until then its pid is not reused. */
 static int pidfd_check_held(int pidfd)
 {
         return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
@@ -66,7 +67,8 @@ int proc_open(pid_t pid, struct proc **ret)
 
         _cleanup_close_ int pidfd = pidfd_open(pid, 0);
         if (pidfd < 0)
-                /* These two, by kernel version, say that pid is a thread: then no process has it. */
+                /* Either errno, depending on the kernel version, means that pid is a thread and not a
+                 * process. */
                 return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
         int r = pid_read_stat(pid, &place);
         if (r < 0)
@@ -143,8 +145,8 @@ uint64_t proc_start_time(const struct proc *proc)
         return proc->start_time;
 }
 
-/* Opens a file below /proc/PID; if the process still holds its pid after that, the file is its own, and stays
- * so. */
+/* Opens a file below /proc/PID. If the process still holds its pid afterwards, the file belongs to the
+ * process for good. */
 static int proc_open_file(const struct proc *proc, const char *name, int flags)
 {
         char path[64];
@@ -167,7 +169,7 @@ static ssize_t proc_read_file(const struct proc *proc, const char *name, char *t
         return fd_read_start(fd, text, size);
 }
 
-/* The number behind that key, in the file below /proc/PID. */
+/* Reads the number of a key in a file below /proc/PID. */
 static int proc_read_number(const struct proc *proc, const char *name, const char *key, int base,
                             uint64_t *ret)
 {
@@ -177,7 +179,7 @@ static int proc_read_number(const struct proc *proc, const char *name, const cha
         return length < 0 ? (int)length : procfile_number(text, key, base, ret);
 }
 
-/* The files of one that nobody may look into, as proc(5) has it, are root's, whoever runs it. */
+/* The /proc files of an undumpable process belong to root, whoever runs it (see proc(5)). */
 int proc_uid(const struct proc *proc, uid_t *ret)
 {
         struct stat status;
@@ -197,7 +199,7 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
-/* Where its program is, or was before another took its place. */
+/* Reads the path of the program, also if the file was replaced or deleted since. */
 static int read_program(const struct proc *proc, char *path, size_t size)
 {
         static const char deleted[] = " (deleted)";
@@ -237,7 +239,7 @@ ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
 {
         ssize_t length = proc_read_file(proc, "environ", text, size);
 
-        /* What was cut in the middle says something else than it does. */
+        /* Drop a truncated last entry, which would have another meaning. */
         if (length == (ssize_t)size - 1)
                 while (length > 0 && text[length - 1] != '\0')
                         text[--length] = '\0';
@@ -248,8 +250,8 @@ int proc_open_output(const struct proc *proc)
 {
         struct stat status;
 
-        /* Its own descriptor and no new one: opened through /proc/PID/fd, a descriptor that it could not read
-         * (O_PATH) would become one that we can, and a device or a FIFO would be opened by us. */
+        /* Duplicate the process's own descriptor. Opening /proc/PID/fd would turn a descriptor that the
+         * process cannot read (O_PATH) into a readable one, and would open devices and FIFOs. */
         _cleanup_close_ int fd = pidfd_getfd(proc->pidfd, STDOUT_FILENO, 0);
         if (fd < 0)
                 return -errno;
@@ -281,7 +283,7 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
                         return fd;
                 proc->statm_fd = fd;
         }
-        /* One line, which one reading has whole: this is the most frequent call of all. */
+        /* The single line is read at once: this is the most frequent call of all. */
         ssize_t length = pread(proc->statm_fd, text, sizeof(text) - 1, 0);
         if (length < 0)
                 return -errno;
@@ -355,7 +357,7 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
                 if (!isdigit((unsigned char)entry->d_name[0]))
                         continue;
                 snprintf(path, sizeof(path), "%.32s/comm", entry->d_name);
-                /* A thread may end while we look: then it does not count. */
+                /* A thread that exits meanwhile does not count. */
                 ssize_t length = fd_read_file(dirfd(tasks), path, comm, sizeof(comm));
                 if (is_shortage((int)length))
                         return (int)length;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes as /proc shows them. A process is named for good by a pidfd and its start time, so that none of
- * these functions ever reads or signals another one that was given the same pid.
+/* Processes in /proc. A process is identified by a pidfd and its start time, so these functions never read or
+ * signal another process that got the same pid.
  *
- * All return 0 or -errno unless they say otherwise; -ESRCH means that the process is gone. */
+ * All return 0 or -errno unless stated otherwise. -ESRCH means that the process is gone. */
 #pragma once
 
 #include "base/macro.h"
@@ -10,104 +10,108 @@
 
 struct proc;
 
-/* Takes hold of process pid, which need not be a child; one that has exited but was not waited for counts
- * too. Free *ret with proc_close(). */
+/* Opens a process, which need not be our child. A zombie can be opened too. Free *ret with proc_close(). */
 int proc_open(pid_t pid, struct proc **ret);
 struct proc *proc_close(struct proc *proc);
 DEFINE_CLEANUP(struct proc *, proc_close)
 #define _cleanup_proc_ _cleanup_(proc_close_pointer)
 
-/* Opens the process that has this pid and start time. Returns 0 with *ret, NULL where it has exited; or
- * -errno.
- */
+/* Opens the process with this pid and start time. Returns 0 with *ret, NULL if that process has exited; or
+ * -errno. */
 int proc_find(pid_t pid, uint64_t start, struct proc **ret);
-/* The same question without a handle; false also where it cannot be answered. */
+/* Returns true if the process with this pid and start time exists; false also after an error. */
 bool proc_lives(pid_t pid, uint64_t start);
 
 pid_t proc_pid(const struct proc *proc);
-/* Owned by proc; polls EPOLLIN when the process has exited. */
+/* Returns a descriptor, owned by proc, that polls EPOLLIN once the process has exited. */
 int proc_pidfd(const struct proc *proc);
 /* Field 22 of /proc/PID/stat, in clock ticks since boot. */
 uint64_t proc_start_time(const struct proc *proc);
 
-/* Nobody need have waited for it. */
+/* Returns true if the process has exited, reaped or not. */
 bool proc_has_exited(const struct proc *proc);
 
-/* The user whose rights the process has, from one look at a directory: the first to be asked of many. */
+/* Returns the user whose rights the process has. Cheap, reads one directory's owner: suited as the first
+ * check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
 
-/* Do both run the program of one place, whatever has been installed there since? Returns 1, 0 or -errno. */
+/* Returns 1 if both run a program of the same path, even if the file was replaced since; 0 if not; or
+ * -errno. */
 int proc_runs_same(const struct proc *proc, const struct proc *other);
 
-/* Where it stands among the others, from one reading. */
+/* The process's relations, from one reading of stat. */
 struct proc_place {
-        char state; /* as ps shows it: 'R', 'S', 'D', 'T', ... */
+        char state; /* as in ps: 'R', 'S', 'D', 'T', ... */
         pid_t parent;
         pid_t group;
         pid_t session;
-        uint64_t start_time; /* as proc_start_time() */
+        uint64_t start_time; /* as returned by proc_start_time() */
         char comm[16];
 };
 int proc_place(const struct proc *proc, struct proc_place *ret);
 
-/* The environment that it was started with: NAME=VALUE entries, a NUL behind each; a process that sets its
- * title may have overwritten any of them. Entries beyond size - 1 bytes are left out. Returns the length, 0
- * for one in the middle of execve(), too; or -errno, also -EACCES. */
+/* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
+ * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0
+ * during execve(); or -errno, including -EACCES. */
 ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
 
-/* A duplicate of its standard output, to be read by pread() alone: the offset is the process's own. -ENODEV
- * where that is no regular file, or one of a server that may hang; -EACCES where the process itself could not
- * read from it; -EPERM where we may not have it, and -ENOSYS before Linux 5.6. Returns the descriptor, the
- * caller's, or -errno. */
+/* Duplicates the standard output of the process. Read the result with pread() only: the process shares the
+ * offset. Returns a descriptor that the caller owns, or -errno:
+ *
+ * - -ENODEV: not a regular file, or on a file server that may hang
+ * - -EACCES: the process itself cannot read from the descriptor
+ * - -EPERM: we may not duplicate the descriptor
+ * - -ENOSYS: Linux before 5.6 */
 int proc_open_output(const struct proc *proc);
 
-/* Its control groups, as /proc/PID/cgroup has them; -ENOBUFS where size is too small. */
+/* Reads the control groups in the format of /proc/PID/cgroup. Returns -ENOBUFS if size is too small. */
 int proc_cgroup(const struct proc *proc, char *text, size_t size);
 
-/* Resident memory of the process alone. -ESRCH where it has exited too, though nobody has waited for it.
- * Keeps a descriptor of statm from the first call on. */
+/* Reads the resident memory of the process alone. Returns -ESRCH for a zombie too. Keeps a descriptor of
+ * statm after the first call. */
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
 
-/* The process's proportional share of memory: walks its page tables, which takes milliseconds. */
+/* Reads the proportional share of memory (PSS). Scans the page tables, which takes milliseconds. */
 int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
 
-/* What of its memory it shares with no other process: costs as much. */
+/* Reads the memory shared with no other process. Costs as much as proc_pss_bytes(). */
 int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
 
-/* The title, as `ps` shows it: the command line with blanks between the words, its padding trimmed; "" for
- * one that has exited. Cut at size - 1 bytes; the bytes are the process's own (see base/printable.h). */
+/* Reads the title, as shown by `ps`: the command line with blanks between the arguments, without trailing
+ * padding; "" for a process that has exited. Truncated to size - 1 bytes. Untrusted text: see
+ * base/printable.h. */
 int proc_title(const struct proc *proc, char *title, size_t size);
 
-/* How many of its threads have a name that match accepts. */
+/* Counts the threads whose name match() accepts. */
 int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, void *userdata),
                        void *userdata, unsigned *ret);
 
-/* Does it have a handler for the signal? Returns 1, 0 or -errno. */
+/* Returns 1 if the process has a handler for the signal, 0 if not, or -errno. */
 int proc_catches_signal(const struct proc *proc, int signo);
 
-/* Is its main thread asleep, and how often has it been? The same number again: it has slept on, or has done
- * nothing that takes waiting. */
+/* Reads whether the main thread sleeps, and its number of voluntary context switches. If the number is
+ * unchanged, the thread kept sleeping, or did nothing that needs waiting. */
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);
 
 int proc_signal(const struct proc *proc, int signo);
 
-/* Is pid the process named by ancestor_pid and ancestor_start, or a descendant of it? Returns 1, 0 or -errno.
- */
+/* Returns 1 if pid is the process identified by ancestor_pid and ancestor_start, or a descendant; 0 if not;
+ * or -errno. */
 int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start);
 
-/* The children of pid at one moment: *ret_n pids in *ret, which is to be freed. */
+/* Lists the children of pid: *ret_n pids in *ret, which the caller frees. */
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n);
 
-/* All processes at one moment, as proc_children() returns them. For the start, not for a tick. */
+/* Lists all processes; returns as proc_children() does. Expensive: for the startup, not for each tick. */
 int proc_all(pid_t **ret, size_t *ret_n);
 
-/* Calls each for every process of that group, until it returns other than 0; that is returned. Of the others
- * nothing but their group is asked: anybody can have thousands of them. */
+/* Calls each() for every process of the process group until a call returns nonzero, and returns that value.
+ * Other processes cost one getpgid() each: any user can have thousands of them. */
 int proc_group_each(pid_t group, int (*each)(pid_t pid, void *userdata), void *userdata);
 
-/* Calls each for pid and then for its descendants, parents before their children, until it returns other than
- * 0; that is returned. Not for every tick: it costs a directory for each thread. The _at variant reads below
- * another root than /proc. Where the kernel lacks the `children` files, all processes are scanned. */
+/* Calls each() for pid and its descendants, parents before children, until a call returns nonzero, and
+ * returns that value. Expensive: reads a directory for each thread, so not for every tick. The _at variant
+ * reads proc_root instead of /proc. Scans all processes if the kernel has no `children` files. */
 int proc_tree_each(pid_t pid, int (*each)(pid_t pid, void *userdata), void *userdata);
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
                       void *userdata);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's text files in which each line is a key and a value. */
+/* Parses the kernel's text files of keys and values. */
 #include "io/procfile.h"
 #include "base/fd.h"
 #include <ctype.h>
@@ -44,7 +44,7 @@ int procfile_read_number(int fd, const char *key, uint64_t *ret)
         return length < 0 ? (int)length : procfile_number(text, key, 10, ret);
 }
 
-/* A line is `NUMBER:CONTROLLERS:PATH`, of version 2 `0::PATH`. */
+/* A line is `NUMBER:CONTROLLERS:PATH`; version 2 has `0::PATH`. */
 static bool line_is_of(const char *line, const char *controllers, const char *path, const char *controller)
 {
         char names[256], name[64];

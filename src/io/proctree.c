@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks a process and its descendants. */
+/* Lists a process and its descendants. */
 #include "io/proc.h"
 
 #include "base/fd.h"
@@ -9,20 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A thread has one line of children, 8 bytes each at most in practice: this is beyond the kernel's pid_max.
- */
+/* Limit for the children of a thread: one line with at most 8 bytes per child in practice. The limit exceeds
+ * the kernel's pid_max. */
 #define CHILDREN_MAX_BYTES ((size_t)64 << 20)
 
 struct family {
         pid_t pid;
-        pid_t parent; /* where it is known */
+        pid_t parent; /* if known */
 };
 
 struct families {
         struct family *list;
         size_t n;
         size_t allocated;
-        bool one_level; /* of which nobody is met twice */
+        bool one_level; /* direct children only: no process occurs twice */
 };
 
 static void families_done(struct families *families)
@@ -39,7 +39,7 @@ static int families_add(struct families *families, pid_t pid, pid_t parent)
         return 0;
 }
 
-/* A process that is given a new parent during the walk could be met twice. */
+/* A process that is reparented during the scan could occur twice. */
 static int families_add_new(struct families *families, pid_t pid)
 {
         for (size_t i = 0; i < families->n && !families->one_level; i++)
@@ -48,8 +48,8 @@ static int families_add_new(struct families *families, pid_t pid)
         return families_add(families, pid, 0);
 }
 
-/* Calls each for every entry of a directory whose name is a number, until it returns other than 0; that is
- * returned. */
+/* Calls each() for every directory entry whose name is a number, until a call returns nonzero, and returns
+ * that value. */
 static int numbers_each(const char *path, int (*each)(int dir_fd, pid_t number, void *userdata),
                         void *userdata)
 {
@@ -106,7 +106,8 @@ static int add_process(int dir_fd, pid_t pid, void *userdata)
         return families_add(userdata, pid, parent);
 }
 
-/* Adds the children of parent: from its threads, or, where `all` was scanned, from that. */
+/* Adds the children of parent: from the `children` files of its threads, or from `all` if that was
+ * scanned. */
 static int add_children(struct families *tree, const char *proc_root, pid_t parent,
                         const struct families *all)
 {
@@ -124,7 +125,7 @@ static int add_children(struct families *tree, const char *proc_root, pid_t pare
         return r == -ENOENT || r == -ESRCH ? 0 : r;
 }
 
-/* Does this kernel lack the `children` files? */
+/* Returns true if the kernel has no `children` files. */
 static bool needs_scan(const char *proc_root)
 {
         char path[PATH_MAX];
@@ -184,7 +185,7 @@ int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, v
                 return r;
         for (size_t i = 0; i < tree.n; i++) {
                 pid_t member = tree.list[i].pid;
-                /* Its children first: each() may end it, and then they are no longer to be found. */
+                /* Read the children first: if each() ends the process, they can no longer be found. */
                 r = add_children(&tree, proc_root, member, scan ? &all : NULL);
                 if (r < 0)
                         return r;

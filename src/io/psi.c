@@ -12,7 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Who has no CAP_SYS_RESOURCE may ask for multiples of two seconds alone. */
+/* Without CAP_SYS_RESOURCE the window must be a multiple of two seconds. */
 #define WINDOW_USEC 2000000U
 #define PERCENT     100
 
@@ -22,7 +22,7 @@ struct psi {
         char path[PATH_MAX];
 };
 
-/* Nothing else is ever written to. */
+/* A guard for the write: the file must belong to the kernel. */
 static bool is_kernels(int fd)
 {
         struct statfs its;
@@ -31,7 +31,7 @@ static bool is_kernels(int fd)
                (its.f_type == PROC_SUPER_MAGIC || its.f_type == CGROUP2_SUPER_MAGIC);
 }
 
-/* A trigger is a write to the descriptor, and ends with it. */
+/* Writing sets the trigger, which lasts as long as the descriptor. */
 static int open_file(struct psi *psi, unsigned percent)
 {
         char trigger[64];
@@ -39,7 +39,7 @@ static int open_file(struct psi *psi, unsigned percent)
                          WINDOW_USEC);
 
         psi->fd = open(psi->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        /* The kernel takes the byte that ends it, too. */
+        /* The kernel expects the terminating NUL too. */
         if (psi->fd >= 0 && is_kernels(psi->fd) && write(psi->fd, trigger, (size_t)n + 1) == n + 1) {
                 psi->triggers = true;
                 return 0;
@@ -51,7 +51,7 @@ static int open_file(struct psi *psi, unsigned percent)
 
 static int open_below(struct psi *psi, const char *cgroup_root, const char *group, unsigned percent)
 {
-        /* In a mixed hierarchy the unified one stands in a folder of its own. */
+        /* In a hybrid hierarchy, version 2 has a directory of its own. */
         static const char *const places[] = {"", "/unified"};
 
         for (size_t i = 0; i < ELEMENTSOF(places); i++) {
@@ -64,7 +64,7 @@ static int open_below(struct psi *psi, const char *cgroup_root, const char *grou
         return -ENOENT;
 }
 
-/* A container may see its own group as the root, whatever it is told of its name. */
+/* In a container our group may be mounted as the root, although its name says otherwise. */
 static int open_group(struct psi *psi, const char *proc_root, const char *cgroup_root, unsigned percent)
 {
         char group[4096];
@@ -89,7 +89,7 @@ int psi_open(const char *proc_root, const char *cgroup_root, unsigned percent, s
                 int n = snprintf(psi->path, sizeof(psi->path), "%s/pressure/memory", proc_root);
                 r = (size_t)n < sizeof(psi->path) ? open_file(psi, percent) : -ENAMETOOLONG;
         }
-        /* Started with psi=0 the kernel has the file, and refuses to read it. */
+        /* Booted with psi=0, the kernel has the file but refuses to read it. */
         if (r == 0 && psi_read(psi, text, sizeof(text)) < 0)
                 r = -EOPNOTSUPP;
         if (r < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's pressure stall information on memory (its Documentation/accounting/psi.rst): of our control
- * group where that has its own, else of the whole machine. */
+/* Pressure stall information on memory (Documentation/accounting/psi.rst of the kernel): of our control group
+ * if available, otherwise of the whole machine. */
 #pragma once
 
 #include "base/macro.h"
@@ -8,18 +8,19 @@
 
 struct psi;
 
-/* percent: the kernel tells by the descriptor once more of any two seconds is lost; where it does not allow
- * that, the file is only read. NULL stands for /proc and /sys/fs/cgroup. Returns 0 with *ret to be freed by
- * psi_close(), or -errno: -ENOENT where the kernel was built without, -EOPNOTSUPP where it was started
- * without.
- */
+/* Opens the file with a trigger: the descriptor polls ready if stalls exceed percent of any 2 s. If the
+ * kernel refuses the trigger, the file can only be read. proc_root and cgroup_root default to /proc and
+ * /sys/fs/cgroup if NULL.
+ *
+ * Returns 0 with *ret to be freed by psi_close(), or -errno: -ENOENT if the kernel was built without PSI,
+ * -EOPNOTSUPP if booted without. */
 int psi_open(const char *proc_root, const char *cgroup_root, unsigned percent, struct psi **ret);
 struct psi *psi_close(struct psi *psi);
 
-/* Polls for EPOLLPRI each time; -1: it is to be read now and then. */
+/* Returns the descriptor that polls EPOLLPRI at each trigger; -1: no trigger, read periodically. */
 int psi_trigger_fd(const struct psi *psi);
-/* The file it is read from. */
+/* Returns the path of the file. */
 const char *psi_path(const struct psi *psi);
 
-/* Its text, as model/pressure.h has it decoded. Returns its length or -errno. */
+/* Reads the text for the decoder in model/pressure.h. Returns the length or -errno. */
 ssize_t psi_read(const struct psi *psi, char *text, size_t size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to one Redis, kept up: attempts, log-in, the queue of commands, and with Sentinels which
- * server it is. */
+/* A connection to a Redis: reconnects, logs in, queues commands, and with Sentinels chooses the server. */
 #include "io/redis.h"
 #include "base/parse.h"
 #include "io/clock.h"
@@ -19,29 +18,29 @@
 
 #define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
-/* A connection that held this long was a good one: the next failure starts from the shortest wait. */
+/* After a connection of this duration, the backoff starts at its minimum again. */
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
-/* A master may have become a replica without a word: with Sentinels it is asked for its role so often. */
+/* With Sentinels, how often to query the role: a master may become a replica without notice. */
 #define ROLE_USEC USEC_PER_SEC
 
 #define ERROR_SIZE 512
 
 enum phase {
-        PHASE_WAITING,    /* for the next attempt */
-        PHASE_LOCATING,   /* the Sentinels are asked */
-        PHASE_CONNECTING, /* name and socket */
+        PHASE_WAITING,    /* until the next attempt */
+        PHASE_LOCATING,   /* asking the Sentinels */
+        PHASE_CONNECTING, /* resolving and connecting */
         PHASE_LOGIN,      /* AUTH, ROLE, SELECT, probe */
         PHASE_UP,
 };
 
 struct command {
         struct command *next;
-        redis_reply_fn callback; /* NULL: nobody listens */
+        redis_reply_fn callback; /* NULL: ignore the reply */
         void *userdata;
         usec_t sent_at;
-        struct question question; /* no text: one of our own */
-        bool is_left_out;         /* another one was sent in its place */
-        bool may_be_forbidden;    /* then NOPERM is a reply like any other, as is READONLY */
+        struct question question; /* text empty: an internal command */
+        bool is_left_out;         /* skipped: a substitute was sent */
+        bool may_be_forbidden;    /* pass NOPERM and READONLY on as a reply */
 };
 
 struct redis {
@@ -49,12 +48,12 @@ struct redis {
         redis_state_fn on_state;
         void *userdata;
 
-        struct redis_url url; /* with the user and password of the settings, where it has none */
+        struct redis_url url; /* with the user and password of the settings if the URL has no password */
         char *url_text;
-        char *probe_key;           /* NULL: that of no name */
-        struct tls *tls;           /* NULL: without */
-        struct sentinel *sentinel; /* NULL: the URL names the server */
-        char master[NI_MAXHOST];   /* that the Sentinels named */
+        char *probe_key;           /* NULL: the key with the empty name */
+        struct tls *tls;           /* NULL: no TLS */
+        struct sentinel *sentinel; /* NULL: the URL has the server's address */
+        char master[NI_MAXHOST];   /* as named by the Sentinels */
         char server_text[NI_MAXHOST + 16];
 
         struct connection *connection;
@@ -63,16 +62,16 @@ struct redis {
         enum redis_state state;
         char error[ERROR_SIZE]; /* "": none */
         usec_t up_at;
-        usec_t role_at; /* when it was asked for its role */
+        usec_t role_at; /* when ROLE was last sent */
         usec_t rtt_usec;
         uint64_t connection_count;
-        unsigned failures; /* in a row, for the backoff */
+        unsigned failures; /* consecutive, for the backoff */
 
-        struct command *commands; /* without their reply, the oldest first */
-        struct command *newest;   /* of them, where there are any */
+        struct command *commands; /* without a reply, oldest first */
+        struct command *newest;   /* last in the list; valid if the list is not empty */
         struct oversized oversized;
 
-        unsigned entered; /* calls of ours on the stack */
+        unsigned entered; /* our calls on the stack */
         bool freed;
 };
 
@@ -95,7 +94,7 @@ static void redis_destroy(struct redis *redis)
         free(redis);
 }
 
-/* Around everything that calls back: the object stays until the last of them has returned. */
+/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
 static void redis_enter(struct redis *redis)
 {
         redis->entered++;
@@ -103,8 +102,7 @@ static void redis_enter(struct redis *redis)
 
 static void redis_leave(struct redis *redis)
 {
-        /* -fanalyzer: it does not see that who leaves has entered, and that the object stays until the last.
-         */
+        /* For -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
 }
@@ -119,7 +117,7 @@ static void set_state(struct redis *redis, enum redis_state state, const char *e
                 redis->on_state(redis, state, redis_error(redis), redis->userdata);
 }
 
-/* Takes the oldest command off the queue and calls it back. */
+/* Removes the oldest command and calls its callback. */
 static void command_finish(struct redis *redis, const redisReply *reply)
 {
         struct command *command = redis->commands;
@@ -130,7 +128,7 @@ static void command_finish(struct redis *redis, const redisReply *reply)
         free(command);
 }
 
-/* Half of it fixed, half of it random, that many clients of one server do not come back all at once. */
+/* Half fixed and half random, so that many clients do not reconnect at the same time. */
 static usec_t backoff_usec(unsigned failures)
 {
         usec_t delay = BACKOFF_MIN_USEC;
@@ -143,7 +141,7 @@ static usec_t backoff_usec(unsigned failures)
         return delay / 2 + delay / 2 * (random % 1024) / 1024;
 }
 
-/* The attempt or the connection is over: all that waits fails, and the next attempt is due after a while. */
+/* Ends the attempt or the connection: fails all pending commands and schedules the next attempt. */
 static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *format, ...)
 {
         char error[ERROR_SIZE];
@@ -165,7 +163,7 @@ static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *forma
         redis->failures++;
         redis->phase = PHASE_WAITING;
         redis->rtt_usec = 0;
-        /* Neither call fails with a source of ours. */
+        /* Neither call fails for our own event source. */
         (void)sd_event_source_set_time(redis->timer, now + backoff_usec(redis->failures));
         (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
 
@@ -184,8 +182,8 @@ static bool reply_is_error(const redisReply *reply, const char *code)
                (reply->str[len] == ' ' || reply->str[len] == '\0');
 }
 
-/* Errors that no command is to blame for: the server, or our standing with it, is not fit for use. Returns
- * what to do about it, or NULL. */
+/* Handles errors that are not the command's fault: the server, or our access to it, is unusable. Returns a
+ * remedy, or NULL for other replies. */
 static const char *unfit_remedy(const struct redis *redis, const redisReply *reply)
 {
         static const struct {
@@ -232,7 +230,7 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
         return 0;
 }
 
-/* The probe reads as the looks will. Its answer is the last one of the log-in. */
+/* The probe reads a key, as polls do. The probe's reply is the last of the login. */
 static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply || redis->phase != PHASE_LOGIN)
@@ -258,7 +256,7 @@ static void on_select(struct redis *redis, const redisReply *reply, _unused_ voi
                                reply->str);
 }
 
-/* The text of the error is not told: some servers repeat the arguments in it. */
+/* Omits the text of the error: some servers repeat the arguments in it. */
 static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply || reply->type != REDIS_REPLY_ERROR)
@@ -273,7 +271,7 @@ static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void 
                                "the server refuses user or password: check username and password in [redis]");
 }
 
-/* A replica is not taken: what it holds may be old. */
+/* Rejects a replica, which may have outdated data. */
 static void on_role(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (!reply)
@@ -297,7 +295,7 @@ static int ask_role(struct redis *redis)
         return command_queue(redis, on_role, NULL, ELEMENTSOF(argv), argv, NULL);
 }
 
-/* Log-in, choice of the database and probe go out together. */
+/* Sends login, database and probe together. */
 static void on_up(_unused_ struct connection *connection, void *userdata)
 {
         struct redis *redis = userdata;
@@ -349,14 +347,14 @@ static void on_master(const char *host, unsigned port, void *userdata)
         struct redis *redis = userdata;
         bool same = redis->endpoint.port == port && strcmp(redis->master, host) == 0;
 
-        /* Without news the attempt, or the wait for the next one, goes on. */
+        /* No change of the master: continue the attempt, or the wait for the next one. */
         if (same && redis->phase != PHASE_LOCATING)
                 return;
         redis_enter(redis);
         if (redis->phase >= PHASE_CONNECTING)
                 attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
                                port);
-        /* -fanalyzer: the object stays until redis_leave(). */
+        /* For -fanalyzer: the object stays until redis_leave(). */
         if (!redis->freed) {
                 snprintf(redis->master, sizeof(redis->master), "%s", host);
                 snprintf(redis->server_text, sizeof(redis->server_text),
@@ -388,7 +386,7 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
                 attempt_failed(userdata, "%s", why);
 }
 
-/* It would be so again. In the log-in there is nothing that can be left out. */
+/* Skip the command, since a retry would fail again. Commands of the login cannot be skipped. */
 static void on_oversized(struct connection *connection, const char *what, void *userdata)
 {
         struct redis *redis = userdata;
@@ -406,7 +404,7 @@ static void on_oversized(struct connection *connection, const char *what, void *
         on_lost(connection, why, redis);
 }
 
-/* In the words of an error of the server's. */
+/* Formatted like an error reply of the server. */
 static void answer_left_out(struct redis *redis)
 {
         char text[256], span[FORMAT_MAX];
@@ -457,7 +455,7 @@ static const struct connection_ops connection_ops = {
         .on_idle = on_idle,
 };
 
-/* The settings' password, and user, count where the URL has no password. */
+/* Adds the password of the settings, and their user, if the URL has no password. */
 static int add_credentials(struct redis_url *url, const struct redis_settings *settings)
 {
         if (url->password || !settings->password)
@@ -487,7 +485,7 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
         if (r >= 0) {
-                /* With Sentinels the server of the URL is not the one in use. */
+                /* With Sentinels, the URL's server is not in use. */
                 if (!by_sentinels)
                         redis->url_text = redis_url_redact(url);
                 else if (asprintf(&redis->url_text, "redis%s://%s/%u", redis->url.tls ? "s" : "",
@@ -562,7 +560,7 @@ int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, 
                 if (r < 0)
                         return r;
         }
-        /* What was probed may be asked, and its reply keeps the order. */
+        /* A substitute that the ACL allows, whose reply keeps the order of replies. */
         const char *const instead[] = {"EXISTS", redis->probe_key ?: ""};
         struct question question = question_of(argc, argv, argvlen);
         bool is_left_out = is_oversized(redis, &question);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several questions to Redis, and one answer. */
+/* A batch of commands to Redis with a common completion. */
 #include "io/redis_batch.h"
 #include "base/macro.h"
 #include "io/redis.h"
@@ -9,8 +9,8 @@
 struct redis_batch {
         const struct redis_batch_ops *ops;
         void *userdata;
-        size_t pending; /* questions whose reply has not been taken yet: each refers to this */
-        bool freed;     /* by who asked */
+        size_t pending; /* commands whose reply was not delivered yet: each refers to this batch */
+        bool freed;     /* by its owner */
 };
 
 struct ask {
@@ -45,7 +45,7 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
         _cleanup_free_ struct ask *ask = userdata;
         struct redis_batch *redis_batch = ask->redis_batch;
 
-        /* It counts until it was taken, so that it may be freed meanwhile. */
+        /* The command still counts as pending here, so the callback may free the batch. */
         if (!redis_batch->freed)
                 redis_batch->ops->reply(reply, ask->tag, redis_batch->userdata);
         if (--redis_batch->pending > 0)

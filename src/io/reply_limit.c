@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How large is the reply that arrives? */
+/* Measures a reply as it arrives. */
 #include "io/reply_limit.h"
 #include "base/macro.h"
 #include <string.h>
 
-/* The number in a header, -1 too. Without needless digits: what counts here must be what hiredis reads. */
+/* Parses the number of a header, including -1. Rejects leading zeros, so that hiredis cannot read another
+ * number. */
 static bool read_length(const struct reply_limit *reply_limit, size_t *ret, bool *ret_is_null)
 {
         const char *text = reply_limit->line + 1;
@@ -49,11 +50,11 @@ static enum reply_limit_outcome take_string(struct reply_limit *reply_limit)
                 end_item(reply_limit);
                 return REPLY_LIMIT_FITS;
         }
-        reply_limit->skip = length + 2; /* its end of line */
+        reply_limit->skip = length + 2; /* plus its end of line */
         return add_bytes(reply_limit, reply_limit->skip);
 }
 
-/* per: items of each entry. */
+/* per is the number of items in each entry. */
 static enum reply_limit_outcome take_list(struct reply_limit *reply_limit, size_t per)
 {
         size_t length = 0;
@@ -70,7 +71,7 @@ static enum reply_limit_outcome take_list(struct reply_limit *reply_limit, size_
         return REPLY_LIMIT_FITS;
 }
 
-/* A whole line is there. */
+/* Handles a complete line. */
 static enum reply_limit_outcome take_line(struct reply_limit *reply_limit)
 {
         enum reply_limit_outcome outcome = REPLY_LIMIT_FITS;
@@ -103,7 +104,7 @@ static enum reply_limit_outcome take_byte(struct reply_limit *reply_limit, char 
                         return REPLY_LIMIT_FOREIGN;
                 reply_limit->left += reply_limit->left == 0;
         }
-        /* hiredis, too, takes nothing else for the end of a line. */
+        /* As in hiredis, nothing else ends a line. */
         if (byte == '\n' && reply_limit->last == '\r') {
                 reply_limit->length--;
                 return take_line(reply_limit);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* How large is the reply that arrives? It looks at the bytes of Redis's protocol before hiredis does, which
- * makes room for whatever a reply announces, and keeps all of it until its end. */
+/* Measures a reply as it arrives. Checks the bytes of the Redis protocol before hiredis sees them. hiredis
+ * allocates memory for any announced size, and keeps all of a reply until its end. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What Sidekiq's keys hold is smaller by far: the largest are work lists with the arguments of all jobs that
- * a process runs. */
+/* Sidekiq's keys are much smaller: the largest are running job lists, with the arguments of all jobs of a
+ * process. */
 #define REPLY_LIMIT_BYTES_MAX    ((size_t)32 * 1024 * 1024)
 #define REPLY_LIMIT_ELEMENTS_MAX ((size_t)256 * 1024)
-/* An error, a number, or what a header announces. hiredis looks for the end of a line from its beginning,
- * each time that more of it comes. */
+/* Limit for an error, a number or a header. hiredis rescans an incomplete line from its start whenever more
+ * bytes arrive. */
 #define REPLY_LIMIT_LINE_MAX ((size_t)64 * 1024)
 
-/* All zero: nothing has come. */
+/* All zero: nothing received. */
 struct reply_limit {
-        size_t bytes;    /* of the reply, with those of its strings that are still to come */
-        size_t elements; /* of all its lists, those to come too */
-        size_t left;     /* of them, and the reply itself: how many are yet to end; 0: a reply begins next */
-        size_t skip;     /* of a string that long */
+        size_t bytes;    /* of the reply, including announced bytes of its strings */
+        size_t elements; /* of all lists, including announced elements */
+        size_t left; /* elements not yet complete, plus the reply itself; 0: the next byte starts a reply */
+        size_t skip; /* bytes left of the current string */
 
-        char line[24]; /* the first of it, with its type */
-        size_t length; /* of all of it */
-        char last;     /* the byte before */
+        char line[24]; /* start of the current line, with its type */
+        size_t length; /* of the whole line */
+        char last;     /* the previous byte */
 
-        size_t ended; /* replies, in the last feed */
+        size_t ended; /* replies completed by the last feed */
 };
 
 enum reply_limit_outcome {
@@ -33,16 +33,16 @@ enum reply_limit_outcome {
         REPLY_LIMIT_TOO_MANY_BYTES,
         REPLY_LIMIT_TOO_MANY_ELEMENTS,
         REPLY_LIMIT_LINE_TOO_LONG,
-        REPLY_LIMIT_MALFORMED, /* a length that is none */
-        REPLY_LIMIT_FOREIGN,   /* a type that is none, with which no reader goes on */
+        REPLY_LIMIT_MALFORMED, /* an invalid length */
+        REPLY_LIMIT_FOREIGN,   /* an unknown type: no client can continue */
 };
 
-/* What has come next, whatever it is cut into. After another outcome than REPLY_LIMIT_FITS it is not to be
- * asked again: the connection has to go. */
+/* Feeds the next received bytes, in pieces of any size. After any outcome but REPLY_LIMIT_FITS, do not feed
+ * again: close the connection. */
 enum reply_limit_outcome reply_limit_feed(struct reply_limit *reply_limit, const char *bytes, size_t n);
 
-/* Is it a reply like any other, but for its size? */
+/* Returns true if the reply is valid except for its size. */
 bool reply_limit_is_oversized(enum reply_limit_outcome outcome);
 
-/* The outcome as part of a sentence. */
+/* Returns the outcome as part of a sentence. */
 const char *reply_limit_explain(enum reply_limit_outcome outcome);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks up the addresses of a host name in a detached thread, which sends its answer through a socket. The
- * thread shares no memory with anyone: whoever asked may be gone long before it is done. */
+/* Resolves a host name in a detached thread, which sends the answer through a socket. The thread shares no
+ * memory: the caller may be gone long before the thread finishes. */
 #include "io/resolve.h"
 #include <netdb.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ struct resolve {
         void *userdata;
 };
 
-/* The thread's own. */
+/* Owned by the thread. */
 struct question {
         int fd;
         char host[];
@@ -52,8 +52,8 @@ static void look_up(const char *host, struct resolve_answer *answer)
 
 static void *resolve_thread(void *userdata)
 {
-        /* RFC 6761: this name is the machine itself, and no name server's business. A bare system has no
-         * /etc/hosts that says so. */
+        /* RFC 6761: this name is the machine itself and must not be sent to a name server. A minimal system
+         * has no /etc/hosts entry for it. */
         static const struct resolve_answer localhost = {.n_addresses = 2, .addresses = {"::1", "127.0.0.1"}};
         struct question *question = userdata;
         struct resolve_answer answer = {0};
@@ -84,7 +84,7 @@ static int resolve_on_answer(_unused_ sd_event_source *source, int fd, _unused_ 
         return 0;
 }
 
-/* Signals are for the thread of the loop: in this one they are blocked. */
+/* Signals are blocked in this thread: the thread of the loop handles them. */
 static int start_thread(struct question *question)
 {
         sigset_t all, before;
@@ -127,7 +127,7 @@ int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *
                 resolve_free(resolve);
                 return r;
         }
-        /* Both are the thread's by now. */
+        /* The thread owns both now. */
         (void)TAKE_FD(thread_end);
         (void)TAKE_PTR(question);
         *ret = resolve;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks Sentinels where the master is, and listens to one of them for its moves; see the header.
+/* Asks Sentinels for the address of the master, and subscribes to one of them for failovers; see the header.
  *
- * There is one connection. The question and the subscription go out together, so that no move falls between
- * them; who subscribes cannot ask any more, so each question begins with a new connection. */
+ * Uses one connection. Query and subscription are sent together, so no failover is missed between them. A
+ * subscribed connection cannot send queries, so each query opens a new connection. */
 #include "io/sentinel.h"
 #include "base/parse.h"
 #include "io/connection.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* After all were asked in vain, while the master in use is still good. */
+/* The delay after all Sentinels failed while the current master still works. */
 #define RETRY_USEC (2 * USEC_PER_SEC)
 #define CHANNEL    "+switch-master"
 #define WHY_SIZE   512
 
-/* The answer that comes next. */
+/* The next expected reply. */
 enum step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
 
 struct sentinel {
@@ -28,17 +28,17 @@ struct sentinel {
         void *userdata;
         struct redis_url *list; /* host and port */
         size_t n;
-        struct tls *tls; /* NULL: without; not ours */
+        struct tls *tls; /* NULL: no TLS; borrowed */
         char *master_name;
         char *password;
 
         struct connection *connection;
-        size_t at;    /* the one that is asked, or listened to */
-        size_t tried; /* in this turn, in vain */
-        bool asked;   /* somebody waits for the answer */
-        bool doubted; /* what it named was no master */
+        size_t at;    /* index of the Sentinel that is queried or subscribed to */
+        size_t tried; /* failures in this round */
+        bool asked;   /* sentinel_locate() awaits a result */
+        bool doubted; /* the named server was not a master */
         enum step step;
-        char host[NI_MAXHOST]; /* that was named */
+        char host[NI_MAXHOST]; /* of the named master */
         unsigned port;
 };
 
@@ -61,7 +61,7 @@ static void begin_turn(struct sentinel *sentinel)
         open_current(sentinel);
 }
 
-/* The last that is done with the sentinel in a callback. */
+/* Must be the last use of the sentinel in a callback. */
 static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *format, ...)
 {
         const struct redis_url *url = &sentinel->list[sentinel->at];
@@ -83,7 +83,7 @@ static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *forma
                 sentinel->asked = false;
                 sentinel->ops->on_none(why, sentinel->userdata);
         } else {
-                /* Neither call fails with a source of ours. */
+                /* Neither call fails for our own event source. */
                 (void)sd_event_source_set_time_relative(sentinel->retry, RETRY_USEC);
                 (void)sd_event_source_set_enabled(sentinel->retry, SD_EVENT_ONESHOT);
         }
@@ -122,7 +122,7 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
         try_next(sentinel, "%s", why);
 }
 
-/* Reads address and port. Returns whether that is what they are. */
+/* Stores host and port. Returns false if they are invalid. */
 static bool take_address(struct sentinel *sentinel, const char *host, size_t host_len, const char *port)
 {
         uint64_t number = 0;
@@ -156,7 +156,7 @@ static void on_address(struct sentinel *sentinel, const redisReply *reply)
 
 static void on_error(struct sentinel *sentinel, const char *error)
 {
-        /* The text of this one is not told: some servers repeat the arguments in it. */
+        /* Omits the text of this error: some servers repeat the arguments in it. */
         if (sentinel->step == STEP_AUTH)
                 try_next(sentinel, "it refuses sentinel_password");
         else if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
@@ -198,7 +198,7 @@ static void on_idle(struct connection *connection, void *userdata)
                 try_next(userdata, "out of memory");
 }
 
-/* `NAME OLD-HOST OLD-PORT HOST PORT`. One that reads otherwise is not for us. */
+/* Handles `NAME OLD-HOST OLD-PORT HOST PORT`, and ignores other messages. */
 static void on_message(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
 {
         struct sentinel *sentinel = userdata;

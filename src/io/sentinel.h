@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks Sentinels where the master is, and listens to one of them for its moves. It never blocks the loop. */
+/* Asks Sentinels for the address of the master, and subscribes to one of them for failovers. Never blocks the
+ * loop. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -8,26 +9,26 @@ struct redis_settings;
 struct sentinel;
 struct tls;
 
-/* All are called from the loop, never from within a function of this file; everything is allowed in them. */
+/* All callbacks run from the loop, never from within a function of this file. A callback may do anything. */
 struct sentinel_ops {
-        /* The Sentinel that is listened to names this master: it was asked, or says that the master moved, or
-         * another one took its place. host, a name or an address, is valid for the call. Whether it is a
-         * master is for the caller to see. */
+        /* The subscribed Sentinel names this master: as its answer, after a failover, or because another
+         * Sentinel replaced the subscribed one. host, a name or an address, is valid during the call. The
+         * caller must verify that the server is a master. */
         void (*on_master)(const char *host, unsigned port, void *userdata);
-        /* None of them could say, after sentinel_locate(). why: a sentence without secrets. */
+        /* No Sentinel could name the master after sentinel_locate(). why is a sentence without secrets. */
         void (*on_none)(const char *why, void *userdata);
 };
 
-/* Of the settings sentinels, master_name, sentinel_password and the timeouts are used, and copied. tls, which
- * must stay as ops must: for the Sentinels, NULL: without. Returns 0 with *ret to be freed by
+/* Copies sentinels, master_name, sentinel_password and the timeouts from settings. tls is for the connections
+ * to Sentinels; NULL: no TLS. ops and tls must stay valid. Returns 0 with *ret to be freed by
  * sentinel_free(); or -errno. */
 int sentinel_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
                  const struct sentinel_ops *ops, void *userdata, struct sentinel **ret);
 /* Returns NULL. */
 struct sentinel *sentinel_free(struct sentinel *sentinel);
 
-/* Asks them in turn, the one that answered last first, until one answers: then on_master() follows; else
- * on_none(). */
+/* Asks the Sentinels one after another, starting with the last that answered. on_master() follows the first
+ * answer; on_none() follows if none answers. */
 void sentinel_locate(struct sentinel *sentinel);
-/* What was named last is no master: the next in turn is asked first. */
+/* Reports that the named server is not a master. The next sentinel_locate() starts with the next Sentinel. */
 void sentinel_doubt(struct sentinel *sentinel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that holds the state: trusted only where nobody else can have written it. */
+/* The state file, trusted only if nobody else can have written it. */
 #include "io/statefile.h"
 #include "base/fd.h"
 #include "continuity/state.h"
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* It is written beside its place and moved there; the one before is kept there for its room. */
+/* The file is written under this suffix and then exchanged. The old file stays there to reserve its space. */
 #define BESIDE ".new"
 
-#define STAT_BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
+#define STAT_BLOCK_BYTES 512 /* unit of st_blocks on all file systems */
 
 static int check_trust(int fd, const char *path, struct stat *ret_status, char *why, size_t why_size)
 {
@@ -45,11 +45,11 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
                 return STATEFILE_LOST;
         }
         snprintf(why, why_size, "'%s' cannot be opened: %s", path, strerror(error));
-        /* What it holds is not lost: a later start can read it. */
+        /* The content is not lost: a later start can read the file. */
         return is_shortage(-error) ? -error : STATEFILE_LOST;
 }
 
-/* What state_unpack() returned, as the outcome of reading the file. */
+/* Converts the result of state_unpack(). */
 static int file_outcome(int r, const char *path, char *why, size_t why_size)
 {
         static const char *const faults[] = {
@@ -71,7 +71,7 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
         struct stat status;
         size_t length;
 
-        /* Without O_NONBLOCK a pipe in its place would hold us for ever. */
+        /* Without O_NONBLOCK, opening a pipe would block forever. */
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (fd < 0)
                 return refuse_open(errno, path, why, why_size);
@@ -93,9 +93,9 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
         return file_outcome(r, path, why, why_size);
 }
 
-/* Opens the file that is written beside the state: the state before the last one where that is to be trusted,
- * for its room is there whatever has become of the disk; else a new one, of which *ret_status is all 0.
- * Returns it or -errno. */
+/* Opens the file to write, beside the state. Reuses the previous state if trusted, because its space is
+ * allocated even if the disk is full. Otherwise creates a file, with *ret_status all 0. Returns a descriptor
+ * or -errno. */
 static int open_beside(const char *beside, struct stat *ret_status)
 {
         char why[256];
@@ -104,7 +104,8 @@ static int open_beside(const char *beside, struct stat *ret_status)
         if (fd >= 0 && check_trust(fd, beside, ret_status, why, sizeof(why)) == STATEFILE_READ &&
             ret_status->st_nlink == 1)
                 return TAKE_FD(fd);
-        /* What could not be looked at may be to be trusted: its room stays for a later try. */
+        /* After a failed open for lack of descriptors or memory, keep the file and its space for a later
+         * attempt. */
         if (fd < 0 && is_shortage(-errno))
                 return -errno;
         if (unlink(beside) < 0 && errno != ENOENT)
@@ -114,8 +115,8 @@ static int open_beside(const char *beside, struct stat *ret_status)
         return new_fd < 0 ? -errno : new_fd;
 }
 
-/* The two change places, so that the next state finds room again; where that cannot be, or something else is
- * there, one takes the place of the other. */
+/* Exchanges the files, so that the next write has space again. If that fails, or path is not a regular file,
+ * replaces path. */
 static int put_in_place(const char *beside, const char *path)
 {
         struct stat status;
@@ -126,8 +127,8 @@ static int put_in_place(const char *beside, const char *path)
         return rename(beside, path) < 0 ? -errno : 0;
 }
 
-/* No fsync(): the loop must not wait for a disk, and what this file tells of does not outlive the machine
- * either. A rename alone makes it whole for every later reader of this boot. */
+/* No fsync(): the loop must not wait for a disk, and the content is useless after a reboot. A rename is
+ * atomic for all readers during this boot. */
 int statefile_write(const char *path, const uint8_t *bytes, size_t size)
 {
         _cleanup_free_ char *beside = NULL;
@@ -143,10 +144,10 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
         int r = fd_write_all(fd, bytes, size);
         if (r == 0 && before.st_size > (off_t)size && ftruncate(fd, (off_t)size) < 0)
                 r = -errno;
-        /* The umask may have taken our own rights. */
+        /* The umask may have removed our own permissions. */
         if (r == 0 && (before.st_mode & 07777) != 0600 && fchmod(fd, 0600) < 0)
                 r = -errno;
-        /* With twice as many workers it has room still: a restart has that many. */
+        /* Reserve space for twice the state: a restart doubles the workers. */
         if (r == 0 && before.st_blocks * STAT_BLOCK_BYTES < (off_t)(2 * size))
                 (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
         return r == 0 ? put_in_place(beside, path) : r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that holds the state (continuity/state.h) from one sqmgr to the next. */
+/* The file that passes the state (continuity/state.h) from one sqmgr to the next. */
 #pragma once
 
 #include "base/usec.h"
@@ -7,24 +7,25 @@
 
 struct state;
 
-/* What became of reading it. All but the first leave *ret as it is, and a sentence's words in why. */
+/* The outcome of reading the file. All but STATEFILE_READ leave *ret unchanged and write an explanation to
+ * why. */
 enum statefile_outcome {
         STATEFILE_READ,
         STATEFILE_MISSING,
-        STATEFILE_LOST, /* there is something that cannot be read, is not to be trusted, or is no state */
+        STATEFILE_LOST, /* the file cannot be read, is not trusted, or is not a valid state */
 };
 
-/* Reads the file at path, which must be our own user's, and unpacks it (state_unpack() says what boot_id and
- * now do). May block. Returns an enum statefile_outcome, with *ret to be freed by state_free() for
- * STATEFILE_READ alone; or -ENOMEM. */
+/* Reads and unpacks the file at path, which must belong to our own user. For boot_id and now see
+ * state_unpack(). May block. Returns an enum statefile_outcome, for STATEFILE_READ with *ret to be freed by
+ * state_free(); or -errno if memory or descriptors are short. */
 int statefile_read(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
                    size_t why_size);
 
-/* Puts a file of these bytes (mode 0600) in the place of whatever is at path: wholly or, with -errno, not at
- * all. For one writer at a time: who holds the lock beside it. */
+/* Atomically replaces the file at path with these bytes (mode 0600). Returns 0, or -errno with the file
+ * unchanged. Only one writer at a time: the holder of the lock beside the file. */
 int statefile_write(const char *path, const uint8_t *bytes, size_t size);
 
 #define BOOT_ID_MAX 64
 
-/* Names this boot of the machine; "" where the kernel does not tell. Returns boot_id. */
+/* Reads the id of this boot; "" if the kernel does not provide it. Returns boot_id. */
 const char *statefile_boot_id(char boot_id[static BOOT_ID_MAX]);

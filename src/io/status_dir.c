@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The directories that workers write their heartbeats to; see the header. */
+/* The status directories, where workers write their heartbeats; see the header. */
 #include "io/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Looked at in one go: anybody's worker may leave a million. */
+/* Limit of one scan: any worker can create a million files. */
 #define NAMES_MAX 1024
-/* What lies beside its place for longer was given up. */
+/* Temporary files older than this are abandoned. */
 #define BESIDE_USEC USEC_PER_HOUR
-/* Another start may make or a tidying remove what was just looked for. */
+/* A concurrent start or cleanup may create or remove a directory after its lookup. */
 #define MAKE_TRIES 8
 
-/* One name, which need not be trusted: no link, no mount and no way out is followed. */
+/* Opens one untrusted name: follows no links and no mounts, and stays below dir_fd. */
 static int open_beneath(int dir_fd, const char *name, unsigned flags)
 {
         const struct open_how how = {
@@ -40,7 +40,7 @@ static int check_ours(int fd, struct stat *ret)
                        : -EPERM;
 }
 
-/* make: where it is not there, and that others can get through. */
+/* make: create the parent if missing, and let others pass through it. */
 static int open_parent(const char *parent, bool make)
 {
         _cleanup_free_ char *above = strdup(parent);
@@ -63,19 +63,19 @@ static int open_parent(const char *parent, bool make)
         if (fd < 0)
                 return fd;
         r = check_ours(fd, &status);
-        /* Whatever the umask. */
+        /* Independent of the umask. */
         if (r == 0 && make && (status.st_mode & 0711) != 0711 && fchmod(fd, 0711) < 0)
                 r = -errno;
         return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* What has only dots for a name is no place of its own. */
+/* A name of dots only cannot be a directory of its own. */
 static bool names_a_place(const char *fleet)
 {
         return fleet[strspn(fleet, ".")] != '\0';
 }
 
-/* Where -ENOENT is returned name is that under which one can be made. */
+/* With -ENOENT, name is the name under which to create the directory. */
 static int find(int parent_fd, const char *fleet, uid_t uid, struct status_dir *ret,
                 char name[static STATUS_NAME_MAX])
 {
@@ -109,13 +109,13 @@ void status_dir_close(struct status_dir *dir)
         dir->fd = close_fd(dir->fd);
 }
 
-/* Under another name first, which is no fleet's: whoever finds it finds it whole. */
+/* Creates the directory under a temporary name that no fleet can have, so it appears atomically. */
 static int make(int parent_fd, const char *name, uid_t uid, gid_t gid)
 {
         char beside[16];
 
         snprintf(beside, sizeof(beside), "@%d", (int)getpid());
-        /* Of a process that had our pid, and was killed. */
+        /* Left by a killed process that had our pid. */
         (void)unlinkat(parent_fd, beside, AT_REMOVEDIR);
         if (mkdirat(parent_fd, beside, 0700) < 0)
                 return -errno;
@@ -144,7 +144,7 @@ static int find_or_make(const char *parent, const char *fleet, uid_t uid, gid_t 
                 status_dir_close(ret);
                 if (strchr(name, '@'))
                         return -EPERM;
-                /* It is in use by workers of the user that the fleet had before. */
+                /* Workers of the fleet's former user still use the plain name. */
                 snprintf(name, STATUS_NAME_MAX, "%s@%u", fleet, (unsigned)uid);
                 r = -ENOENT;
         }
@@ -187,7 +187,7 @@ static bool is_given_up(int dir_fd, const char *name)
                        clock_now(CLOCK_REALTIME);
 }
 
-/* Calls each for the names in a directory, some at most. Returns 0 or -errno. */
+/* Calls each() for the names in a directory, up to a limit. Returns 0 or -errno. */
 static int each_name(int fd, void (*each)(int fd, const char *name, void *userdata), void *userdata)
 {
         _cleanup_close_ int own_fd = open_beneath(fd, ".", O_RDONLY | O_DIRECTORY);
@@ -221,7 +221,7 @@ static void remove_name(int fd, const char *name, _unused_ void *userdata)
                 (void)unlinkat(fd, name, AT_REMOVEDIR);
 }
 
-/* As make() leaves it. */
+/* Returns true if the mode is as make() set it. */
 static bool is_as_made(int fd)
 {
         struct stat status;
@@ -241,7 +241,7 @@ static void tidy_name(int parent_fd, const char *name, void *userdata)
         int length = (int)strcspn(name, "@");
 
         snprintf(fleet, sizeof(fleet), "%.*s", length, name);
-        /* One that a start is making. */
+        /* Keep a directory that a running start is creating. */
         if (length == 0 ? !process_is_gone(name + 1) : tidy->keep(fleet, tidy->userdata))
                 return;
         _cleanup_close_ int fd = open_beneath(parent_fd, name, O_RDONLY | O_DIRECTORY);
@@ -259,7 +259,7 @@ int status_dirs_tidy(const char *parent, bool (*keep)(const char *fleet, void *u
         return fd < 0 ? fd : each_name(fd, tidy_name, &tidy);
 }
 
-/* Opening must not wait for the other end of a pipe, nor for one who holds a lease on the file. */
+/* Opening must not wait for the other end of a pipe, nor for the holder of a lease on the file. */
 static enum heartbeat_fault open_file(const struct status_dir *dir, pid_t pid, int *ret_fd)
 {
         char name[16];

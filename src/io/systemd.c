@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the systemd that runs us what it has in mind. */
+/* Asks the service manager that runs us what it is about to do. */
 #include "io/systemd.h"
 #include "base/fd.h"
 #include "base/usec.h"
@@ -17,7 +17,7 @@
 struct systemd_query {
         sd_bus *bus;
         sd_event_source *deadline;
-        bool stopping; /* the manager itself ends */
+        bool stopping; /* the manager itself is shutting down */
         void (*answered)(enum systemd_intent intent, void *userdata);
         void *userdata;
 };
@@ -81,7 +81,7 @@ static int on_job(sd_bus_message *message, void *userdata, sd_bus_error *error _
         return 1;
 }
 
-/* Comes before on_job(): replies are in order. */
+/* Runs before on_job(): replies arrive in order. */
 static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error *error _unused_)
 {
         struct systemd_query *query = userdata;
@@ -93,12 +93,12 @@ static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error
         return 1;
 }
 
-/* The unit that we are, and the address of the manager that started it. */
+/* Returns our unit and the address of the manager that started it. */
 static int find_manager(char **ret_unit, char **ret_address)
 {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-        /* Only who was started to be a service is told where to report; others may live in one, too. */
+        /* Only the service process itself gets NOTIFY_SOCKET; other processes may run in the unit too. */
         if (!getenv("NOTIFY_SOCKET"))
                 return -ENXIO;
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* More descriptors than that are not even made ours by the kernel. */
+/* The kernel does not even install more descriptors than this. */
 #define STRAY_FDS_MAX 8
 
 int template_socket_pair(int *ret_ours, int *ret_theirs)
@@ -29,7 +29,7 @@ int template_socket_pair(int *ret_ours, int *ret_theirs)
         return 0;
 }
 
-/* Closes what came along. Returns whether there was any. */
+/* Closes received descriptors. Returns true if there were any. */
 static bool close_strays(const struct cmsghdr *item)
 {
         size_t n = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -81,7 +81,7 @@ int template_socket_receive(int fd, struct template_message *ret)
         return 1;
 }
 
-/* The word at *at, which is set behind it, 0 at first; NULL: no more. */
+/* Returns the word at *at and advances *at, which starts at 0; NULL: no more words. */
 static const char *message_word(const struct template_message *message, size_t *at)
 {
         const char *word = message->text + *at;
@@ -107,7 +107,7 @@ static const char *value_of(const char *word, const char *name)
         return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
 }
 
-/* Adds what there is room for. */
+/* Appends as much as fits. */
 static void append(char *text, size_t size, const char *more)
 {
         size_t length = strlen(text);

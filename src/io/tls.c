@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* TLS for connections to Redis; see the header. hiredis verifies the chain of certificates alone, and not
- * whom it is for: so the sessions are made here. */
+/* TLS for connections to Redis; see the header. hiredis verifies only the certificate chain and not the host
+ * name, so the sessions are created here. */
 #include "io/tls.h"
-#include <config.h> /* not the one beside this file */
+#include <config.h>
 
 #if HAVE_TLS
 #include "io/resolve.h"
@@ -25,7 +25,7 @@ static SSL_CTX *ctx_of(struct tls *tls)
         return (SSL_CTX *)tls;
 }
 
-/* A key that is locked would otherwise be asked for at the terminal. */
+/* Prevents a prompt at the terminal for an encrypted key. */
 static int on_password(_unused_ char *buffer, _unused_ int size, _unused_ int rwflag, _unused_ void *userdata)
 {
         return 0;
@@ -87,7 +87,7 @@ struct tls *tls_free(struct tls *tls)
         return NULL;
 }
 
-/* A name is told to the server (SNI), too; an address is not. */
+/* A host name is also sent to the server (SNI), an address is not. */
 static bool set_host(SSL *ssl, const char *host)
 {
         if (resolve_is_numeric(host))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of users and groups. */
+/* Looks up names of users and groups. */
 #include "io/users.h"
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A line that is longer is no user's. */
+/* A longer line is not a valid user. */
 #define LINE_MAX_BYTES 4096
 
 void users_name(uid_t uid, char *name, size_t size)
@@ -33,7 +33,7 @@ bool users_group(const char *name, gid_t *ret)
         const struct group *group;
         bool found = false;
 
-        /* It takes lines of any length: groups have many members. */
+        /* fgetgrent() takes lines of any length: groups can have many members. */
         while (file && !found && (group = fgetgrent(file))) {
                 found = strcmp(group->gr_name, name) == 0;
                 if (found)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of users and groups. */
+/* Looks up names of users and groups. */
 #pragma once
 
 #include "base/macro.h"
 #include <sys/types.h>
 
-/* The name of a user, as /etc/passwd has it: a directory elsewhere would have to be waited for. "" where
- * there is none, or no room for it. */
+/* Looks up the name of a user in /etc/passwd only: a remote directory could block. name is "" if there is
+ * none or size is too small. */
 void users_name(uid_t uid, char *name, size_t size);
 
-/* The group of that name in /etc/group. Returns false where there is none. */
+/* Looks up a group by name in /etc/group. Returns false if there is none. */
 bool users_group(const char *name, gid_t *ret);

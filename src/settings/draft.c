@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings while they are read: takes sections, keys and values in the file's order, then defaults and
- * checks. */
+/* Settings while they are being read: takes sections, keys and values in file order, then fills in defaults
+ * and makes the checks. */
 #include "settings/draft.h"
 #include "base/argv.h"
 #include "base/parse.h"
@@ -15,11 +15,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* inih cuts the names of sections at 49 bytes. */
+/* inih truncates section names at 49 bytes; FLEET_NAME_MAX stays below that. */
 #define FLEET_NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define FLEET_PREFIX       "fleet:"
 
-/* A fleet, or in the first place of the draft the defaults of all, with the line that gave each key. */
+/* A fleet with the line of each key. The first entry of the draft holds the defaults for all fleets. */
 struct draft_fleet {
         struct fleet_settings *settings; /* owned by the draft's settings; the draft owns the defaults */
         unsigned lines[SETTINGS_KEYS_MAX];
@@ -31,20 +31,21 @@ struct settings_draft {
         struct settings *settings; /* owned; complete after settings_draft_finish() */
         unsigned lines[SETTINGS_KEYS_MAX];
 
-        struct draft_fleet *fleets; /* owned; [0]: the section [fleet], then those of `settings` in order */
+        struct draft_fleet
+                *fleets; /* owned; [0] is the section [fleet], then the fleets of `settings` in order */
         size_t n_fleets;
 
         enum { SECTION_NONE, SECTION_REFUSED, SECTION_KNOWN } section;
-        enum settings_scope scope; /* of the section being read */
-        size_t fleet;              /* being read, where scope is SETTINGS_FLEET */
+        enum settings_scope scope; /* of the current section */
+        size_t fleet;              /* index of the current fleet if scope is SETTINGS_FLEET */
 };
 
-/* Each adds an error: by its line, or of a fleet by that of its key. */
+/* Add an error: refuse() for a line, refuse_fleet() for the line of the fleet's key. */
 #define refuse(draft, line, ...) settings_errors_add((draft)->errors, line, __VA_ARGS__)
 #define refuse_fleet(draft, fleet, key, format, ...)                                                         \
         refuse(draft, fleet_line(fleet, key), "fleet '%s': " format, (fleet)->settings->name, __VA_ARGS__)
 
-/* Appends a fleet without any value. name: NULL for the section [fleet]. */
+/* Appends a fleet with all values unset. name is NULL for the section [fleet]. */
 static int add_fleet(struct settings_draft *draft, const char *name, unsigned line)
 {
         struct draft_fleet *larger = reallocarray(draft->fleets, draft->n_fleets + 1, sizeof(*larger));
@@ -150,7 +151,7 @@ void settings_draft_refuse_section(struct settings_draft *draft)
         draft->section = SECTION_REFUSED;
 }
 
-/* Says that there is no such key, and where it is or what it is called. */
+/* Reports an unknown key, with the section where it belongs or the likely name. */
 static void unknown_key(const struct settings_draft *draft, const char *name, unsigned line)
 {
         const struct settings_key *near = settings_key_near(draft->scope, name);
@@ -171,7 +172,7 @@ static void unknown_key(const struct settings_draft *draft, const char *name, un
                        section);
 }
 
-/* The default, where there is one, in the place of a value that is missing or bad. */
+/* Sets the default, if any, for a missing or bad value. */
 static int set_fallback(const struct settings_draft *draft, const struct settings_key *key, void *base)
 {
         char why[SETTINGS_WHY_MAX];
@@ -181,7 +182,7 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
         return settings_value_parse(key, key->fallback, &draft->surroundings, base, why);
 }
 
-/* first: where it was given before. */
+/* first is the line of the earlier value. */
 static void given_twice(const struct settings_draft *draft, const char *name, unsigned first, unsigned line)
 {
         char where[SETTINGS_PLACE_MAX];
@@ -238,19 +239,19 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         return r == -EINVAL ? set_fallback(draft, key, base) : r;
 }
 
-/* The line that gave the key, also the one of [fleet] that it is inherited from; 0: none. */
+/* Returns the line that set the key, which may be in [fleet]; 0 if unset. */
 static unsigned given_line(const struct draft_fleet *fleet, const char *name)
 {
         return fleet->lines[settings_key_find(SETTINGS_FLEET, name) - settings_keys];
 }
 
-/* The line of a key, or else of its section. */
+/* Returns the line of a key, or else of the fleet's section. */
 static unsigned fleet_line(const struct draft_fleet *fleet, const char *name)
 {
         return given_line(fleet, name) ?: fleet->settings->line;
 }
 
-/* Of [sqmgr] or [redis], which share no name. */
+/* For keys of [sqmgr] or [redis], which have no name in common. */
 static unsigned draft_line(const struct settings_draft *draft, const char *name)
 {
         const struct settings_key *key =
@@ -259,14 +260,14 @@ static unsigned draft_line(const struct settings_draft *draft, const char *name)
         return draft->lines[key - settings_keys];
 }
 
-/* In its own section, and not in [fleet]. */
+/* Returns true if the fleet's own section sets the key, not [fleet]. */
 static bool is_own(const struct settings_draft *draft, const struct draft_fleet *fleet, const char *name)
 {
         return given_line(fleet, name) != given_line(&draft->fleets[0], name);
 }
 
-/* The time to exit, where the file does not give it. One that [fleet] gives all of them bounds nobody's jobs:
- * it is how long a worker may take that need not wait for any. */
+/* Sets stop_timeout if the file does not. A stop_timeout inherited from [fleet] does not bound jobs. The
+ * value is then the time to exit of a worker without jobs. */
 static void finish_stop(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
         struct fleet_settings *s = fleet->settings;
@@ -282,7 +283,7 @@ static void finish_stop(const struct settings_draft *draft, struct draft_fleet *
                 s->stop_timeout = MAX(s->stop_timeout, fleet_settings_stop_usec(s));
 }
 
-/* Fills in what the file does not give: from [fleet], or the default. */
+/* Fills in unset values from [fleet] or from the defaults. */
 static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet *fleet)
 {
         const struct draft_fleet *defaults = &draft->fleets[0];
@@ -298,7 +299,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
                 else
                         r = set_fallback(draft, key, fleet->settings);
         }
-        /* What is inherited is for other fleets, and outdates none of this one. */
+        /* Inherited values that do not apply to this framework are meant for other fleets, and must not
+         * outdate workers here. */
         if (!fleet->settings->traits->can_preload)
                 fleet->settings->preload = fleet->settings->preload_compact = 0;
         if (!fleet_settings_need_redis(fleet->settings) && !is_own(draft, fleet, "rollout_group")) {
@@ -314,8 +316,8 @@ static int inherit_fleet(const struct settings_draft *draft, struct draft_fleet 
         return r;
 }
 
-/* Keys that would do nothing with what the workers are. What is inherited from [fleet] is for other fleets.
- */
+/* Refuses keys that have no effect with this framework. Keys inherited from [fleet] are meant for other
+ * fleets. */
 static void check_framework(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
@@ -366,7 +368,7 @@ static void check_counts(const struct settings_draft *draft, const struct draft_
                              s->max_processes, name, most);
 }
 
-/* Of one whose count follows its queues. */
+/* Checks the keys of autoscaling. */
 static void check_scaling(const struct settings_draft *draft, const struct draft_fleet *fleet)
 {
         const struct fleet_settings *s = fleet->settings;
@@ -457,7 +459,7 @@ static void check_fleet(const struct settings_draft *draft, const struct draft_f
         check_pairs(draft, fleet);
 }
 
-/* The url where none is given: that of the environment, or the default. */
+/* Sets a missing url from the environment, or else the default. */
 static int finish_url(const struct settings_draft *draft)
 {
         const struct settings_key *key = settings_key_find(SETTINGS_REDIS, "url");
@@ -481,7 +483,7 @@ static void check_redis(const struct settings_draft *draft)
         unsigned list_password = draft_line(draft, "sentinel_password");
         unsigned cert = draft_line(draft, "tls_cert_file"), key = draft_line(draft, "tls_key_file");
         unsigned file = draft_line(draft, "password_file"), password = draft_line(draft, "password");
-        /* A value that was refused has its own error. */
+        /* A rejected value has its own error already. */
         bool any_tls = redis->tls_cert_file || redis->tls_key_file;
         const struct {
                 bool is_wrong;
@@ -511,7 +513,8 @@ static void check_redis(const struct settings_draft *draft)
                         refuse(draft, checks[i].line, "%s", checks[i].why);
 }
 
-/* A path of the socket that leaves no room for the default of this one was good before there was any. */
+/* If the default path of read_socket is too long, read_socket is off: such a configuration was valid before
+ * read_socket existed. */
 static int finish_read_socket(const struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
@@ -563,7 +566,7 @@ static int finish_paths(const struct settings_draft *draft)
         return finish_read_socket(draft);
 }
 
-/* Never as root without its own word. Whether there is such a user, the reader of the file finds out. */
+/* Never runs as root by default. The file's reader checks that the user exists. */
 static int finish_alert(const struct settings_draft *draft)
 {
         struct settings *s = draft->settings;
@@ -593,7 +596,7 @@ int settings_draft_finish(struct settings_draft *draft)
 
         for (size_t i = 0; i < settings_keys_n && r == 0; i++) {
                 const struct settings_key *key = &settings_keys[i];
-                /* The url has a second default, so that finish_url() sees to it. */
+                /* finish_url() handles the url, which has a second default. */
                 if (key->scope != SETTINGS_FLEET && key->type != SETTINGS_URL && draft->lines[i] == 0)
                         r = set_fallback(draft, key, draft->settings);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings while they are read: takes sections, keys and values in the file's order, then defaults and
- * checks. */
+/* Settings while they are being read: takes sections, keys and values in file order, then fills in defaults
+ * and makes the checks. */
 #pragma once
 
 #include "base/macro.h"
@@ -12,8 +12,10 @@ struct settings_draft;
 struct settings_errors;
 struct settings_surroundings;
 
-/* What follows adds what is wrong to errors, which must outlive the draft, by the line of the file
- * (settings_line()), and returns 0 even so; -ENOMEM alone ends the reading. */
+/* Creates a draft. errors must outlive the draft.
+ *
+ * The calls below add problems to errors, by line (settings_line()), and still return 0. Only -ENOMEM ends
+ * the reading. */
 
 int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_errors *errors,
                        struct settings_draft **ret);
@@ -22,30 +24,30 @@ struct settings_draft *settings_draft_free(struct settings_draft *draft);
 DEFINE_CLEANUP(struct settings_draft *, settings_draft_free)
 #define _cleanup_settings_draft_ _cleanup_(settings_draft_free_pointer)
 
-/* Another file begins: no section of it has. */
+/* Starts the next file: no section is open. */
 void settings_draft_begin_file(struct settings_draft *draft);
 
-/* The section called name begins; it may have begun before. The keys of a refused one are passed over. */
+/* Opens the section `name`, which may have been opened before. The keys of a refused section are ignored. */
 int settings_draft_section(struct settings_draft *draft, const char *name, unsigned line);
 
-/* The section that begins cannot be named: as a refused one. */
+/* Opens a section whose name cannot be read, as a refused section. */
 void settings_draft_refuse_section(struct settings_draft *draft);
 
-/* `key = value` stands in the section that was begun last. */
+/* Sets a key of the current section: `name = value`. */
 int settings_draft_set(struct settings_draft *draft, const char *name, const char *value, unsigned line);
 
-/* All has been read: fills in the defaults and makes the checks across keys. Once only. Bad values have been
- * replaced by defaults, so that what was read can be looked at whatever was wrong. */
+/* Completes the draft: fills in the defaults and makes the checks across keys. Call once. Defaults replace
+ * bad values, so the settings are usable whatever the errors. */
 int settings_draft_finish(struct settings_draft *draft);
 
-/* What was read, after settings_draft_finish(): its password and the rollout_key of a fleet may be added. The
- * fleets stand in the order of the file. */
+/* Returns the settings, borrowed, after settings_draft_finish(). The caller may add the password of Redis and
+ * each fleet's rollout_key. Fleets are in file order. */
 struct settings *settings_draft_settings(const struct settings_draft *draft);
 
-/* The line of a key in force for that fleet (NULL: of [sqmgr] or [redis]), else of the fleet's section; 0:
- * none. */
+/* Returns the line that sets the key for that fleet (NULL: in [sqmgr] or [redis]), else the line of the
+ * fleet's section; 0 if there is none. */
 unsigned settings_draft_line(const struct settings_draft *draft, const struct fleet_settings *fleet,
                              const char *name);
 
-/* The finished settings, from now on the caller's. The draft can only be freed afterwards. */
+/* Moves the finished settings to the caller. The draft can only be freed afterwards. */
 struct settings *settings_draft_take(struct settings_draft *draft);

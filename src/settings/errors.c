@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with a config file: all of it, by line. */
+/* All errors of a config file, ordered by line. */
 #include "settings/errors.h"
 #include "base/memstream.h"
 #include "base/printable.h"
@@ -25,7 +25,7 @@ void settings_errors_add(struct settings_errors *errors, unsigned line, const ch
         }
         printable_replace(text, (size_t)length, false);
         errors->list = larger;
-        /* By line; the errors of one line keep their order. */
+        /* Sort by line. Errors of the same line keep their order. */
         size_t at = errors->n++;
         for (; at > 0 && larger[at - 1].line > line; at--)
                 larger[at] = larger[at - 1];

@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <syslog.h>
 
-/* A reload applies the new value of a key at once. Of a _KEPT key it keeps the old value, and the value of a
- * LAUNCH key holds for workers that are started afterwards. */
+/* Reload behavior: a plain key is applied at once, a _KEPT key keeps its old value, and a LAUNCH key applies
+ * to workers started afterwards. */
 #define SQMGR_KEPT(field) .scope = SETTINGS_SQMGR, .name = #field, .offset = offsetof(struct settings, field)
 #define SQMGR(field)      SQMGR_KEPT(field), .reload = SETTINGS_APPLIED
 #define REDIS_KEPT(field)                                                                                    \
@@ -25,7 +25,7 @@
 #define MSEC(n)   ((int64_t)((n)*USEC_PER_MSEC))
 #define HOURS(n)  ((int64_t)((n)*USEC_PER_HOUR))
 #define DAYS(n)   ((int64_t)((n)*USEC_PER_DAY))
-#define BYTES_MIN (INT64_C(1) << 20) /* less is a forgotten unit */
+#define BYTES_MIN (INT64_C(1) << 20) /* a smaller value lacks its unit */
 #define BYTES_MAX (INT64_C(1) << 50)
 #define COUNT_MAX 10000
 

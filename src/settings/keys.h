@@ -10,21 +10,21 @@ enum settings_scope { SETTINGS_SQMGR, SETTINGS_REDIS, SETTINGS_FLEET, _SETTINGS_
 
 enum settings_type {
         SETTINGS_TEXT,        /* char * */
-        SETTINGS_PATH,        /* char *: absolute */
+        SETTINGS_PATH,        /* char *: absolute path */
         SETTINGS_COMMAND,     /* char *: words */
-        SETTINGS_ENVIRONMENT, /* char *: words, each K=V */
+        SETTINGS_ENVIRONMENT, /* char *: words of the form K=V */
         SETTINGS_LOG,         /* char *: inherit, journal, or an absolute path */
         SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
-        SETTINGS_DURATIONS,   /* char *: the same */
-        SETTINGS_TARGETS,     /* char *: the same */
+        SETTINGS_DURATIONS,   /* char *: see settings/limits.h */
+        SETTINGS_TARGETS,     /* char *: see settings/limits.h */
         SETTINGS_LIMIT,       /* char *: see settings/resources.h */
-        SETTINGS_LIMIT_SIZE,  /* char *: the same, in bytes */
-        SETTINGS_CPUS,        /* char *: the same */
+        SETTINGS_LIMIT_SIZE,  /* char *: in bytes, see settings/resources.h */
+        SETTINGS_CPUS,        /* char *: see settings/resources.h */
         SETTINGS_SENTINELS,   /* char *: host:port, host:port */
-        SETTINGS_URL,         /* char *: of a Redis */
-        SETTINGS_CHOICE,      /* int: one of the key's choices */
-        SETTINGS_FRAMEWORK,   /* const struct traits *: of one by that name */
+        SETTINGS_URL,         /* char *: URL of a Redis */
+        SETTINGS_CHOICE,      /* int: one of the choices */
+        SETTINGS_FRAMEWORK,   /* const struct traits *: chosen by name */
         SETTINGS_INT,         /* int */
         SETTINGS_COUNT,       /* unsigned */
         SETTINGS_MODE,        /* mode_t: octal */
@@ -41,28 +41,28 @@ struct settings_choice {
         int value;
 };
 
-/* What a reload does with a key. */
+/* How a reload treats a changed key. */
 enum settings_reload {
-        SETTINGS_KEPT,     /* nothing: sqmgr itself must be restarted */
-        SETTINGS_APPLIED,  /* it is in force at once */
-        SETTINGS_OUTDATES, /* it holds for workers that are started: those that live are outdated */
+        SETTINGS_KEPT,     /* keeps the old value: requires a restart of sqmgr */
+        SETTINGS_APPLIED,  /* applied at once */
+        SETTINGS_OUTDATES, /* applied to workers started afterwards; running workers become outdated */
 };
 
 struct settings_key {
         enum settings_scope scope;
         enum settings_type type;
         const char *name;
-        size_t offset;           /* of its field in struct fleet_settings, or else in struct settings */
-        const char *fallback;    /* the default as the file would have it; "none": it may be written, too */
-        const char *unset;       /* where there is no fallback: what holds then, in words */
-        const void *unset_value; /* what its field holds then; NULL: all of it is 0 */
-        const char *refusal;     /* why this version does not take it; NULL: it does */
+        size_t offset;           /* of the field in struct fleet_settings or struct settings, by scope */
+        const char *fallback;    /* the default as written in the file; "none" makes `none` a valid value */
+        const char *unset;       /* with fallback NULL: description of the unset state */
+        const void *unset_value; /* field value if unset; NULL: all bytes 0 */
+        const char *refusal;     /* why this version rejects the key; NULL: accepted */
         const struct settings_choice *choices;
-        int64_t min, max; /* of SETTINGS_INT to _MODE, _SHARE (its number), _PERCENT, _DURATION (usec) and
-                           * _SIZE; min alone of _LIMIT */
+        int64_t min, max; /* bounds for SETTINGS_INT to _MODE, _SHARE (the number), _PERCENT, _DURATION
+                           * (microseconds) and _SIZE; _LIMIT uses min only */
         enum settings_reload reload;
-        bool secret; /* never shown */
-        bool merged; /* what it names is among the settings: it is no longer in force beside them */
+        bool secret; /* never printed */
+        bool merged; /* its content is merged into the settings; printed as a comment */
 };
 
 #define SETTINGS_KEYS_MAX 96
@@ -76,11 +76,11 @@ static inline bool settings_key_is_of_fleet(const struct settings_key *key)
         return key->scope == SETTINGS_FLEET;
 }
 
-/* "sqmgr", "redis", "fleet". */
+/* Returns "sqmgr", "redis" or "fleet". */
 const char *settings_scope_name(enum settings_scope value);
 
-/* The key of that name in that scope, whatever its case, or NULL. */
+/* Returns the key of that name in that scope, case-insensitive, or NULL. */
 const struct settings_key *settings_key_find(enum settings_scope scope, const char *name);
 
-/* The one that was probably meant, or NULL. */
+/* Returns the key that was probably meant, or NULL. */
 const struct settings_key *settings_key_near(enum settings_scope scope, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A limit for all and others for some, as one value of the config file. */
+/* A default limit plus limits by name, as one value of the config file. */
 #include "settings/limits.h"
 #include "base/macro.h"
 #include "base/parse.h"
@@ -9,8 +9,8 @@
 
 #define WORD_MAX LIMITS_NAME_MAX
 
-/* Takes the next word apart: its name, "" for that of all others, and what it is set to. Returns false at the
- * end, or where the word is too long. */
+/* Splits off the next word: its name ("" for the default limit) and its value. Returns false at the end or if
+ * the word is too long. */
 static bool next_word(const char **text, enum limits_unit unit, char name[static WORD_MAX],
                       char value[static WORD_MAX])
 {
@@ -23,7 +23,7 @@ static bool next_word(const char **text, enum limits_unit unit, char name[static
         memcpy(word, *text, length);
         word[length] = '\0';
         *text += length;
-        /* A queue's name may hold one, too, but no limit does. */
+        /* Use the last separator: a queue's name may contain one, a limit cannot. */
         char *separator = strrchr(word, unit == LIMITS_TARGET ? ':' : '=');
         if (separator == word)
                 separator = NULL;

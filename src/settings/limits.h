@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A limit for all and others for some, as one value of the config file: `1000 low=50000 mail=none`; of
+/* A default limit plus limits by name, as one value of the config file: `1000 low=50000 mail=none`; for
  * targets `30s mailers:5min`. */
 #pragma once
 
@@ -10,19 +10,20 @@
 enum limits_unit {
         LIMITS_COUNT,
         LIMITS_DURATION, /* microseconds */
-        LIMITS_TARGET,   /* the same, named by a ':' in the place of a '=' */
+        LIMITS_TARGET,   /* microseconds, with ':' after a name instead of '=' */
 };
 
-/* Returns 0, or -EINVAL with what is wrong with text, a sentence, in why. */
+/* Returns 0, or -EINVAL with a sentence in why that describes the error. */
 int limits_check(const char *text, enum limits_unit unit, char *why, size_t size);
 
-/* Does text, which has been checked, set any limit? */
+/* Returns true if text, already checked, sets any limit. */
 bool limits_any(const char *text, enum limits_unit unit);
 
-/* The i-th name that text, which has been checked, has a limit for, cut to LIMITS_NAME_MAX bytes. Returns
- * false where there are no more. */
+/* Returns the i-th name that has a limit in text, already checked, truncated to LIMITS_NAME_MAX bytes.
+ * Returns false if there are no more names. */
 #define LIMITS_NAME_MAX 200
 bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[static LIMITS_NAME_MAX]);
 
-/* The limit of that name in text, which has been checked; 0: none. Name "": the limit of all others. */
+/* Returns the limit for name in text, already checked; 0: none. A name without its own limit, and "", get the
+ * default limit. */
 uint64_t limits_find(const char *text, enum limits_unit unit, const char *name);

@@ -115,7 +115,7 @@ struct diff {
         void *userdata;
 };
 
-/* An environment has many a password: that it changed is told, not what it is. */
+/* An environment often contains passwords: report only that it changed. */
 static int diff_text(const struct settings_key *key, const void *base, char **ret)
 {
         int r = settings_value_text(key, base, ret);
@@ -127,7 +127,7 @@ static int diff_text(const struct settings_key *key, const void *base, char **re
         return *ret ? 0 : -ENOMEM;
 }
 
-/* fleet: the section of both, where they are of a fleet. */
+/* fleet is the section of both, or NULL. */
 static int diff_values(const struct diff *diff, const char *fleet, const void *old, const void *new,
                        bool kept_only)
 {
@@ -156,7 +156,7 @@ static int diff_values(const struct diff *diff, const char *fleet, const void *o
         return 0;
 }
 
-/* old or new may be NULL: the fleet is in one of the settings only. */
+/* old or new is NULL if only one of the settings has the fleet. */
 static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
                       const struct fleet_settings *new)
 {
@@ -176,7 +176,7 @@ static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
                 .reload = SETTINGS_APPLIED,
         };
         int r = diff->changed(&change, diff->userdata);
-        /* What drains still holds on to what cannot be changed. */
+        /* A draining fleet still uses the old values of kept keys. */
         return r == 0 && is && old ? diff_values(diff, section, old, new, true) : r;
 }
 
@@ -195,7 +195,7 @@ int settings_diff(const struct settings *old, const struct settings *new,
         return r;
 }
 
-/* Copies each value: from new where a reload applies it, else from old. */
+/* Copies each value: from new if a reload applies it, else from old. */
 static int merge_values(bool of_fleet, const void *old, const void *new, void *to)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
@@ -209,7 +209,8 @@ static int merge_values(bool of_fleet, const void *old, const void *new, void *t
         return 0;
 }
 
-/* -fanalyzer: either may be NULL, but not both: the fleet is in one of the settings at least. */
+/* For -fanalyzer: old or new may be NULL, but never both, since at least one of the settings has the
+ * fleet. */
 static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
                        struct settings *merged)
 {
@@ -223,7 +224,7 @@ static int merge_fleet(const struct fleet_settings *old, const struct fleet_sett
         int r = merge_values(true, old ?: new, new ?: old, to);
         if (r < 0)
                 return r;
-        /* Another framework waits for a restart, and with it how its workers are to be stopped. */
+        /* A changed framework needs a restart, so the old one's stop settings stay too. */
         if (old && new && old->traits != new->traits) {
                 to->preset = old->preset;
                 to->stop_signal = old->stop_signal;
@@ -296,7 +297,7 @@ static int launch_hash(const struct fleet_settings *fleet, uint64_t *ret)
                 int r = settings_value_text(key, fleet, &value);
                 if (r < 0)
                         return r;
-                /* Defaults are left out: so a key that comes with an upgrade outdates nobody. */
+                /* Skip defaults, so that a key added by an upgrade does not outdate workers. */
                 if (!value || (key->fallback && strcmp(value, key->fallback) == 0))
                         continue;
                 hash = hash_bytes(hash, key->name, strlen(key->name) + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes whose manners are known, for fleets of framework plain: `preset = NAME`. */
+/* Well-known programs for fleets of framework plain: `preset = NAME`. */
 #pragma once
 
 #include "base/usec.h"
@@ -19,7 +19,7 @@ enum {
 
 struct preset {
         int stop_signal;
-        usec_t stop_usec; /* how long it takes to exit at most, with a margin; 0: as long as its jobs */
+        usec_t stop_usec; /* the longest time to exit, with a margin; 0: as long as the jobs take */
 };
 
 extern const struct preset presets[_PRESET_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the URL of a Redis; see the header for its forms. */
+/* Parses the URL of a Redis; see the header for its forms. */
 #include "settings/redis_url.h"
 #include "base/parse.h"
 #include <limits.h>
@@ -18,7 +18,7 @@
 static const char SENTINELS_ERROR[] =
         "must be 'host:port, host:port': names or addresses, IPv6 ones in [], and ports from 1 to 65535";
 
-/* error: a constant sentence. Returns -EINVAL. */
+/* error is a constant sentence. Returns -EINVAL. */
 static int refuse(const char **ret_error, const char *error)
 {
         if (ret_error)
@@ -37,7 +37,7 @@ void redis_url_clear(struct redis_url *url)
         *url = (struct redis_url){0};
 }
 
-/* Undoes %XX in the len bytes at text. A NUL byte is refused: it would cut the value short unseen. */
+/* Decodes %XX in the len bytes at text. Refuses a NUL byte, which would truncate the value. */
 static int percent_decode(const char *text, size_t len, char **ret, const char **ret_error)
 {
         char *out = malloc(len + 1);
@@ -67,7 +67,7 @@ static int percent_decode(const char *text, size_t len, char **ret, const char *
         return 0;
 }
 
-/* A decimal number and nothing else, at most max. */
+/* Parses a decimal number of at most max, without other characters. */
 static bool parse_number(const char *text, size_t len, unsigned max, unsigned *ret)
 {
         char digits[11] = "";
@@ -130,7 +130,7 @@ static int parse_host(const char *text, size_t len, struct redis_url *url, const
         return url->host ? 0 : -ENOMEM;
 }
 
-/* `/path?db=N`, behind the authority of a unix URL. */
+/* Parses `/path?db=N`, after the authority of a unix URL. */
 static int parse_unix_path(const char *text, struct redis_url *url, const char **ret_error)
 {
         size_t len = strcspn(text, "?#");
@@ -149,7 +149,7 @@ static int parse_unix_path(const char *text, struct redis_url *url, const char *
         return 0;
 }
 
-/* `/db`, behind the authority of a TCP URL. */
+/* Parses `/db`, after the authority of a TCP URL. */
 static int parse_database(const char *text, struct redis_url *url, const char **ret_error)
 {
         if (*text == '\0' || strcmp(text, "/") == 0)
@@ -159,7 +159,7 @@ static int parse_database(const char *text, struct redis_url *url, const char **
         return 0;
 }
 
-/* Splits off the scheme. Returns what stands behind "://", or NULL. */
+/* Splits off the scheme. Returns the text after "://", or NULL. */
 static const char *parse_scheme(const char *url, bool *ret_unix, bool *ret_tls)
 {
         static const struct {
@@ -267,12 +267,12 @@ char *redis_url_redact(const char *url)
         char *text = NULL;
 
         if (!authority) {
-                /* Nobody knows where a password would stand in this. */
+                /* Without a scheme, the place of a password is unknown. */
                 return strdup(strchr(url, '@') ? "(not a URL)" : url);
         }
         authority += strlen("://");
 
-        /* In a URL that does not parse, an unescaped '/' may belong to the password. */
+        /* In a URL that does not parse, an unescaped '/' may be part of the password. */
         bool valid = redis_url_parse(url, &parsed, NULL) == 0;
         const char *at = memrchr(authority, '@', valid ? strcspn(authority, "/?#") : strlen(authority));
         const char *rest = at ? at + 1 : authority;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fleet's workers may take of the machine, as systemd writes it. */
+/* Resource limits and CPU affinity of workers, in systemd's syntax. */
 #include "settings/resources.h"
 #include "base/parse.h"
 #include <string.h>
 
 #define SEPARATORS " \t,"
 
-/* Copies what stands from text to its end into word. Returns false where it does not fit. */
+/* Copies length bytes from text into word and appends a NUL. Returns false if word is too small. */
 static bool cut(const char *text, size_t length, char word[static FORMAT_MAX])
 {
         if (length >= FORMAT_MAX)

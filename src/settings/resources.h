@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fleet's workers may take of the machine, as systemd writes it: limits of resources, and processors.
- */
+/* Resource limits and CPU affinity of workers, in systemd's syntax. */
 #pragma once
 
 #include "base/macro.h"
 #include <sched.h>
 #include <sys/resource.h>
 
-/* `4096`, `infinity`, or both limits as `SOFT:HARD`; sizes as `512M`, too. Returns 0, or -EINVAL where it has
- * another form, is not within min and RLIM_INFINITY, or the soft limit is above the hard one. */
+/* Parses `4096`, `infinity`, or both limits as `SOFT:HARD`; a size also as `512M`. Returns 0. Returns -EINVAL
+ * if the format is wrong, a value is below min, or the soft limit is above the hard limit. */
 int resource_limit_parse(const char *text, bool is_size, uint64_t min, struct rlimit *ret);
 
-/* Numbers and ranges of processors, with blanks or commas between them: `0-3 5`. Returns 0 or -EINVAL. */
+/* Parses CPU numbers and ranges, separated by blanks or commas: `0-3 5`. Returns 0 or -EINVAL. */
 int resource_cpus_parse(const char *text, cpu_set_t *ret);

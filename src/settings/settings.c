@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from a fleet's settings and from what its workers are. */
+/* Values derived from a fleet's settings and its framework's traits. */
 #include "settings/settings.h"
 #include "settings/presets.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ini file says. settings/keys.h has the table of its keys, settings/operations.h what is done with
- * the settings as a whole. */
+/* The contents of the ini file. settings/keys.h has the table of keys, settings/operations.h the operations
+ * on whole settings. */
 #pragma once
 
 #include "base/macro.h"
@@ -21,18 +21,18 @@ enum pressure_action { PRESSURE_REPORT, PRESSURE_QUIET, _PRESSURE_ACTION_MAX };
 
 enum on_stop { ON_STOP_DRAIN, ON_STOP_LEAVE, _ON_STOP_MAX };
 
-/* A count, or a share of another count rounded up (`4`, `100%`). */
+/* A number, or a percentage of another number, rounded up (`4`, `100%`). */
 struct share {
         uint32_t value;
         bool percent;
 };
 
 struct redis_settings {
-        char *url; /* never NULL after settings_finish() */
+        char *url; /* never NULL after settings_draft_finish() */
         char *username;
         char *password;
         char *password_file;
-        char *sentinels; /* NULL: url names the server */
+        char *sentinels; /* NULL: url is the address of the server */
         char *master_name;
         char *sentinel_password;
         char *tls_ca_file;
@@ -41,57 +41,58 @@ struct redis_settings {
         char *namespace;
         usec_t connect_timeout;
         usec_t command_timeout;
-        char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_finish() */
+        char *queue_warn_size; /* see settings/limits.h; neither is NULL after settings_draft_finish() */
         char *queue_warn_latency;
 };
 
-/* Bytes of a fleet's name. */
+/* Maximum length of a fleet's name, in bytes. */
 #define FLEET_NAME_MAX 40
-/* Of a group's name; and the least of a key. */
+/* Maximum length of a group's name, and minimum length of a key, in bytes. */
 #define ROLLOUT_GROUP_MAX 64
 #define ROLLOUT_KEY_MIN   32
 
 struct fleet_settings {
         char *name;
-        unsigned line; /* of its section's header; 0 where there is none */
-        bool removed;  /* it is no longer configured: its workers drain */
-        /* Derived: differs where a worker would be started otherwise. */
+        unsigned line; /* of the section's header; 0 if there is none */
+        bool removed;  /* no longer configured: the workers drain */
+        /* Derived: a hash of the values that decide how a worker is started. Workers started with another
+         * hash are outdated. */
         uint64_t launch_hash;
 
         char *command;
-        char **argv;                 /* command, split into words; NULL-terminated */
+        char **argv;                 /* command split into words; NULL-terminated */
         char *before_start;          /* NULL: none */
-        char **before_start_argv;    /* the same, split; NULL: none */
+        char **before_start_argv;    /* before_start split into words; NULL: none */
         char *after_exit;            /* NULL: none */
-        char **after_exit_argv;      /* the same, split; NULL: none */
-        const struct traits *traits; /* of its framework; static */
-        int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's */
+        char **after_exit_argv;      /* after_exit split into words; NULL: none */
+        const struct traits *traits; /* of the framework; static */
+        int heartbeat;               /* enum heartbeat_place; HEARTBEAT_UNSET: the framework's default */
         int preset;                  /* see settings/presets.h */
-        int preload;                 /* workers are forked from a template: 0 or 1 */
-        int preload_compact;         /* whose heap is compacted before: the same */
+        int preload;                 /* fork workers from a template: 0 or 1 */
+        int preload_compact;         /* compact the template's heap before forking: 0 or 1 */
         char *directory;
         char *user;
         char *group;
         char *environment;
-        char **environment_list; /* environment, split: `K=V`; NULL-terminated, may be NULL */
+        char **environment_list; /* environment split into `K=V`; NULL-terminated, may be NULL */
         char *environment_file;
         mode_t umask; /* SETTINGS_UMASK_UNSET: inherited */
         int nice;     /* SETTINGS_NICE_UNSET: inherited */
         int oom_score_adj;
-        char *cpu_affinity; /* see settings/resources.h, as of the limits; NULL: inherited */
+        char *cpu_affinity; /* see settings/resources.h, also for the limits; NULL: inherited */
         char *limit_as;
         char *limit_core;
         char *limit_fsize;
         char *limit_memlock;
-        char *limit_nofile; /* NULL: sqmgr's original one */
+        char *limit_nofile; /* NULL: the limit that sqmgr was started with */
         char *limit_nproc;
         char *limit_stack;
         char *log;       /* "inherit", "journal", or a path */
-        char *redis_url; /* NULL: the [redis] one */
+        char *redis_url; /* NULL: the url of [redis] */
 
         unsigned active_process_count;
-        unsigned active_process_max; /* 0: the count does not follow the queues */
-        char *latency_target;        /* see settings/limits.h; never NULL after settings_finish() */
+        unsigned active_process_max; /* 0: no autoscaling */
+        char *latency_target;        /* see settings/limits.h; never NULL after settings_draft_finish() */
         usec_t scale_down_after;
         unsigned max_processes; /* 0: 3 x the larger of the two counts, at least 3 */
         struct share restart_surge;
@@ -104,30 +105,30 @@ struct fleet_settings {
         usec_t max_age;       /* 0: none */
         usec_t drain_timeout; /* 0: none */
         usec_t stop_timeout;
-        bool stop_bounded; /* derived: it is given, where it is how long a worker may take from its signal on
-                            */
+        bool stop_bounded; /* derived: stop_timeout is set and bounds the time from a worker's stop signal to
+                            * its exit */
         usec_t hang_after; /* 0: never */
         int hang_action;
         int rescue_jobs;
         unsigned rescue_limit;
-        char *rollout_group;        /* that it is restarted with, host by host; NULL: none */
-        struct share rollout_hosts; /* of the group's hosts, that roll at once */
-        usec_t rollout_canary;      /* after the first of them; 0: none */
+        char *rollout_group; /* rolling restarts are coordinated with this group, host by host; NULL: none */
+        struct share rollout_hosts; /* how many of the group's hosts roll at once */
+        usec_t rollout_canary;      /* pause after the first host; 0: none */
         unsigned rollout_failures;
         char *rollout_key_file;
-        char *rollout_key;    /* what that file has; NULL: none */
+        char *rollout_key;    /* content of rollout_key_file; NULL: none */
         char *job_warn_after; /* see settings/limits.h; NULL: none */
         int stuck_job_action;
-        int stop_signal; /* 0: that of the preset, else the framework's */
+        int stop_signal; /* 0: the preset's, else the framework's */
         usec_t backoff_min;
         usec_t backoff_max;
 };
 
-/* What a framework needs beyond its own shutdown time before it may be killed. */
+/* The time a framework needs beyond its own shutdown time before it may be killed. */
 #define SETTINGS_STOP_MARGIN_USEC (5 * USEC_PER_SEC)
 
-/* The least that stop_timeout must be: the framework's shutdown time, as far as the command tells it, and
- * that margin; 0 where it has none of its own. */
+/* Returns the minimum of stop_timeout: the framework's shutdown time, as given by the command or by default,
+ * plus the margin. Returns 0 if the framework has no shutdown time. */
 usec_t fleet_settings_stop_usec(const struct fleet_settings *fleet);
 
 #define HEARTBEAT_UNSET (-1)
@@ -145,28 +146,28 @@ static inline bool fleet_settings_need_redis(const struct fleet_settings *fleet)
 {
         return fleet_settings_heartbeat(fleet) == HEARTBEAT_REDIS;
 }
-/* 0: the framework's. */
+/* Returns the stop signal of the settings or the preset; 0: the framework's. */
 int fleet_settings_stop_signal(const struct fleet_settings *fleet);
 
 #define SETTINGS_UMASK_UNSET ((mode_t)-1)
 #define SETTINGS_NICE_UNSET  INT32_MIN
 
 struct settings {
-        char *include; /* pattern of files to read besides; NULL: none */
+        char *include; /* glob pattern of further files to read; NULL: none */
         char *socket;
         mode_t socket_mode;
         char *socket_group;
-        char *read_socket; /* "none", or a path; see settings_read_socket() */
+        char *read_socket; /* "none" or a path; see settings_read_socket() */
         char *state_file;
         usec_t check_interval;
-        int log_level; /* syslog's: LOG_DEBUG, LOG_INFO, ... */
+        int log_level; /* syslog level: LOG_DEBUG, LOG_INFO, ... */
         usec_t shutdown_timeout;
         int on_stop;
         unsigned pressure_limit; /* percent; 0: none */
         int pressure_action;
         char *alert_command; /* NULL: none */
-        char *alert_user;    /* NULL: sqmgr's own */
-        int alert_level;     /* syslog's */
+        char *alert_user;    /* NULL: sqmgr's own user */
+        int alert_level;     /* syslog level */
 
         struct redis_settings redis;
 
@@ -174,7 +175,7 @@ struct settings {
         size_t n_fleets;
 };
 
-/* Where those who may only look reach sqmgr; NULL: nowhere. */
+/* Returns the path of the socket for read-only clients; NULL: none. */
 static inline const char *settings_read_socket(const struct settings *settings)
 {
         const char *path = settings->read_socket;
@@ -183,13 +184,13 @@ static inline const char *settings_read_socket(const struct settings *settings)
 }
 
 #define STALL_MINIMUM_USEC (5 * USEC_PER_SEC)
-/* How late a tick may be, in microseconds, before time is in doubt. */
+/* Returns the delay in microseconds beyond which a late tick counts as a clock jump or suspend. */
 static inline usec_t settings_stall_usec(const struct settings *settings)
 {
         return MAX(2 * settings->check_interval, STALL_MINIMUM_USEC);
 }
 
-/* The fleet of that name, or NULL. */
+/* Returns the fleet of that name, or NULL. Borrowed. */
 static inline const struct fleet_settings *settings_find_fleet(const struct settings *settings,
                                                                const char *name)
 {

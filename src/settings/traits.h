@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What settings and model must know of a framework: data, given by the framework's own folder. */
+/* Properties of a framework that settings and model depend on. Each framework's folder supplies its
+ * traits. */
 #pragma once
 
 #include "base/usec.h"
@@ -7,57 +8,59 @@
 
 enum heartbeat_place {
         HEARTBEAT_REDIS,
-        HEARTBEAT_FILE, /* in a folder of its fleet's */
-        HEARTBEAT_NONE, /* it writes none: that it runs is its beat */
+        HEARTBEAT_FILE, /* in the fleet's status directory */
+        HEARTBEAT_NONE, /* no heartbeats: a running process counts as a heartbeat */
         _HEARTBEAT_PLACE_MAX,
 };
 
 struct traits {
-        const char *name;  /* as the ini file has it */
-        const char *title; /* as people write it */
-        unsigned id;       /* stands in state files: never changed, never given again */
-        bool untried;      /* what is known of it was read: no test runs the real one */
+        const char *name;  /* in the ini file */
+        const char *title; /* in messages */
+        unsigned id;       /* stored in state files: never changed, never reused */
+        bool untried;      /* derived from reading the framework's source; no test runs the real framework */
 
-        /* It knows no quieting that is not the begin of its end: it gets its stop signal once, as it would be
-         * quieted, and its exit proves that it runs no job. */
+        /* Quieting ends the worker: the stop signal is sent once, in place of a quiet signal. The worker's
+         * exit proves that it runs no job. */
         bool quiet_is_stop;
-        /* Its stop signal, where it comes as it takes a job, costs that job: it is quieted while it runs one,
-         * or has waited for one for a while. */
+        /* A stop signal that arrives while the worker takes a job costs that job. The worker is quieted only
+         * while it runs a job, or after it has waited for one for a while. */
         bool quiet_when_idle;
-        bool has_work_list; /* what it runs can be read, and no entry there is one more proof that it is idle
-                             */
-        bool can_rescue;    /* jobs that are left there when it has died can be put back */
-        bool can_dump;      /* a signal has it write to its log what its threads are at */
-        bool has_job_threads; /* those that run jobs can be told from outside, and go once it is quiet */
-        bool has_title;       /* set at each beat, it tells how many jobs it runs and whether it is quiet */
-        bool memory_of_tree;  /* it works in children: their memory counts as its own */
+        bool has_work_list; /* running jobs can be listed; an empty list is part of the proof that a worker is
+                             * idle */
+        bool can_rescue;    /* jobs left in the list of a dead worker can be requeued */
+        bool can_dump;      /* a signal makes the worker log what its threads are doing */
+        bool has_job_threads; /* job threads can be recognized from outside, and exit once the worker is quiet
+                               */
+        bool has_title; /* the process title, set at each heartbeat, shows the number of jobs and whether the
+                         * worker is quiet */
+        bool memory_of_tree; /* the worker uses child processes: their memory counts as its own */
 
-        enum heartbeat_place heartbeat; /* where it stands, unless the fleet's settings say otherwise */
-        bool heartbeat_chosen;          /* they may */
-        bool reports_busy;              /* how many jobs it runs is known, from its beats or its title */
-        /* It beats too rarely to be heard in time: that its process lives and its record stands is its beat.
-         */
+        enum heartbeat_place heartbeat; /* default location of the heartbeats */
+        bool heartbeat_chosen;          /* the fleet's settings may choose another location */
+        bool reports_busy;              /* heartbeats or the title show the number of running jobs */
+        /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
+         * heartbeat. */
         bool lives_as_heartbeat;
-        bool title_completes; /* its beats say neither whether it is quiet nor how many jobs it runs, but its
-                               * title does */
-        /* Its stop signal is for the fleet's settings to say, and a stop_timeout that they have for it is how
-         * long it may take from that signal on. */
+        bool title_completes; /* heartbeats show neither quiet nor the number of jobs; the title does */
+        /* The fleet's settings choose the stop signal. A stop_timeout in them bounds the time from that
+         * signal to the exit. */
         bool stop_chosen;
-        bool jobs_outlive_it;  /* it runs each job in a child, which goes on where it is killed */
-        bool uncaught_is_stop; /* one that does not catch the quiet signal is stopped in its place */
-        bool can_preload;      /* its workers can be forked from a process with the application loaded */
-        bool reports_queues;   /* they tell from which queues they take, and what waits there can be read */
+        bool jobs_outlive_it;  /* each job runs in a child process that continues if the worker is killed */
+        bool uncaught_is_stop; /* a worker that does not catch the quiet signal is stopped instead */
+        bool can_preload;      /* workers can be forked from a process that has the application loaded */
+        bool reports_queues;   /* workers report their queues, and the waiting jobs can be read */
 
-        usec_t sent_usec;  /* between two beats it has at most so long; 0: it promises nothing */
-        usec_t stale_usec; /* a beat unchanged for longer is no evidence */
+        usec_t sent_usec;  /* longest interval between two heartbeats; 0: unspecified */
+        usec_t stale_usec; /* a heartbeat unchanged for longer is no evidence */
 
-        usec_t shutdown_usec; /* its own time for running jobs once it is told to stop */
-        /* The same as its command line has it, and as the title of a process shows it, which may be one of
-         * anything; 0: that does not tell. NULL: none can. */
+        usec_t shutdown_usec; /* time that a stopping worker gives its running jobs */
+        /* Return the shutdown time from a command line, or from a process title, which may be any text; 0:
+         * not given. NULL: no such source. */
         usec_t (*command_shutdown_usec)(char *const *argv);
         usec_t (*title_shutdown_usec)(const char *title);
-        const char *shutdown_option; /* by which it does */
+        const char *shutdown_option; /* the command line option for the shutdown time */
 
-        const char *host_variable; /* of its environment: renames the host that it beats under; NULL: none */
-        unsigned oldest_version;   /* that knows the signals; 0: all do */
+        const char *host_variable; /* environment variable that overrides the host name in heartbeats; NULL:
+                                    * none */
+        unsigned oldest_version;   /* oldest major version that supports the signals; 0: all do */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads, writes, copies and compares the value of one key, by its type. */
+/* Parses, formats, copies and compares the value of one key, by its type. */
 #include "settings/value.h"
 #include "base/argv.h"
 #include "base/parse.h"
@@ -16,7 +16,7 @@
 
 #define MASK "***"
 
-/* To be written to only where base is. */
+/* Writable only if base is. */
 static void *field_of(const struct settings_key *key, const void *base)
 {
         return (char *)base + key->offset;
@@ -45,7 +45,7 @@ static bool may_be_none(const struct settings_key *key)
         return key->fallback && strcmp(key->fallback, "none") == 0;
 }
 
-/* Says what would be right. Returns -EINVAL. */
+/* Describes the valid values in why. Returns -EINVAL. */
 static _printf_(2, 3) int refuse(char *why, const char *format, ...)
 {
         va_list args;
@@ -56,13 +56,13 @@ static _printf_(2, 3) int refuse(char *why, const char *format, ...)
         return -EINVAL;
 }
 
-/* r: of a parser that names what is wrong in error. */
+/* r is the result of a parser that describes the problem in error. */
 static int refuse_failed(int r, char *why, const char *error)
 {
         return r == -EINVAL ? refuse(why, "%s", error) : r;
 }
 
-/* What was written is not said: any part of it may be one of a secret. */
+/* Does not quote text: any part may belong to a secret. */
 static int check_environment(const char *text, char *why)
 {
         static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -216,7 +216,7 @@ static int refuse_number(const struct settings_key *key, char *why)
         return refuse(why, "must be a number from %" PRId64 " to %" PRId64, key->min, key->max);
 }
 
-/* A number in the key's bounds, a '%' behind it or nothing. */
+/* Parses a number within the key's bounds, optionally followed by '%'. */
 static bool read_share(const struct settings_key *key, const char *text, struct share *ret)
 {
         char digits[24] = "";
@@ -394,7 +394,7 @@ bool settings_value_equal(const struct settings_key *key, const void *a, const v
         return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* The URL with user and password as one mask. */
+/* Returns the URL with user and password masked. */
 static char *mask_url(const char *url)
 {
         char *redacted = redis_url_redact(url), *masked = NULL;
@@ -425,7 +425,7 @@ static const char *choice_name(const struct settings_key *key, int value)
         return choice->name;
 }
 
-/* Of a type that is no text: unset or, where that may be written, "none". */
+/* For non-text types: returns true if the value is unset, or "none" where that is allowed. */
 static bool is_cleared(const struct settings_key *key, const void *field)
 {
         static const char zeros[sizeof(uint64_t)] = {0};
@@ -433,7 +433,7 @@ static bool is_cleared(const struct settings_key *key, const void *field)
         return memcmp(field, key->unset_value ?: zeros, type_size(key->type)) == 0;
 }
 
-/* The text of a value of a type that is no text itself. */
+/* Formats a value of a non-text type. */
 static const char *number_text(const struct settings_key *key, const void *field,
                                char text[static FORMAT_MAX])
 {

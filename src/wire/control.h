@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The control interface: its methods, who may call which, and its description for introspection.
+/* The control interface: methods, access classes, and the description for introspection.
  *
  * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
- * GetVersion only read; all but GetDiagnosis, which tells of commands and users and asks each Redis anew, are
- * answered on read_socket, too. Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and
- * answer at once; RestartEverywhere, AbortEverywhere and ForgetHost once Redis has taken it; Reexec is
- * answered by the new image. Restart and Follow called with `more` go on to answer each time that something
- * moved, until the rollouts of all their fleets have ended. A list of fleets that is null or empty means all
- * fleets; for GetRollouts, all that have a rollout_group.
- */
+ * GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too. GetDiagnosis shows
+ * commands and users, and queries each Redis anew.
+ *
+ * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
+ * RestartEverywhere, AbortEverywhere and ForgetHost reply once Redis has stored the order. Reexec is answered
+ * by the new image.
+ *
+ * Restart and Follow called with `more` keep replying on each change until the rollouts of all their fleets
+ * have ended. A null or empty list of fleets means all fleets; for GetRollouts, all fleets with a
+ * rollout_group. */
 #pragma once
 
 #include "base/macro.h"
@@ -22,19 +25,19 @@
 
 /* Each class of methods includes those above it. */
 enum control_access {
-        CONTROL_VIEW,    /* whoever may connect to read_socket: withhold.h says what he is not told */
-        CONTROL_READ,    /* whoever may connect to the control socket */
+        CONTROL_VIEW,    /* any client of read_socket; see withhold.h for the text removed */
+        CONTROL_READ,    /* any client of the control socket */
         CONTROL_OPERATE, /* members of socket_group */
-        CONTROL_OWN,     /* root and the user that sqmgr runs as */
+        CONTROL_OWN,     /* root and sqmgr's own user */
 };
 
 struct control_method {
-        const char *name; /* without the interface's */
+        const char *name; /* without the interface name */
         enum control_access access;
-        bool more; /* may be called with `more` */
+        bool more; /* accepts `more` */
 };
 
-/* ROW(method, name, access, more): the handler of each in the daemon is handle_NAME(). */
+/* ROW(method, name, access, more): the daemon handles a method in handle_NAME(). */
 #define CONTROL_METHODS(ROW)                                                                                 \
         ROW(GetStatus, get_status, CONTROL_VIEW, false)                                                      \
         ROW(Restart, restart, CONTROL_OPERATE, true)                                                         \
@@ -61,25 +64,25 @@ struct control_method {
 extern const struct control_method control_methods[];
 extern const size_t control_n_methods;
 
-/* The method of that name (without the interface's), or NULL. */
+/* Returns the method of that name (without the interface name), or NULL. */
 const struct control_method *control_find_method(const char *name);
 
-/* The interface in Varlink's own language. */
+/* The interface in Varlink's interface definition language. */
 extern const char control_description[];
 
-/* Does the description say that the method takes a parameter of that name? */
+/* Returns true if the description lists a parameter of that name for the method. */
 bool control_has_parameter(const struct control_method *method, const char *name);
 
-/* Who is at the other end of a connection. */
+/* The process at the other end of a connection. */
 struct control_peer {
         uid_t uid;
         gid_t gid;
-        const gid_t *groups; /* supplementary ones */
+        const gid_t *groups; /* supplementary groups */
         size_t n_groups;
 };
 
 #define CONTROL_NO_GROUP ((gid_t)-1)
 
-/* The methods that this peer may call, where own_uid is the server's user and group is socket_group, or
- * CONTROL_NO_GROUP. */
+/* Returns the access class of a peer. own_uid is the server's user; group is socket_group or
+ * CONTROL_NO_GROUP. Expects a peer of the control socket: the result is never below CONTROL_READ. */
 enum control_access control_peer_access(const struct control_peer *peer, uid_t own_uid, gid_t group);

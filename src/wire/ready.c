@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether all is up, for probes: judged by what GetStatus replies. */
+/* Readiness for probes, judged by a reply to GetStatus. */
 #include "wire/ready.h"
 #include "wire/reply.h"
 
@@ -25,7 +25,7 @@ json_t *ready_lacks(const json_t *status)
         if (!json_is_array(fleets) &&
             json_array_append_new(lacks, json_string("sqmgr has not told its status")) < 0)
                 return NULL;
-        /* Its counts are 0 then, which all fleets have. */
+        /* During a shutdown the count of every fleet is 0, so fleets lack nothing. */
         if (json_is_object(json_object_get(status, "shutdown")) &&
             json_array_append_new(lacks, json_string("sqmgr is shutting down")) < 0)
                 return NULL;

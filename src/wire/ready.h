@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether all is up, for probes: judged by what GetStatus replies. */
+/* Readiness for probes, judged by a reply to GetStatus. */
 #pragma once
 
 #include "wire/json.h"
 
-/* What is missing, by a reply to GetStatus (null where there is none): a list of sentences, one for each
- * fleet that is to run and has fewer active workers than its count; one of its own where sqmgr is to end, or
- * the reply is none. An empty list: sqmgr is ready. A fleet that is quieted, stopped, drained or switched off
- * (count 0) by its operator is missed by nobody. To be released; NULL: memory is short. */
+/* Lists why sqmgr is not ready, given a reply to GetStatus (null: no reply). The list has one sentence for
+ * each running fleet with fewer active workers than its count. Another sentence is added if sqmgr is shutting
+ * down or status is invalid. An empty list means ready. A fleet that its operator quieted, stopped, drained
+ * or scaled to 0 lacks nothing.
+ *
+ * The caller owns the result; NULL if memory is short. */
 json_t *ready_lacks(const json_t *status);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what sqmgr answers, and puts it into the phrases that terminal and page show alike. */
+/* Formats sqmgr's replies as the phrases that both the terminal and the page show. */
 #include "wire/reply.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
-/* What is beyond, 300 years, is as long. */
+/* Longer times (300 years) are shown as this. */
 #define SECONDS_MAX 1e10
 
 const char *reply_string(const json_t *object, const char *key)
@@ -41,7 +41,7 @@ const char *reply_seconds(const json_t *object, const char *key, char *text)
 {
         usec_t usec = reply_usec(object, key);
 
-        /* In a table parts of seconds are noise. */
+        /* Fractions of a second are noise in a table. */
         return format_duration(usec - usec % USEC_PER_SEC, text, FORMAT_MAX);
 }
 
@@ -68,7 +68,7 @@ const char *reply_worker_state(const json_t *worker)
         return reply_is_true(worker, "hung") ? "hung" : reply_string(worker, "state");
 }
 
-/* Appends a phrase to text, which has size bytes. */
+/* Appends a phrase to text, a buffer of size bytes. */
 static void add_phrase(char *text, size_t size, const char *phrase)
 {
         if (phrase[0] != '\0')
@@ -115,7 +115,7 @@ const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_
                   draining = reply_integer(rollout, "draining");
 
         text[0] = '\0';
-        /* What was aborted is told while workers of it are left beside each other. */
+        /* An aborted restart is shown while outdated workers remain. */
         if (state[0] == '\0' || strcmp(state, "none") == 0 ||
             (strcmp(state, "aborted") == 0 && outdated == 0))
                 return text;

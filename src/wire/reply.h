@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what sqmgr answers, and puts it into the phrases that terminal and page show alike. */
+/* Reads members of sqmgr's replies, and formats them as the phrases that both the terminal and the page
+ * show. */
 #pragma once
 
 #include "base/parse.h"
 #include "wire/json.h"
 
-/* The member of that name: "" or 0 where there is none, or one of another kind. */
+/* Return the member of that name: "", 0 or false if missing or of another type. A string is borrowed. */
 const char *reply_string(const json_t *object, const char *key);
 long long reply_integer(const json_t *object, const char *key);
 bool reply_is_true(const json_t *object, const char *key);
-/* Is the member of that name the string value? Without that member value is "". */
+/* Returns true if the member of that name is the string value. A missing member equals "". */
 bool reply_is(const json_t *object, const char *key, const char *value);
-/* The same of seconds: microseconds. */
+/* Returns a member in seconds as microseconds; 0 if missing or negative. */
 usec_t reply_usec(const json_t *object, const char *key);
-/* The same of seconds, in words without parts of seconds, in text, which has FORMAT_MAX bytes and is
- * returned. */
+/* Formats a member in seconds, rounded down to whole seconds. Returns text, which has FORMAT_MAX bytes. */
 const char *reply_seconds(const json_t *object, const char *key, char *text);
-/* The same of what is left: what is not over is a second at least. */
+/* As reply_seconds(), but rounded up: for the time left, which is at least 1 s until it is over. */
 const char *reply_seconds_left(const json_t *object, const char *key, char *text);
-/* The member `memory_bytes`, in words, "-" where it is not known. text has FORMAT_MAX bytes and is returned.
- */
+/* Formats the member `memory_bytes`, or "-" if unknown. Returns text, which has FORMAT_MAX bytes. */
 const char *reply_memory(const json_t *object, char *text);
 
-/* A Worker's state: a hung one is active by its last beat; what people want to know is that it hangs. */
+/* Returns a Worker's state, or "hung" for a hung one: its state alone would be "active". */
 const char *reply_worker_state(const json_t *worker);
-/* Why a Worker leaves and what it waits for, in a text of size bytes; "" where there is nothing to say. */
+/* Formats why a Worker is retiring and what the worker waits for, in text of size bytes. Empty if neither
+ * applies. */
 void reply_worker_why(const json_t *worker, char *text, size_t size);
 
-/* What there is to say of a Fleet's Rollout: "restart running (2 replaced, 2 outdated)"; "" where that is
- * nothing. Returns text. */
+/* Formats a Fleet's Rollout: "restart running (2 replaced, 2 outdated)"; "" if there is nothing to report.
+ * Returns text. */
 #define REPLY_ROLLOUT_MAX 128
 const char *reply_rollout(const json_t *rollout, char text[static REPLY_ROLLOUT_MAX]);
 
-/* What workers of a Fleet are forked from, or why they are not; "" where its Template is null. Returns text.
- */
+/* Formats the template that a Fleet's workers are forked from, or why there is none; "" if its Template is
+ * null. Returns text. */
 #define REPLY_TEMPLATE_MAX 1024
 const char *reply_template(const json_t *template, char text[static REPLY_TEMPLATE_MAX]);
 
-/* How the count of a Fleet follows its queues; "" where its Scaling is null. Returns text. */
+/* Formats the autoscaling of a Fleet; "" if its Scaling is null. Returns text. */
 #define REPLY_SCALING_MAX 640
 const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
 
-/* What a Redis that is not connected keeps from being done. Returns text. */
+/* Formats the effect of a Redis that is not connected. Returns text. */
 #define REPLY_REDIS_MAX 1024
 const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX]);

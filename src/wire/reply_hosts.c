@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what GetRollouts tells of a rollout over many hosts, and puts it into the phrases that terminal
- * and page show alike. */
+/* Formats replies to GetRollouts as the phrases that both the terminal and the page show. */
 #include "wire/reply_hosts.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A host says each minute that it is there, and each 10 s while it rolls. */
+/* A host reports every minute, and every 10 s while rolling. */
 #define SILENT_USEC (150 * USEC_PER_SEC)
 
 static const char *const names[] = {
@@ -109,7 +108,7 @@ struct reply_hosts reply_hosts_count(const json_t *rollout)
         return count;
 }
 
-/* Who has just ended comes before who ended long ago; else by name, of which 9 is less than 10. */
+/* Among done hosts the most recent comes first. Ties are sorted by name in version order: 9 before 10. */
 static int compare_hosts(const void *left, const void *right)
 {
         const json_t *a = *(const json_t *const *)left, *b = *(const json_t *const *)right;
@@ -143,10 +142,10 @@ const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n)
         return sorted;
 }
 
-/* Appends to a text of REPLY_HOSTS_MAX bytes. */
+/* Appends to a buffer of REPLY_HOSTS_MAX bytes. */
 #define add(text, ...) text_append(text, REPLY_HOSTS_MAX, __VA_ARGS__)
 
-/* The host itself would stand there. */
+/* Redis did not answer: a reply that Redis answered lists at least this host. */
 static bool is_untold(const json_t *rollout)
 {
         return reply_string(rollout, "trouble")[0] != '\0' &&
@@ -173,7 +172,7 @@ const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOST
         return text;
 }
 
-/* Appends what stands between two parts. */
+/* Appends the separator if text is not empty. */
 static char *next(char *text)
 {
         add(text, "%s", text[0] != '\0' ? ", " : "");
@@ -221,7 +220,7 @@ const char *reply_hosts_progress(const json_t *rollout, char text[static REPLY_H
                         add(text, ", %zu %s", count.n[others[i]], names[others[i]]);
         if (count.draining > 0)
                 add(text, ", %zu draining", count.draining);
-        /* Nobody knows the seconds of what takes minutes. */
+        /* From 2 minutes up, seconds would be false precision. */
         usec_t unit = left < 2 * USEC_PER_MIN ? USEC_PER_SEC : USEC_PER_MIN;
         if (reply_is(rollout, "state", "running") && left > 0)
                 add(text, ", about %s left",

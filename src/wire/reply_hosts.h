@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes apart what GetRollouts tells of a rollout over many hosts, and puts it into the phrases that terminal
- * and page show alike. */
+/* Reads replies to GetRollouts, and formats them as the phrases that both the terminal and the page show. */
 #pragma once
 
 #include "wire/reply.h"
 
-/* In the order in which they are seen: what needs someone first. */
+/* In display order: the states that need attention come first. */
 enum reply_host_state {
         REPLY_HOST_FAILED,
         REPLY_HOST_LOST,
         REPLY_HOST_ROLLING,
-        REPLY_HOST_WAITING, /* also one of a state that is not known */
+        REPLY_HOST_WAITING, /* also any unknown state */
         REPLY_HOST_DONE,
         _REPLY_HOST_MAX,
 };
@@ -18,38 +17,40 @@ enum reply_host_state {
 enum reply_host_state reply_host_state(const json_t *host);
 const char *reply_host_state_name(enum reply_host_state value);
 
-/* Has it said nothing for longer than one that is there does? */
+/* Returns true if the last report of the host is overdue. */
 bool reply_host_is_silent(const json_t *host);
-/* How far one that rolls is, where its words begin with `3 of 8`: true then. */
+/* Reads the progress of a rolling host. Returns false unless its text begins as `3 of 8` does. */
 bool reply_host_progress(const json_t *host, unsigned *ret_n, unsigned *ret_of);
-/* What it does, waits for, or why it failed: "" where its state says all. rollout: the GroupRollout that it
- * is of. Returns text. */
+/* Formats what a host does, waits for, or why the host failed; "" if the state says all. rollout is the
+ * GroupRollout that contains host. Returns text. */
 #define REPLY_HOST_WHY_MAX 512
 const char *reply_host_why(const json_t *rollout, const json_t *host, char text[static REPLY_HOST_WHY_MAX]);
 
 struct reply_hosts {
         size_t all;
         size_t n[_REPLY_HOST_MAX];
-        size_t draining; /* of those that are done: their old workers still finish their jobs */
-        double share;    /* of the whole that is done, 0 to 1 */
+        size_t draining; /* done hosts whose old workers still finish their jobs */
+        double share;    /* fraction done, 0 to 1 */
 };
 
 struct reply_hosts reply_hosts_count(const json_t *rollout);
-/* The hosts in the order in which they are seen, borrowed: to be freed, or NULL where memory is short. *ret_n
- * is how many. */
+/* Returns the hosts in display order, in an array that the caller frees; the hosts are borrowed from rollout.
+ * *ret_n is their number. Returns NULL if memory is short. */
 const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n);
 
-/* What goes on: "rollout 7 of group 'web' running"; and more about it: "release 'v7', 2 hosts at a time,
- * begun 12min ago on web-1", "" where there is nothing to say. They return text. */
+/* Format the title of a rollout, "rollout 7 of group 'web' running", and its details, "release 'v7', 2 hosts
+ * at a time, begun 12min ago on web-1". Details may be "". Return text. */
 #define REPLY_HOSTS_MAX 1536
 const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
 const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
-/* How far it is: "24 of 50 hosts done, 1 failed, about 13min left". Returns text. */
+/* Formats the progress: "24 of 50 hosts done, 1 failed, about 13min left". Returns text. */
 const char *reply_hosts_progress(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
-/* The hosts that are waited for no longer, as one sentence; "" where there are none. Returns text. */
+/* Formats the hosts that the rollout no longer waits for, as one sentence; "" if there are none. Returns
+ * text. */
 const char *reply_hosts_left(const json_t *rollout, char text[static REPLY_HOSTS_MAX]);
-/* The first that is lost, or has fallen silent while it is waited for; NULL where there is none. */
+/* Returns the first lost host; else, in a running rollout, the first waiting host that is silent; or NULL.
+ * Borrowed. */
 const json_t *reply_hosts_missing(const json_t *rollout);
 
-/* Is there one at all? */
+/* Returns true if a rollout of the group was ever begun. */
 bool reply_hosts_is_begun(const json_t *rollout);

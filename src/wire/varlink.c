@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Varlink messages: NUL-terminated JSON out of a byte stream, decoded calls and replies, encoded ones. */
+/* Varlink messages: splits a byte stream at NULs, decodes and encodes calls and replies. */
 #include "wire/varlink.h"
 #include "base/printable.h"
 #include <string.h>
@@ -10,7 +10,7 @@ void varlink_input_free(struct varlink_input *input)
         *input = (struct varlink_input){0};
 }
 
-/* Moves what was not taken to the beginning. */
+/* Moves the unread bytes to the start of the buffer. */
 static void move_to_start(struct varlink_input *input)
 {
         memmove(input->data, input->data + input->start, varlink_input_size(input));
@@ -84,8 +84,8 @@ int varlink_input_take(struct varlink_input *input, size_t max, const char **ret
 #define TYPE_OBJECT  (1U << JSON_OBJECT)
 #define TYPE_BOOLEAN (1U << JSON_TRUE | 1U << JSON_FALSE)
 
-/* The member must be of one of those types, or missing. Returns it as a borrowed reference, or NULL with *bad
- * set where it is of another type. */
+/* Returns a member as a borrowed reference, or NULL if missing or null. Returns NULL with *bad set if its
+ * type is not one of types. */
 static json_t *member(json_t *object, const char *key, unsigned types, bool *bad)
 {
         json_t *value = json_object_get(object, key);
@@ -99,7 +99,7 @@ static json_t *member(json_t *object, const char *key, unsigned types, bool *bad
         return value;
 }
 
-/* Loads a message. Its parameters are an object, empty where it has none. Returns 0, -EBADMSG or -ENOMEM. */
+/* Loads a message and adds empty parameters if it has none. Returns 0, -EBADMSG or -ENOMEM. */
 static int load_message(const char *text, size_t size, json_t **ret)
 {
         _cleanup_json_ json_t *message = NULL;
@@ -171,7 +171,7 @@ void varlink_reply_free(struct varlink_reply *reply)
         *reply = (struct varlink_reply){0};
 }
 
-/* Renders message, whose reference it takes over. Seconds are doubles: 15 digits print 0.1 as 0.1. */
+/* Encodes message and consumes the reference. Seconds are doubles: 15 digits print 0.1 as 0.1. */
 static int encode(json_t *message, char **ret, size_t *ret_size)
 {
         if (!message)

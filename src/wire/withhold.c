@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not for those who may do no more than look, and is left out of all that they are told. */
+/* Removes text that read-only clients may not see. */
 #include "wire/withhold.h"
 #include <string.h>
 
 static const struct phrase {
         const char *text;
-        const char *instead; /* no longer than that */
+        const char *instead; /* not longer than text */
 } phrases[] = {
         {WITHHOLD_LAST_LINES, ""},
         {WITHHOLD_NOT_STARTED, "could not be started"},
@@ -32,7 +32,7 @@ void withhold_end(char *sentence)
         }
 }
 
-/* The quote that ends the string in which at stands. */
+/* Returns the closing quote of the string that contains at. */
 static char *string_end(char *at)
 {
         while (*at != '\0' && *at != '"')
@@ -57,7 +57,7 @@ static size_t cut_at(const struct phrase *phrase, char *text, size_t size)
         return (size_t)(to - text) + (size_t)(end - from);
 }
 
-/* In any order: no phrase begins within another one, or within what stands instead. */
+/* The order does not matter: no phrase begins within another phrase or within a replacement. */
 size_t withhold_cut(char *text, size_t size)
 {
         FOREACH_ELEMENT(phrase, phrases)

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not for those who may do no more than look, and is left out of all that they are told: the lines
- * that workers wrote, commands and environments, the words of a Redis, which may name its users. Each is
- * quoted at the end of a sentence, behind one of these phrases; whoever quotes one uses it. */
+/* Removes text that read-only clients may not see: output of workers, commands and environments, and error
+ * replies of Redis, which may name Redis users.
+ *
+ * The text is quoted at the end of a sentence, after one of these phrases. Every sentence that quotes such
+ * text must use one of them. */
 #pragma once
 
 #include "base/macro.h"
 
-/* The last lines of a worker; and what stands between two. */
+/* The log tail of a worker, and the separator between two of its lines. */
 #define WITHHOLD_LAST_LINES     "; its last lines: "
 #define WITHHOLD_LAST_LINES_BAR '|'
-/* Why a process never ran its command: names that, its PATH, its environment_file. */
+/* Why a process never ran its command: the text names the command, its PATH or its environment_file. */
 #define WITHHOLD_NOT_STARTED "could not be started: "
-/* In the words of a template. */
+/* Errors that a template reports. */
 #define WITHHOLD_NOT_FORKED "could not be forked: "
 #define WITHHOLD_SHARED     "what all workers would share: "
-/* The error that a Redis or a Sentinel answers with, which ends with another quote. */
+/* The error reply of a Redis or a Sentinel, which ends with another quote. */
 #define WITHHOLD_ANSWER "it answers '"
 
-/* Is there one of the phrases in text? */
+/* Returns true if text contains one of the phrases. */
 bool withhold_finds(const char *text);
 
-/* Cuts one sentence at the first of them. */
+/* Cuts one sentence at the first phrase in it. */
 void withhold_end(char *sentence);
 
-/* Cuts all strings of a message as Varlink has it, encoded, of size bytes with its NUL, at these phrases: the
- * sentence stays, what it quotes does not. Returns the size that is left. */
+/* Cuts all strings of an encoded Varlink message of size bytes, its NUL included, at these phrases. The
+ * sentence stays, the quoted text is removed. Returns the new size. */
 size_t withhold_cut(char *text, size_t size);
