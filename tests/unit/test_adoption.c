@@ -166,7 +166,7 @@ static void known(struct fleet *fleet, unsigned index)
         known_of(fleet, index, 3);
 }
 
-START_TEST(a_mark_counts_from_who_may_carry_it)
+TEST(a_mark_counts_from_who_may_carry_it)
 {
         struct sighting foreign = marked(11, "mail/1"), user = foreign, place = foreign, place2 = foreign;
         struct sighting fleet = foreign, removed = foreign;
@@ -180,9 +180,8 @@ START_TEST(a_mark_counts_from_who_may_carry_it)
         ck_assert(SEARCH(foreign, user, place, place2, fleet, removed));
         ck_assert_str_eq(adopted(), "");
 }
-END_TEST
 
-START_TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
+TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
 {
         struct sighting moved = marked(11, "mail/1");
 
@@ -191,9 +190,8 @@ START_TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
         ck_assert(SEARCH(moved));
         ck_assert_str_eq(adopted(), "mail/1=11");
 }
-END_TEST
 
-START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
+TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
 {
         struct sighting wrapper = marked(20, "mail/1"), child = marked(19, "mail/1");
         struct sighting orphan = marked(10, "mail/2"), elder = marked(30, "mail/2");
@@ -208,9 +206,8 @@ START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
         for (size_t i = 0; i < 4; i++)
                 ck_assert(world->fleets[0]->workers[i]->process.unproven);
 }
-END_TEST
 
-START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
+TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
         struct sighting wrapper = marked(30, "mail/2"), below = marked(31, "mail/2");
@@ -223,9 +220,8 @@ START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
         ck_assert(!world->fleets[0]->workers[0]->process.unproven);
         ck_assert(!world->fleets[0]->workers[1]->process.unproven);
 }
-END_TEST
 
-START_TEST(of_what_has_not_booted_the_last_start_counts)
+TEST(of_what_has_not_booted_the_last_start_counts)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
 
@@ -235,9 +231,8 @@ START_TEST(of_what_has_not_booted_the_last_start_counts)
         ck_assert_str_eq(adopted(), "mail/1=20");
         ck_assert(world->fleets[0]->workers[0]->process.unproven);
 }
-END_TEST
 
-START_TEST(two_that_have_booted_in_one_place_are_both_taken)
+TEST(two_that_have_booted_in_one_place_are_both_taken)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
 
@@ -247,9 +242,8 @@ START_TEST(two_that_have_booted_in_one_place_are_both_taken)
         ck_assert(SEARCH(elder, live));
         ck_assert_str_eq(adopted(), "mail/1=20 mail/7=10");
 }
-END_TEST
 
-START_TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
+TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
 {
         struct sighting left = marked(10, "mail/1"), live = marked(20, "mail/1"), launching = leader(11);
 
@@ -261,9 +255,8 @@ START_TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
         ck_assert(SEARCH(left, live));
         ck_assert_str_eq(adopted(), "mail/1=10 mail/7=20");
 }
-END_TEST
 
-START_TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
+TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
 {
         struct sighting right = marked(10, "mail/2"), other = marked(11, "mail/1");
         struct sighting of_before = marked(12, "mail/2");
@@ -279,9 +272,8 @@ START_TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
         ck_assert_str_eq(adopted(), "mail/2=10");
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
-END_TEST
 
-START_TEST(a_start_under_way_is_known_from_those_before_it)
+TEST(a_start_under_way_is_known_from_those_before_it)
 {
         struct sighting leftover = marked(10, "mail/2"), right = marked(11, "mail/2");
 
@@ -296,7 +288,6 @@ START_TEST(a_start_under_way_is_known_from_those_before_it)
         ck_assert_str_eq(adopted(), "mail/2=11");
         ck_assert_uint_eq(world->fleets[0]->workers[0]->spawned_at, STARTED);
 }
-END_TEST
 
 /* The state names a worker of that start, whose processes have ended meanwhile. */
 static void ended(enum worker_state state, bool quiet_ordered)
@@ -320,7 +311,7 @@ static void ended(enum worker_state state, bool quiet_ordered)
         fleet_reap(world->fleets[0], NULL);
 }
 
-START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
+TEST_LOOP(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 2)
 {
         struct sighting left = marked(10, "mail/2"), earlier = left, right = left;
 
@@ -339,9 +330,8 @@ START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
         ck_assert_int_eq(worker->orders.quiet, _i == 1);
         ck_assert_int_eq(worker->orders.succeeded, _i == 1);
 }
-END_TEST
 
-START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
+TEST_LOOP(a_job_whose_worker_has_died_is_finished_and_is_no_worker, 3)
 {
         struct sighting job = marked(10, "mail/1"), worker = marked(20, "mail/2"),
                         child = marked(21, "mail/2");
@@ -364,9 +354,8 @@ START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
                 ck_assert(!worker_proven_idle(taken));
         }
 }
-END_TEST
 
-START_TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
+TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
 {
         struct sighting launching = leader(11);
 
@@ -376,10 +365,9 @@ START_TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
         ck_assert_str_eq(adopted(), "");
 }
-END_TEST
 
 /* Its place is given to another start at the very time at which it is given up. */
-START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
+TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
 {
         struct sighting launching = leader(50);
         struct plan plan = {0};
@@ -409,10 +397,9 @@ START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
         free(bytes);
         plan_free(&plan);
 }
-END_TEST
 
 /* A fleet's user may mark his own processes, and title them. Check's limit of time ends it otherwise. */
-START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
+TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
 {
         static struct sighting seen[4000];
 
@@ -433,17 +420,15 @@ START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_coul
                 ck_assert_ptr_null(adoption_full(adoption));
         }
 }
-END_TEST
 
-START_TEST(nothing_is_searched_where_the_state_reports_all)
+TEST(nothing_is_searched_where_the_state_reports_all)
 {
         known(world->fleets[0], 0);
         known(world->fleets[1], 0);
         ck_assert(!adoption_needs_search(adoption));
 }
-END_TEST
 
-START_TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way)
+TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way)
 {
         known(world->fleets[0], 1);
         known(world->fleets[1], 0);
@@ -453,9 +438,8 @@ START_TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under
         ck_assert(search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
+TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
 {
         struct sighting launching = leader(10), of_another = leader(11), of_nobody = leader(12);
 
@@ -466,9 +450,8 @@ START_TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert(SEARCH(of_another, of_nobody));
 }
-END_TEST
 
-START_TEST(one_that_launches_holds_the_fleets_of_its_user)
+TEST(one_that_launches_holds_the_fleets_of_its_user)
 {
         struct sighting launching = leader(10);
 
@@ -486,10 +469,9 @@ START_TEST(one_that_launches_holds_the_fleets_of_its_user)
         ck_assert(SEARCH(late));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
-END_TEST
 
 /* Its before_start may run for as long as the boot_timeout of its own fleet, which may be the longest. */
-START_TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
+TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
 {
         struct sighting launching = leader(10);
 
@@ -501,9 +483,8 @@ START_TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boot
         ck_assert(search_at(&launching, 1, NOW + 2 * USEC_PER_MIN));
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
+TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
 {
         struct sighting launching = leader(11), other = overwritten(12);
 
@@ -515,9 +496,8 @@ START_TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
         ck_assert(SEARCH(overwritten(10), other));
         ck_assert_str_eq(adopted(), "mail/1=10 video/1=12");
 }
-END_TEST
 
-START_TEST(fleets_of_one_user_are_clear_together)
+TEST(fleets_of_one_user_are_clear_together)
 {
         fleet_settings[1].traits = &sidekiq_traits;
         adoption->sought[1].uid = USER;
@@ -528,9 +508,8 @@ START_TEST(fleets_of_one_user_are_clear_together)
         ck_assert(SEARCH(overwritten(10)));
         ck_assert_str_eq(adopted(), "mail/1=10");
 }
-END_TEST
 
-START_TEST(one_that_launches_and_is_our_users_yet_holds_all)
+TEST(one_that_launches_and_is_our_users_yet_holds_all)
 {
         struct sighting launching = leader(10);
 
@@ -540,19 +519,17 @@ START_TEST(one_that_launches_and_is_our_users_yet_holds_all)
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert_uint_ne(world->fleets[1]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(who_may_be_ours_is_reported_by_the_user)
+TEST(who_may_be_ours_is_reported_by_the_user)
 {
         ck_assert(!adoption_seeks_user(adoption, 0));
         ck_assert(adoption_seeks_user(adoption, USER));
         ck_assert(adoption_seeks_user(adoption, SUBMIT));
         ck_assert(!adoption_seeks_user(adoption, 7));
 }
-END_TEST
 
 /* Passed over, it would be started once more. */
-START_TEST(one_that_memory_was_short_for_is_found_again)
+TEST(one_that_memory_was_short_for_is_found_again)
 {
         const struct sighting seen = marked(10, "mail/1");
         struct worker *worker = NULL;
@@ -574,18 +551,16 @@ START_TEST(one_that_memory_was_short_for_is_found_again)
         ck_assert_int_ge(failures, 3);
         ck_assert_str_eq(adopted(), "mail/1=10");
 }
-END_TEST
 
-START_TEST(a_search_that_fails_puts_the_end_off)
+TEST(a_search_that_fails_puts_the_end_off)
 {
         adoption_search_begin(adoption);
         usec_t late = adoption->sought[0].until - USEC_PER_MSEC;
         ck_assert(!adoption_search_end(adoption, -EMFILE, late));
         ck_assert_uint_gt(world->fleets[0]->hold_until, late + 100 * USEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(the_control_group_reports_of_a_leader_that_has_booted)
+TEST(the_control_group_reports_of_a_leader_that_has_booted)
 {
         struct sighting child = overwritten(10), elsewhere = overwritten(11), booting = overwritten(12);
         struct sighting user = overwritten(13), other = overwritten(14);
@@ -598,16 +573,14 @@ START_TEST(the_control_group_reports_of_a_leader_that_has_booted)
         ck_assert(SEARCH(child, elsewhere, booting, user, overwritten(15), other));
         ck_assert_str_eq(adopted(), "mail/1=15 video/1=14");
 }
-END_TEST
 
-START_TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
+TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
 {
         ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
         ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
 }
-END_TEST
 
-START_TEST(one_that_reports_no_place_waits_for_those_that_launch)
+TEST(one_that_reports_no_place_waits_for_those_that_launch)
 {
         struct sighting launching = leader(11);
 
@@ -617,9 +590,8 @@ START_TEST(one_that_reports_no_place_waits_for_those_that_launch)
         ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
         ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
 }
-END_TEST
 
-START_TEST(nobody_is_adopted_twice)
+TEST(nobody_is_adopted_twice)
 {
         struct sighting launching = leader(12);
 
@@ -629,9 +601,8 @@ START_TEST(nobody_is_adopted_twice)
         ck_assert(SEARCH(overwritten(11), overwritten(12)));
         ck_assert_str_eq(adopted(), "mail/1=11 mail/2=12");
 }
-END_TEST
 
-START_TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
+TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
 {
         known(world->fleets[0], 2);
         known(world->fleets[1], 0);
@@ -641,10 +612,9 @@ START_TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
         ck_assert_str_eq(adopted(), "mail/2=10");
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
-END_TEST
 
 /* After a halt it is forked from the template of the old generation. */
-START_TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
+TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
 {
         struct sighting new = marked(10, "mail/2"), old = marked(11, "mail/2");
 
@@ -660,9 +630,8 @@ START_TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 2);
         ck_assert_uint_eq(world->fleets[0]->generation, 3);
 }
-END_TEST
 
-START_TEST(the_mark_of_a_template_is_none_of_a_worker)
+TEST(the_mark_of_a_template_is_none_of_a_worker)
 {
         struct sighting template = marked(10, "mail/template  "), grown = marked(11, "mail/template");
 
@@ -670,9 +639,8 @@ START_TEST(the_mark_of_a_template_is_none_of_a_worker)
         ck_assert(SEARCH(template, grown));
         ck_assert_str_eq(adopted(), "");
 }
-END_TEST
 
-START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
+TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
 {
         const struct template loading = {.state = TEMPLATE_LOADING,
                                          .generation = 3,
@@ -688,10 +656,9 @@ START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
         ck_assert(SEARCH(overwritten(10)));
         ck_assert_str_eq(adopted(), "");
 }
-END_TEST
 
 /* It has seen that its sqmgr ended, and has done nothing. */
-START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
+TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
 {
         const struct worker waited = {.index = 2,
                                       .generation = 3,
@@ -716,9 +683,8 @@ START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(worker->process.forked && !worker->process.awaits_go);
 }
-END_TEST
 
-START_TEST(with_the_state_lost_the_workers_report_the_generation)
+TEST(with_the_state_lost_the_workers_report_the_generation)
 {
         struct sighting old = marked(10, "mail/1"), new = marked(11, "mail/2"), untold = marked(12, "mail/3");
 
@@ -731,49 +697,5 @@ START_TEST(with_the_state_lost_the_workers_report_the_generation)
         ck_assert_uint_eq(world->fleets[0]->workers[2]->generation, 9);
         ck_assert_uint_eq(world->fleets[1]->generation, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("adoption");
-        TCase *cases = tcase_create("adoption");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_mark_counts_from_who_may_carry_it);
-        tcase_add_test(cases, in_our_service_another_instance_is_our_own_with_its_state_elsewhere);
-        tcase_add_test(cases, of_several_of_one_worker_the_leader_counts_then_the_eldest);
-        tcase_add_test(cases, what_has_booted_is_the_worker_before_what_an_elder_one_left_behind);
-        tcase_add_test(cases, of_what_has_not_booted_the_last_start_counts);
-        tcase_add_test(cases, two_that_have_booted_in_one_place_are_both_taken);
-        tcase_add_test(cases, one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing);
-        tcase_add_test(cases, a_known_fleet_takes_back_what_it_was_starting_alone);
-        tcase_add_test(cases, a_start_under_way_is_known_from_those_before_it);
-        tcase_add_loop_test(cases, of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 0, 2);
-        tcase_add_loop_test(cases, a_job_whose_worker_has_died_is_finished_and_is_no_worker, 0, 3);
-        tcase_add_test(cases, for_what_a_worker_that_has_ended_left_no_start_is_held);
-        tcase_add_test(cases, a_start_in_the_place_of_one_that_is_given_up_is_reported_once);
-        tcase_add_test(cases, of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have);
-        tcase_add_test(cases, nothing_is_searched_where_the_state_reports_all);
-        tcase_add_test(cases, starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way);
-        tcase_add_test(cases, one_that_launches_is_waited_for_unless_its_sqmgr_lives);
-        tcase_add_test(cases, one_that_launches_holds_the_fleets_of_its_user);
-        tcase_add_test(cases, one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots);
-        tcase_add_test(cases, one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting);
-        tcase_add_test(cases, fleets_of_one_user_are_clear_together);
-        tcase_add_test(cases, one_that_launches_and_is_our_users_yet_holds_all);
-        tcase_add_test(cases, who_may_be_ours_is_reported_by_the_user);
-        tcase_add_test(cases, one_that_memory_was_short_for_is_found_again);
-        tcase_add_test(cases, a_search_that_fails_puts_the_end_off);
-        tcase_add_test(cases, the_control_group_reports_of_a_leader_that_has_booted);
-        tcase_add_test(cases, a_place_that_is_reported_is_not_given_to_one_that_reports_none);
-        tcase_add_test(cases, one_that_reports_no_place_waits_for_those_that_launch);
-        tcase_add_test(cases, nobody_is_adopted_twice);
-        tcase_add_test(cases, a_start_under_way_is_found_by_the_control_group_once_all_is_clear);
-        tcase_add_test(cases, a_fork_under_way_is_known_by_the_generation_of_its_template);
-        tcase_add_test(cases, the_mark_of_a_template_is_none_of_a_worker);
-        tcase_add_test(cases, a_template_that_the_state_names_is_no_start_that_was_under_way);
-        tcase_add_test(cases, a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash);
-        tcase_add_test(cases, with_the_state_lost_the_workers_report_the_generation);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("adoption", .each = {setup, teardown})

@@ -29,7 +29,7 @@ static struct worker *hang(unsigned index)
         return worker;
 }
 
-START_TEST(one_that_hangs_is_replaced_and_kept)
+TEST(one_that_hangs_is_replaced_and_kept)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -51,9 +51,8 @@ START_TEST(one_that_hangs_is_replaced_and_kept)
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
-END_TEST
 
-START_TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
+TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -71,9 +70,8 @@ START_TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
         ck_assert_uint_eq(counts.hung, 0);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(its_place_counts_for_max_processes)
+TEST(its_place_counts_for_max_processes)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
@@ -87,9 +85,8 @@ START_TEST(its_place_counts_for_max_processes)
         ck_assert_ptr_nonnull(
                 strstr(test_fleet_waits_for(&t), "2 of 3 (max_processes) are draining or hung, default/1"));
 }
-END_TEST
 
-START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
+TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -105,9 +102,8 @@ START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
         test_run(&t, 110);
         ck_assert(worker->heartbeat.hung);
 }
-END_TEST
 
-START_TEST(it_hangs_no_earlier_than_it_is_stale)
+TEST(it_hangs_no_earlier_than_it_is_stale)
 {
         t.fleet_settings.hang_after = USEC_PER_SEC;
         test_settle(&t);
@@ -117,9 +113,8 @@ START_TEST(it_hangs_no_earlier_than_it_is_stale)
         test_run(&t, 20);
         ck_assert(worker->heartbeat.hung);
 }
-END_TEST
 
-START_TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
+TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
 {
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
@@ -135,9 +130,8 @@ START_TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
         ck_assert_uint_eq(test_counts(&t).hung, 0);
         ck_assert_uint_eq(t.stops, 0);
 }
-END_TEST
 
-START_TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
+TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
@@ -157,9 +151,8 @@ START_TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
         ck_assert_uint_eq(test_counts(&t).active, 2);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
+TEST(with_all_silent_one_is_tried_and_none_is_killed)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         t.newborn.boot_usec = USEC_PER_SEC;
@@ -179,9 +172,8 @@ START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
         test_run(&t, 60);
         ck_assert_uint_eq(t.stops, 2);
 }
-END_TEST
 
-START_TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
+TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
@@ -197,9 +189,8 @@ START_TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
         ck_assert_uint_eq(test_counts(&t).active, 2);
         ck_assert(!test_worker(&t, 1)->heartbeat.hung);
 }
-END_TEST
 
-START_TEST(without_a_place_one_is_ended_to_try_another)
+TEST(without_a_place_one_is_ended_to_try_another)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         t.fleet_settings.max_processes = 2;
@@ -215,9 +206,8 @@ START_TEST(without_a_place_one_is_ended_to_try_another)
         ck_assert_uint_eq(t.stops, 2);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
 }
-END_TEST
 
-START_TEST(a_restart_does_not_wait_for_one_that_hangs)
+TEST(a_restart_does_not_wait_for_one_that_hangs)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -237,9 +227,8 @@ START_TEST(a_restart_does_not_wait_for_one_that_hangs)
         ck_assert_uint_eq(test_counts(&t).live, 2);
         ck_assert_uint_eq(test_counts(&t).active, 2);
 }
-END_TEST
 
-START_TEST(without_hang_after_none_hangs)
+TEST(without_hang_after_none_hangs)
 {
         t.fleet_settings.hang_after = 0;
         test_settle(&t);
@@ -248,26 +237,5 @@ START_TEST(without_hang_after_none_hangs)
         ck_assert(!worker->heartbeat.hung);
         ck_assert_uint_eq(t.starts, 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("hang");
-        TCase *cases = tcase_create("hang");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_that_hangs_is_replaced_and_kept);
-        tcase_add_test(cases, one_that_heartbeats_again_counts_again_and_one_too_many_leaves);
-        tcase_add_test(cases, its_place_counts_for_max_processes);
-        tcase_add_test(cases, silence_without_redis_or_in_doubtful_time_is_no_hang);
-        tcase_add_test(cases, it_hangs_no_earlier_than_it_is_stale);
-        tcase_add_test(cases, a_quiet_one_that_hangs_is_reported_of_and_kept);
-        tcase_add_test(cases, hang_action_kill_reports_it_to_exit_and_kills_it);
-        tcase_add_test(cases, with_all_silent_one_is_tried_and_none_is_killed);
-        tcase_add_test(cases, all_that_were_silent_and_heartbeat_again_at_once_live);
-        tcase_add_test(cases, without_a_place_one_is_ended_to_try_another);
-        tcase_add_test(cases, a_restart_does_not_wait_for_one_that_hangs);
-        tcase_add_test(cases, without_hang_after_none_hangs);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("hang", .each = {setup, teardown})

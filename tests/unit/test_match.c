@@ -107,7 +107,7 @@ static const char *decided(usec_t spawned_at)
         return decided_since(spawned_at, spawned_at);
 }
 
-START_TEST(takes_an_identity_that_appeared_after_the_spawn)
+TEST(takes_an_identity_that_appeared_after_the_spawn)
 {
         scan(10, NULL, NULL);
         scan(30, NEW, NULL);
@@ -118,9 +118,8 @@ START_TEST(takes_an_identity_that_appeared_after_the_spawn)
         ck_assert_str_eq(decided(5), NEW);
         ck_assert_str_eq(decided(11), "none"); /* it may have come between the scan at 10 and the spawn */
 }
-END_TEST
 
-START_TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
+TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
 {
         scan(30, OLD, NULL);
         own(OLD);
@@ -131,9 +130,8 @@ START_TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
         heartbeat_of(OLD, 2000, 50);
         ck_assert_str_eq(decided(10), OLD);
 }
-END_TEST
 
-START_TEST(distrusts_everything_new_after_a_reconnect)
+TEST(distrusts_everything_new_after_a_reconnect)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
@@ -147,9 +145,8 @@ START_TEST(distrusts_everything_new_after_a_reconnect)
         heartbeat_of(NEW, 2000, 40);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(distrusts_a_change_that_began_before_its_process_ended)
+TEST(distrusts_a_change_that_began_before_its_process_ended)
 {
         scan(10, OLD, NULL);
         own(OLD);
@@ -159,10 +156,9 @@ START_TEST(distrusts_a_change_that_began_before_its_process_ended)
         heartbeat_of(OLD, 3000, 40);
         ck_assert_str_eq(decided_since(5, 20), OLD);
 }
-END_TEST
 
 /* Two hosts of one name have processes of one pid, and one Redis. */
-START_TEST(takes_none_of_two_that_heartbeat)
+TEST(takes_none_of_two_that_heartbeat)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -180,9 +176,8 @@ START_TEST(takes_none_of_two_that_heartbeat)
         heartbeat_of(OLD, 3000, 50);
         ck_assert_str_eq(decided(5), "ambiguous");
 }
-END_TEST
 
-START_TEST(takes_the_one_that_heartbeats_on)
+TEST(takes_the_one_that_heartbeats_on)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -205,10 +200,9 @@ START_TEST(takes_the_one_that_heartbeats_on)
         heartbeat_of(NEW, 5000, 601 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
 /* The machine was paused, and ours with it: another host's process beat on meanwhile. */
-START_TEST(takes_none_for_ended_that_may_have_slept)
+TEST(takes_none_for_ended_that_may_have_slept)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -230,10 +224,9 @@ START_TEST(takes_none_for_ended_that_may_have_slept)
         heartbeat_of(NEW, 4000, woken + STALE + 1);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
 /* That is no sign of life, and none that it has ended. */
-START_TEST(takes_none_for_ended_whose_clock_went_back)
+TEST(takes_none_for_ended_whose_clock_went_back)
 {
         scan(10, OLD, NEW);
         own(OLD);
@@ -249,9 +242,8 @@ START_TEST(takes_none_for_ended_whose_clock_went_back)
         heartbeat_of(NEW, 4000, 1 + 2 * STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(takes_the_one_that_is_left)
+TEST(takes_the_one_that_is_left)
 {
         scan(10, OLD, NEW);
         own(OLD);
@@ -264,9 +256,8 @@ START_TEST(takes_the_one_that_is_left)
         scan(40, NULL, NEW);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(waits_for_no_heartbeat_that_has_long_gone)
+TEST(waits_for_no_heartbeat_that_has_long_gone)
 {
         scan(10, OLD, NULL);
         scan(20, OLD, NEW);
@@ -277,9 +268,8 @@ START_TEST(waits_for_no_heartbeat_that_has_long_gone)
         heartbeat_of(OLD, 0, 30);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
+TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -291,11 +281,10 @@ START_TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
         heartbeat_of(NEW, 2000, 21 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
 /* No heartbeat could be read for a while, as those of a replica that lags: one that is there when they can be
  * may be the last one of a process that has ended. */
-START_TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
+TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -309,9 +298,8 @@ START_TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
         heartbeat_of(NEW, 2000, 40 + STALE);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(prefers_the_process_whose_heartbeat_changes)
+TEST(prefers_the_process_whose_heartbeat_changes)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, BELOW);
@@ -330,9 +318,8 @@ START_TEST(prefers_the_process_whose_heartbeat_changes)
         except = 100;
         ck_assert_str_eq(decided(5), BELOW);
 }
-END_TEST
 
-START_TEST(prefers_the_later_process_of_two_that_appeared)
+TEST(prefers_the_later_process_of_two_that_appeared)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
@@ -343,9 +330,8 @@ START_TEST(prefers_the_later_process_of_two_that_appeared)
         heartbeat_of(BELOW, 1000, 30);
         ck_assert_str_eq(decided(5), BELOW);
 }
-END_TEST
 
-START_TEST(takes_none_that_was_there_before_the_worker)
+TEST(takes_none_that_was_there_before_the_worker)
 {
         scan(10, OLD, NULL);
         own(OLD);
@@ -361,9 +347,8 @@ START_TEST(takes_none_that_was_there_before_the_worker)
         heartbeat_of(NEW, 2000, 60);
         ck_assert_str_eq(decided(11), NEW);
 }
-END_TEST
 
-START_TEST(takes_none_that_was_there_before_its_process_had_booted)
+TEST(takes_none_that_was_there_before_its_process_had_booted)
 {
         scan(10, OLD, BELOW);
         own(OLD);
@@ -382,9 +367,8 @@ START_TEST(takes_none_that_was_there_before_its_process_had_booted)
         match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
         ck_assert(!find(OLD)->foreign);
 }
-END_TEST
 
-START_TEST(names_each_process_that_may_heartbeat)
+TEST(names_each_process_that_may_heartbeat)
 {
         size_t at = 0;
 
@@ -401,10 +385,9 @@ START_TEST(names_each_process_that_may_heartbeat)
         at = 0;
         ck_assert_int_eq(match_pid(&match, &other, &at), 0);
 }
-END_TEST
 
 /* Its clock went back by an hour, and then forward by a day: neither says whose it is. */
-START_TEST(knows_it_by_any_clock)
+TEST(knows_it_by_any_clock)
 {
         scan(10, NULL, NULL);
         scan(20, NEW, NULL);
@@ -417,9 +400,8 @@ START_TEST(knows_it_by_any_clock)
         heartbeat_of(NEW, 90000, 50);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(ignores_one_whose_heartbeat_is_gone)
+TEST(ignores_one_whose_heartbeat_is_gone)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
@@ -431,9 +413,8 @@ START_TEST(ignores_one_whose_heartbeat_is_gone)
         ck_assert_str_eq(decided(5), OLD);
         ck_assert_uint_eq(find(OLD)->changed_at, 0); /* the same beat again is no change */
 }
-END_TEST
 
-START_TEST(ignores_what_belongs_to_others)
+TEST(ignores_what_belongs_to_others)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
@@ -442,9 +423,8 @@ START_TEST(ignores_what_belongs_to_others)
         heartbeat_of(NEW, 1000, 20);
         ck_assert_str_eq(decided(5), "none");
 }
-END_TEST
 
-START_TEST(forgets_what_later_scans_do_not_find)
+TEST(forgets_what_later_scans_do_not_find)
 {
         scan(10, OLD, NEW);
         scan(20, NEW, NEW);
@@ -455,9 +435,8 @@ START_TEST(forgets_what_later_scans_do_not_find)
         scan(40, NULL, NULL);
         ck_assert_uint_eq(match.n_candidates, 0);
 }
-END_TEST
 
-START_TEST(wants_a_change_of_one_whose_process_ended)
+TEST(wants_a_change_of_one_whose_process_ended)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
@@ -474,9 +453,8 @@ START_TEST(wants_a_change_of_one_whose_process_ended)
         heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided_since(5, 25), OLD);
 }
-END_TEST
 
-START_TEST(looks_for_owners_anew_when_workers_come_and_go)
+TEST(looks_for_owners_anew_when_workers_come_and_go)
 {
         scan(10, OLD, NEW);
         own(OLD);
@@ -490,9 +468,8 @@ START_TEST(looks_for_owners_anew_when_workers_come_and_go)
         ck_assert(!find(OLD)->resolved);
         ck_assert(find(NEW)->resolved);
 }
-END_TEST
 
-START_TEST(asks_the_longest_unasked_first)
+TEST(asks_the_longest_unasked_first)
 {
         scan(10, OLD, NEW);
         own(OLD);
@@ -505,9 +482,8 @@ START_TEST(asks_the_longest_unasked_first)
         ck_assert_ptr_null(match_next_unasked(&match, &owner, 20, NULL));
         ck_assert_ptr_null(match_next_unasked(&match, &other, 99, NULL));
 }
-END_TEST
 
-START_TEST(keeps_many_apart)
+TEST(keeps_many_apart)
 {
         char identity[64];
 
@@ -528,7 +504,6 @@ START_TEST(keeps_many_apart)
         ck_assert_int_eq(match_scan_add(&match, &found, 10), 0); /* the beginning of others is another */
         ck_assert_uint_eq(match.n_candidates, 501);
 }
-END_TEST
 
 /* The names that a scan looks for, one behind the other. */
 static const char *scanned(usec_t at)
@@ -545,7 +520,7 @@ static const char *scanned(usec_t at)
         return names;
 }
 
-START_TEST(looks_for_each_name_that_a_worker_may_have)
+TEST(looks_for_each_name_that_a_worker_may_have)
 {
         ck_assert_str_eq(scanned(10), "vm ");
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
@@ -560,13 +535,12 @@ START_TEST(looks_for_each_name_that_a_worker_may_have)
         match_hosts_forget(&match, 100);
         ck_assert_str_eq(scanned(70), "web ");
 }
-END_TEST
 
 #define WEB "web:100:cccccccccccc"
 
 /* What a worker beats under that has not been found is known to the next sqmgr, too: what another host's
  * process of its pid writes is not all that is seen. */
-START_TEST(hands_on_each_name_that_a_worker_may_have)
+TEST(hands_on_each_name_that_a_worker_may_have)
 {
         char names[MATCH_HOSTS_TEXT_MAX], more[MATCH_HOSTS_TEXT_MAX], name[600];
 
@@ -601,9 +575,8 @@ START_TEST(hands_on_each_name_that_a_worker_may_have)
         ck_assert_uint_eq(strlen(match_hosts_since(&match, 19, more)), sizeof(name) + 3);
         ck_assert_str_eq(strchr(more, ' '), " vm ");
 }
-END_TEST
 
-START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
+TEST(takes_an_old_name_for_workers_of_its_time_alone)
 {
         scan(10, NULL, NULL);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
@@ -618,9 +591,8 @@ START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
         heartbeat_of(WEB, 1000, 40);
         ck_assert_str_eq(decided(20), WEB);
 }
-END_TEST
 
-START_TEST(knows_not_who_was_absent_under_a_new_name)
+TEST(knows_not_who_was_absent_under_a_new_name)
 {
         scan(10, NULL, NULL);
         match_scan_begin(&match, 20);
@@ -633,9 +605,8 @@ START_TEST(knows_not_who_was_absent_under_a_new_name)
         heartbeat_of(WEB, 2000, 40);
         ck_assert_str_eq(decided(5), WEB);
 }
-END_TEST
 
-START_TEST(takes_a_name_that_comes_back)
+TEST(takes_a_name_that_comes_back)
 {
         scan(10, NULL, NULL);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
@@ -646,9 +617,8 @@ START_TEST(takes_a_name_that_comes_back)
         heartbeat_of(NEW, 1000, 110);
         ck_assert_str_eq(decided(10), NEW);
 }
-END_TEST
 
-START_TEST(keeps_the_name_of_now_when_there_are_too_many)
+TEST(keeps_the_name_of_now_when_there_are_too_many)
 {
         char name[] = "a";
 
@@ -658,45 +628,5 @@ START_TEST(keeps_the_name_of_now_when_there_are_too_many)
         ck_assert_int_eq(match_host_was(&match, "x", 1, 30), 0);
         ck_assert_str_eq(scanned(40), "h i j x ");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("match");
-        TCase *tcase = tcase_create("match");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, takes_an_identity_that_appeared_after_the_spawn);
-        tcase_add_test(tcase, distrusts_what_the_first_scan_finds_until_its_heartbeat_changes);
-        tcase_add_test(tcase, distrusts_everything_new_after_a_reconnect);
-        tcase_add_test(tcase, distrusts_a_change_that_began_before_its_process_ended);
-        tcase_add_test(tcase, takes_none_of_two_that_heartbeat);
-        tcase_add_test(tcase, takes_the_one_that_heartbeats_on);
-        tcase_add_test(tcase, takes_none_for_ended_that_may_have_slept);
-        tcase_add_test(tcase, takes_none_for_ended_whose_clock_went_back);
-        tcase_add_test(tcase, takes_the_one_that_is_left);
-        tcase_add_test(tcase, waits_for_no_heartbeat_that_has_long_gone);
-        tcase_add_test(tcase, waits_for_the_heartbeat_of_one_that_came_of_late);
-        tcase_add_test(tcase, waits_for_a_change_where_the_other_has_no_heartbeat);
-        tcase_add_test(tcase, prefers_the_process_whose_heartbeat_changes);
-        tcase_add_test(tcase, prefers_the_later_process_of_two_that_appeared);
-        tcase_add_test(tcase, takes_none_that_was_there_before_the_worker);
-        tcase_add_test(tcase, takes_none_that_was_there_before_its_process_had_booted);
-        tcase_add_test(tcase, names_each_process_that_may_heartbeat);
-        tcase_add_test(tcase, knows_it_by_any_clock);
-        tcase_add_test(tcase, ignores_one_whose_heartbeat_is_gone);
-        tcase_add_test(tcase, ignores_what_belongs_to_others);
-        tcase_add_test(tcase, forgets_what_later_scans_do_not_find);
-        tcase_add_test(tcase, wants_a_change_of_one_whose_process_ended);
-        tcase_add_test(tcase, looks_for_owners_anew_when_workers_come_and_go);
-        tcase_add_test(tcase, asks_the_longest_unasked_first);
-        tcase_add_test(tcase, keeps_many_apart);
-        tcase_add_test(tcase, looks_for_each_name_that_a_worker_may_have);
-        tcase_add_test(tcase, hands_on_each_name_that_a_worker_may_have);
-        tcase_add_test(tcase, takes_an_old_name_for_workers_of_its_time_alone);
-        tcase_add_test(tcase, knows_not_who_was_absent_under_a_new_name);
-        tcase_add_test(tcase, takes_a_name_that_comes_back);
-        tcase_add_test(tcase, keeps_the_name_of_now_when_there_are_too_many);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("match", .each = {setup, teardown})

@@ -44,7 +44,7 @@ static bool stops(struct worker *worker)
         return test_planned(&t, ACTION_STOP, worker) > 0;
 }
 
-START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
+TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -54,9 +54,8 @@ START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
 }
-END_TEST
 
-START_TEST(one_idle_heartbeat_is_no_proof)
+TEST(one_idle_heartbeat_is_no_proof)
 {
         struct worker *worker = quiet_worker();
 
@@ -68,7 +67,6 @@ START_TEST(one_idle_heartbeat_is_no_proof)
         test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
 static const struct job_list *some_jobs(size_t n)
 {
@@ -81,7 +79,7 @@ static const struct job_list *some_jobs(size_t n)
         return &list;
 }
 
-START_TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
+TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -111,9 +109,8 @@ START_TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running
         observe_heartbeat_process(worker, 4711, 99, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
 }
-END_TEST
 
-START_TEST(a_heartbeat_read_twice_counts_once)
+TEST(a_heartbeat_read_twice_counts_once)
 {
         struct worker *worker = quiet_worker();
 
@@ -121,9 +118,8 @@ START_TEST(a_heartbeat_read_twice_counts_once)
                 test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops(worker));
 }
-END_TEST
 
-START_TEST(a_busy_heartbeat_starts_the_proof_over)
+TEST(a_busy_heartbeat_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
@@ -136,9 +132,8 @@ START_TEST(a_busy_heartbeat_starts_the_proof_over)
         test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
+TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
@@ -147,9 +142,8 @@ START_TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
         test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(!stops(worker));
 }
-END_TEST
 
-START_TEST(an_older_heartbeat_starts_the_proof_over)
+TEST(an_older_heartbeat_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
@@ -161,9 +155,8 @@ START_TEST(an_older_heartbeat_starts_the_proof_over)
         test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
+TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -172,9 +165,8 @@ START_TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
         test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
 }
-END_TEST
 
-START_TEST(a_work_list_that_is_not_empty_holds)
+TEST(a_work_list_that_is_not_empty_holds)
 {
         struct worker *worker = quiet_worker();
         struct heartbeat heartbeat = {.quiet = true, .work_list_known = true};
@@ -190,9 +182,8 @@ START_TEST(a_work_list_that_is_not_empty_holds)
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
+TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
 {
         struct worker *worker = quiet_worker();
         struct heartbeat heartbeat = {.sent_usec = 120 * USEC_PER_SEC, .quiet = true};
@@ -204,9 +195,8 @@ START_TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
+TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -225,9 +215,8 @@ START_TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
         test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(threads_gone_prove_with_two_heartbeats)
+TEST(threads_gone_prove_with_two_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -239,9 +228,8 @@ START_TEST(threads_gone_prove_with_two_heartbeats)
         test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(threads_never_seen_while_active_do_not_hold)
+TEST(threads_never_seen_while_active_do_not_hold)
 {
         struct worker *worker = quiet_worker();
 
@@ -250,9 +238,8 @@ START_TEST(threads_never_seen_while_active_do_not_hold)
         test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(another_process_starts_the_proof_over)
+TEST(another_process_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
@@ -261,9 +248,8 @@ START_TEST(another_process_starts_the_proof_over)
         test_heartbeat(&t, worker, 120, 0, true);
         ck_assert(!stops(worker));
 }
-END_TEST
 
-START_TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
+TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
 {
         struct worker *worker = quiet_worker();
 
@@ -282,9 +268,8 @@ START_TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
         test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
+TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
 {
         struct worker *worker = quiet_worker();
 
@@ -298,9 +283,8 @@ START_TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
         test_heartbeat(&t, worker, 125, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_busy_mark_starts_the_proof_over)
+TEST(a_busy_mark_starts_the_proof_over)
 {
         struct worker *worker = quiet_worker();
 
@@ -314,7 +298,6 @@ START_TEST(a_busy_mark_starts_the_proof_over)
         test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
 /* Doubtful time */
 
@@ -325,23 +308,21 @@ static void clocks(usec_t monotonic, usec_t slept, int64_t stepped, bool doubtfu
         ck_assert(observe_clocks(t.world, monotonic, monotonic + slept, real) == doubtful);
 }
 
-START_TEST(the_first_tick_is_trusted)
+TEST(the_first_tick_is_trusted)
 {
         clocks(t.now, 99 * USEC_PER_HOUR, 0, false);
         ck_assert_uint_eq(t.world->doubt.since, 0);
 }
-END_TEST
 
-START_TEST(a_suspend_is_doubtful)
+TEST(a_suspend_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "suspended"));
         clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
 }
-END_TEST
 
-START_TEST(a_clock_step_either_way_is_doubtful)
+TEST(a_clock_step_either_way_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
@@ -349,27 +330,24 @@ START_TEST(a_clock_step_either_way_is_doubtful)
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stepped"));
         ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
 }
-END_TEST
 
-START_TEST(a_stall_is_doubtful_past_twice_the_interval)
+TEST(a_stall_is_doubtful_past_twice_the_interval)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stalled"));
 }
-END_TEST
 
-START_TEST(a_stall_is_doubtful_past_five_seconds_at_least)
+TEST(a_stall_is_doubtful_past_five_seconds_at_least)
 {
         t.settings.check_interval = USEC_PER_SEC;
         clocks(t.now, 0, 0, false);
         clocks(t.now + 6 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 12 * USEC_PER_SEC + 1, 0, 0, true);
 }
-END_TEST
 
-START_TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
+TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
 {
         struct worker *worker = quiet_worker();
 
@@ -386,11 +364,10 @@ START_TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
         test_heartbeat(&t, worker, 130, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
 /* States */
 
-START_TEST(a_worker_quieted_by_someone_else_is_seen)
+TEST(a_worker_quieted_by_someone_else_is_seen)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -402,9 +379,8 @@ START_TEST(a_worker_quieted_by_someone_else_is_seen)
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
+TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -415,9 +391,8 @@ START_TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
         test_heartbeat(&t, worker, 105, 0, true);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_lost_quiet_signal_is_sent_again)
+TEST(a_lost_quiet_signal_is_sent_again)
 {
         struct worker *worker = quiet_worker();
 
@@ -433,9 +408,8 @@ START_TEST(a_lost_quiet_signal_is_sent_again)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
 }
-END_TEST
 
-START_TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
+TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -452,9 +426,8 @@ START_TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
         ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
         ck_assert(worker_ready(worker, t.now));
 }
-END_TEST
 
-START_TEST(silence_while_redis_is_away_is_not_stale)
+TEST(silence_while_redis_is_away_is_not_stale)
 {
         test_spawn_ready(&t);
         test_redis(&t, false);
@@ -464,9 +437,8 @@ START_TEST(silence_while_redis_is_away_is_not_stale)
         observe_time(t.world, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_STALE), 0);
 }
-END_TEST
 
-START_TEST(redis_going_and_coming_is_reported)
+TEST(redis_going_and_coming_is_reported)
 {
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 0);
         test_redis(&t, true);
@@ -476,9 +448,8 @@ START_TEST(redis_going_and_coming_is_reported)
         test_redis(&t, true);
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 1);
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
+TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -496,9 +467,8 @@ START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker_ready(worker, t.now));
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
+TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -512,9 +482,8 @@ START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeou
         observe_booted(worker, false, t.now);
         ck_assert(stops(worker));
 }
-END_TEST
 
-START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
+TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
 {
         struct worker *worker = quiet_worker();
 
@@ -533,9 +502,8 @@ START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
         test_redis(&t, false);
         ck_assert(!stops(worker));
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
+TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -547,9 +515,8 @@ START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
+TEST(a_wrapper_that_follows_its_process_is_one_crash)
 {
         const struct exit_status exited = {.known = true, .status = 1};
         struct worker *worker = test_spawn_ready(&t);
@@ -569,9 +536,8 @@ START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(the_process_that_heartbeats_outlives_its_wrapper)
+TEST(the_process_that_heartbeats_outlives_its_wrapper)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -581,11 +547,10 @@ START_TEST(the_process_that_heartbeats_outlives_its_wrapper)
         ck_assert_uint_eq(worker->process.start, 77);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
 /* Signals */
 
-START_TEST(a_refused_signal_is_reported_once_and_changes_no_state)
+TEST(a_refused_signal_is_reported_once_and_changes_no_state)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -605,9 +570,8 @@ START_TEST(a_refused_signal_is_reported_once_and_changes_no_state)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->orders.signal_error, 0);
 }
-END_TEST
 
-START_TEST(a_refused_stop_is_reported)
+TEST(a_refused_stop_is_reported)
 {
         struct worker *worker = quiet_worker();
 
@@ -622,9 +586,8 @@ START_TEST(a_refused_stop_is_reported)
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         ck_assert_str_eq(test_waits_for(&t, worker), "cannot be signalled: Operation not permitted");
 }
-END_TEST
 
-START_TEST(a_refused_kill_is_reported_and_tried_again)
+TEST(a_refused_kill_is_reported_and_tried_again)
 {
         struct worker *worker = quiet_worker();
 
@@ -638,9 +601,8 @@ START_TEST(a_refused_kill_is_reported_and_tried_again)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_KILL, worker), 1);
 }
-END_TEST
 
-START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
+TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -648,9 +610,8 @@ START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(the_title_reports_of_jobs_only_while_redis_is_away)
+TEST(the_title_reports_of_jobs_only_while_redis_is_away)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -663,9 +624,8 @@ START_TEST(the_title_reports_of_jobs_only_while_redis_is_away)
         ck_assert_uint_eq(worker->heartbeat.busy, 4);
         ck_assert(!worker->evidence.title_known);
 }
-END_TEST
 
-START_TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
+TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
 {
         struct worker *worker = test_spawn(&t), *other = test_spawn(&t);
 
@@ -685,9 +645,8 @@ START_TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
         observe_shutdown_time(other, 101 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
 }
-END_TEST
 
-START_TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
+TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -698,56 +657,5 @@ START_TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
         ck_assert_uint_ge(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
         ck_assert_uint_le(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 12);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("observe");
-        TCase *cases = tcase_create("observe");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_idle_heartbeat_is_no_proof);
-        tcase_add_test(cases, the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running);
-        tcase_add_test(cases, a_heartbeat_read_twice_counts_once);
-        tcase_add_test(cases, a_busy_heartbeat_starts_the_proof_over);
-        tcase_add_test(cases, a_heartbeat_that_is_not_quiet_starts_the_proof_over);
-        tcase_add_test(cases, an_older_heartbeat_starts_the_proof_over);
-        tcase_add_test(cases, a_heartbeat_from_before_the_quiet_proves_nothing);
-        tcase_add_test(cases, a_work_list_that_is_not_empty_holds);
-        tcase_add_test(cases, a_work_list_read_at_an_earlier_heartbeat_proves_nothing);
-        tcase_add_test(cases, job_threads_hold_the_proof_for_two_more_heartbeats);
-        tcase_add_test(cases, threads_gone_prove_with_two_heartbeats);
-        tcase_add_test(cases, threads_never_seen_while_active_do_not_hold);
-        tcase_add_test(cases, another_process_starts_the_proof_over);
-        tcase_add_test(cases, a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back);
-        tcase_add_test(cases, the_first_reading_after_redis_is_back_is_only_a_mark);
-        tcase_add_test(cases, a_busy_mark_starts_the_proof_over);
-        tcase_add_test(cases, the_first_tick_is_trusted);
-        tcase_add_test(cases, a_suspend_is_doubtful);
-        tcase_add_test(cases, a_clock_step_either_way_is_doubtful);
-        tcase_add_test(cases, a_stall_is_doubtful_past_twice_the_interval);
-        tcase_add_test(cases, a_stall_is_doubtful_past_five_seconds_at_least);
-        tcase_add_test(cases, after_a_doubt_a_proof_needs_a_fresh_heartbeat);
-        tcase_add_test(cases, a_worker_quieted_by_someone_else_is_seen);
-        tcase_add_test(cases, a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else);
-        tcase_add_test(cases, a_lost_quiet_signal_is_sent_again);
-        tcase_add_test(cases, a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats);
-        tcase_add_test(cases, silence_while_redis_is_away_is_not_stale);
-        tcase_add_test(cases, redis_going_and_coming_is_reported);
-        tcase_add_test(cases, a_wrapper_whose_beating_process_is_gone_boots_anew);
-        tcase_add_test(cases, a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout);
-        tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
-        tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
-        tcase_add_test(cases, a_wrapper_that_follows_its_process_is_one_crash);
-        tcase_add_test(cases, the_process_that_heartbeats_outlives_its_wrapper);
-        tcase_add_test(cases, a_refused_signal_is_reported_once_and_changes_no_state);
-        tcase_add_test(cases, a_refused_stop_is_reported);
-        tcase_add_test(cases, a_refused_kill_is_reported_and_tried_again);
-        tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
-        tcase_add_test(cases, the_title_reports_of_jobs_only_while_redis_is_away);
-        tcase_add_test(cases, a_command_that_goes_to_the_background_leaves_its_worker_behind);
-        tcase_add_test(cases, arguments_that_give_longer_than_stop_timeout_are_reported_once);
-        tcase_add_test(cases, arguments_with_every_number_are_reported_a_few_times_at_most);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("observe", .each = {setup, teardown})

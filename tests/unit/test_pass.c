@@ -32,7 +32,7 @@ static void teardown(void)
         test_world_close(&t);
 }
 
-START_TEST(the_state_is_saved_before_starts_and_after)
+TEST(the_state_is_saved_before_starts_and_after)
 {
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 2);
@@ -40,9 +40,8 @@ START_TEST(the_state_is_saved_before_starts_and_after)
         ck_assert(!t.starts_saved);
         ck_assert(!t.pass.unsaved);
 }
-END_TEST
 
-START_TEST(where_nothing_changes_nothing_is_saved)
+TEST(where_nothing_changes_nothing_is_saved)
 {
         test_settle(&t);
         world_events_clear(t.world);
@@ -51,9 +50,8 @@ START_TEST(where_nothing_changes_nothing_is_saved)
         test_run(&t, 10);
         ck_assert_uint_eq(t.saves, saves);
 }
-END_TEST
 
-START_TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
+TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
 {
         test_settle(&t);
         t.save_fails = true;
@@ -67,9 +65,8 @@ START_TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
         test_tick(&t, 0.1);
         ck_assert(!t.pass.unsaved);
 }
-END_TEST
 
-START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
+TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
 {
         test_settle(&t);
         t.quiet_error = EPERM;
@@ -78,10 +75,9 @@ START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.quiets, quiets + 2);
 }
-END_TEST
 
 /* The daemon tells, and the next look makes the plan anew. */
-START_TEST(a_plan_for_which_memory_is_short_says_so)
+TEST(a_plan_for_which_memory_is_short_says_so)
 {
         struct plan plan = {0};
 
@@ -93,9 +89,8 @@ START_TEST(a_plan_for_which_memory_is_short_says_so)
         ck_assert_uint_eq(plan.n_actions, 2);
         plan_free(&plan);
 }
-END_TEST
 
-START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
+TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
 {
         t.pass.poll_at = 0;
         t.now += USEC_PER_SEC;
@@ -116,21 +111,5 @@ START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_eac
         ck_assert_uint_eq(t.pass.poll_at, t.now + 5 * USEC_PER_SEC);
         ck_assert_int_eq(pass_poll(&t.pass, t.now + USEC_PER_SEC), PASS_POLL_NONE);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pass");
-        TCase *cases = tcase_create("pass");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_state_is_saved_before_starts_and_after);
-        tcase_add_test(cases, where_nothing_changes_nothing_is_saved);
-        tcase_add_test(cases, what_could_not_be_saved_is_saved_with_a_later_pass);
-        tcase_add_test(cases, an_action_that_fails_is_not_tried_again_in_the_same_pass);
-        tcase_add_test(cases, a_plan_for_which_memory_is_short_says_so);
-        tcase_add_test(cases,
-                       a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("pass", .each = {setup, teardown})

@@ -26,7 +26,7 @@ static void grow(struct worker *worker, unsigned megabytes)
         test_process(worker)->memory_bytes = (uint64_t)megabytes << 20;
 }
 
-START_TEST(starts_the_configured_count_with_the_lowest_free_indexes)
+TEST(starts_the_configured_count_with_the_lowest_free_indexes)
 {
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 2);
@@ -37,9 +37,8 @@ START_TEST(starts_the_configured_count_with_the_lowest_free_indexes)
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
-END_TEST
 
-START_TEST(fills_the_gap_that_a_crash_leaves_at_once)
+TEST(fills_the_gap_that_a_crash_leaves_at_once)
 {
         test_settle(&t);
         test_exit(&t, test_worker(&t, 1), 1);
@@ -47,9 +46,8 @@ START_TEST(fills_the_gap_that_a_crash_leaves_at_once)
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_STARTING);
 }
-END_TEST
 
-START_TEST(replaces_a_crashed_worker_with_redis_away)
+TEST(replaces_a_crashed_worker_with_redis_away)
 {
         test_settle(&t);
         test_redis(&t, false);
@@ -58,9 +56,8 @@ START_TEST(replaces_a_crashed_worker_with_redis_away)
         ck_assert_uint_eq(test_counts(&t).live, 2);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
 }
-END_TEST
 
-START_TEST(a_crash_loop_waits_longer_and_longer)
+TEST(a_crash_loop_waits_longer_and_longer)
 {
         t.newborn.die_usec = 500 * USEC_PER_MSEC;
         test_run(&t, 600);
@@ -69,9 +66,8 @@ START_TEST(a_crash_loop_waits_longer_and_longer)
         test_tick(&t, 0.1);
         ck_assert_str_ne(t.fleet->crash_last, "");
 }
-END_TEST
 
-START_TEST(says_how_long_it_waits_after_a_crash)
+TEST(says_how_long_it_waits_after_a_crash)
 {
         t.fleet->crash =
                 (struct backoff){.count = 3, .failed_at = t.now, .next_at = t.now + 30 * USEC_PER_SEC};
@@ -80,9 +76,8 @@ START_TEST(says_how_long_it_waits_after_a_crash)
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(test_fleet_waits_for(&t), "waits 30s before the next start");
 }
-END_TEST
 
-START_TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
+TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
@@ -100,9 +95,8 @@ START_TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
         test_run(&t, 40);
         ck_assert_uint_eq(test_counts(&t).live, 2);
 }
-END_TEST
 
-START_TEST(memory_replaces_one_worker_at_a_time)
+TEST(memory_replaces_one_worker_at_a_time)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
@@ -117,9 +111,8 @@ START_TEST(memory_replaces_one_worker_at_a_time)
         ck_assert_uint_eq(t.starts, 4);
         ck_assert_uint_eq(t.quiets, 2);
 }
-END_TEST
 
-START_TEST(memory_limit_quiets_at_once_without_a_replacement)
+TEST(memory_limit_quiets_at_once_without_a_replacement)
 {
         t.fleet_settings.memory_limit = (uint64_t)500 << 20;
         test_settle(&t);
@@ -131,9 +124,8 @@ START_TEST(memory_limit_quiets_at_once_without_a_replacement)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
-START_TEST(a_threshold_below_the_boot_size_does_not_churn)
+TEST(a_threshold_below_the_boot_size_does_not_churn)
 {
         t.fleet_settings.memory_threshold = (uint64_t)100 << 20;
         t.fleet_settings.backoff_min = 5 * USEC_PER_MIN;
@@ -144,9 +136,8 @@ START_TEST(a_threshold_below_the_boot_size_does_not_churn)
         ck_assert_uint_ge(test_events(&t, EVENT_MEMORY_CHURN), 1);
         ck_assert_uint_ge(test_counts(&t).active, 2);
 }
-END_TEST
 
-START_TEST(no_extra_process_while_memory_is_short)
+TEST(no_extra_process_while_memory_is_short)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
@@ -161,9 +152,8 @@ START_TEST(no_extra_process_while_memory_is_short)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
-START_TEST(short_memory_does_not_hold_what_is_no_extra)
+TEST(short_memory_does_not_hold_what_is_no_extra)
 {
         test_settle(&t);
         observe_available_memory(t.world, 1);
@@ -171,9 +161,8 @@ START_TEST(short_memory_does_not_hold_what_is_no_extra)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
-START_TEST(old_age_replaces_one_at_a_time)
+TEST(old_age_replaces_one_at_a_time)
 {
         t.fleet_settings.max_age = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -189,11 +178,10 @@ START_TEST(old_age_replaces_one_at_a_time)
         ck_assert_uint_eq(t.quiets, 2);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STOPPING), "age"));
 }
-END_TEST
 
 /* Draining */
 
-START_TEST(a_drain_lasts_as_long_as_its_jobs)
+TEST(a_drain_lasts_as_long_as_its_jobs)
 {
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
@@ -208,9 +196,8 @@ START_TEST(a_drain_lasts_as_long_as_its_jobs)
         test_run(&t, 16);
         ck_assert_uint_eq(t.stops, 1);
 }
-END_TEST
 
-START_TEST(drain_timeout_ends_a_drain)
+TEST(drain_timeout_ends_a_drain)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -223,9 +210,8 @@ START_TEST(drain_timeout_ends_a_drain)
         test_run(&t, 2);
         ck_assert_uint_eq(t.stops, 1);
 }
-END_TEST
 
-START_TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
+TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -241,9 +227,8 @@ START_TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
         test_run(&t, 12);
         ck_assert_uint_eq(t.stops, 1);
 }
-END_TEST
 
-START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
+TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
 {
         t.newborn.deaf = true;
         test_settle(&t);
@@ -263,9 +248,8 @@ START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         test_run(&t, 1);
         ck_assert_uint_eq(test_counts(&t).stopping, 0);
 }
-END_TEST
 
-START_TEST(never_kills_with_redis_away)
+TEST(never_kills_with_redis_away)
 {
         t.newborn.deaf = true;
         test_settle(&t);
@@ -282,9 +266,8 @@ START_TEST(never_kills_with_redis_away)
         test_run(&t, 2);
         ck_assert_uint_eq(t.kills, 1);
 }
-END_TEST
 
-START_TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
+TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
 {
         t.newborn.native_thread = true;
         test_settle(&t);
@@ -295,11 +278,10 @@ START_TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
         test_run(&t, 16);
         ck_assert_uint_eq(t.stops, 1);
 }
-END_TEST
 
 /* Boot */
 
-START_TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
+TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -313,9 +295,8 @@ START_TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
         ck_assert_uint_eq(t.fleet->crash.count, 2);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_BOOT);
 }
-END_TEST
 
-START_TEST(boot_timeout_counts_only_unbroken_time_with_redis)
+TEST(boot_timeout_counts_only_unbroken_time_with_redis)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
@@ -328,9 +309,8 @@ START_TEST(boot_timeout_counts_only_unbroken_time_with_redis)
         test_run(&t, 2);
         ck_assert_uint_eq(t.stops, 2);
 }
-END_TEST
 
-START_TEST(boot_timeout_starts_over_after_a_suspend)
+TEST(boot_timeout_starts_over_after_a_suspend)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
@@ -340,9 +320,8 @@ START_TEST(boot_timeout_starts_over_after_a_suspend)
         test_run(&t, 3);
         ck_assert_uint_eq(t.stops, 2);
 }
-END_TEST
 
-START_TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
+TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -363,9 +342,8 @@ START_TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
 }
-END_TEST
 
-START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
+TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
 {
         t.newborn.boot_usec = 30 * USEC_PER_SEC;
         test_tick(&t, 1);
@@ -380,11 +358,10 @@ START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_OPERATOR);
 }
-END_TEST
 
 /* Doubt */
 
-START_TEST(nothing_is_quieted_with_redis_away)
+TEST(nothing_is_quieted_with_redis_away)
 {
         test_settle(&t);
         test_redis(&t, false);
@@ -395,9 +372,8 @@ START_TEST(nothing_is_quieted_with_redis_away)
         test_run(&t, 15);
         ck_assert_uint_eq(t.quiets, 2);
 }
-END_TEST
 
-START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
+TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
 {
         test_settle(&t);
         struct worker *stale = test_worker(&t, 1);
@@ -410,9 +386,8 @@ START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
         ck_assert(!test_process(stale)->quiet);
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "has had no heartbeat for"));
 }
-END_TEST
 
-START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
+TEST(a_suspend_a_step_or_a_stall_defers_quieting)
 {
         for (unsigned i = 0; i < 3; i++) {
                 test_settle(&t);
@@ -429,9 +404,8 @@ START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
                 test_run(&t, 60);
         }
 }
-END_TEST
 
-START_TEST(replacing_goes_on_in_doubt)
+TEST(replacing_goes_on_in_doubt)
 {
         test_settle(&t);
         t.suspended_usec += USEC_PER_HOUR;
@@ -440,11 +414,10 @@ START_TEST(replacing_goes_on_in_doubt)
         ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
 /* Places and surplus */
 
-START_TEST(drains_that_hold_every_place_are_named)
+TEST(drains_that_hold_every_place_are_named)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
@@ -470,9 +443,8 @@ START_TEST(drains_that_hold_every_place_are_named)
         test_run(&t, 120);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(the_longest_drain_is_named_since_it_was_quieted)
+TEST(the_longest_drain_is_named_since_it_was_quieted)
 {
         t.fleet_settings.max_processes = 2;
         struct worker *first = test_spawn_ready(&t), *second = test_spawn(&t);
@@ -488,9 +460,8 @@ START_TEST(the_longest_drain_is_named_since_it_was_quieted)
         ck_assert_msg(strstr(text, "2 of 2 (max_processes) are draining, default/1"), "%s", text);
         ck_assert_msg(strstr(text, "default/1 (pid 100") && strstr(text, "for 1h 1min"), "%s", text);
 }
-END_TEST
 
-START_TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
+TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
@@ -499,9 +470,8 @@ START_TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
-END_TEST
 
-START_TEST(places_taken_by_no_drain_are_shown)
+TEST(places_taken_by_no_drain_are_shown)
 {
         t.fleet_settings.max_processes = 2;
         test_settle(&t);
@@ -512,9 +482,8 @@ START_TEST(places_taken_by_no_drain_are_shown)
         test_run(&t, 2);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
-END_TEST
 
-START_TEST(of_surplus_the_oldest_leaves_first)
+TEST(of_surplus_the_oldest_leaves_first)
 {
         test_settle(&t);
         command_scale(t.fleet, 4, NULL, t.now);
@@ -526,9 +495,8 @@ START_TEST(of_surplus_the_oldest_leaves_first)
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(of_surplus_those_not_yet_beaten_leave_first)
+TEST(of_surplus_those_not_yet_beaten_leave_first)
 {
         test_settle(&t);
         command_scale(t.fleet, 3, NULL, t.now);
@@ -539,9 +507,8 @@ START_TEST(of_surplus_those_not_yet_beaten_leave_first)
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(of_surplus_one_over_memory_leaves_first)
+TEST(of_surplus_one_over_memory_leaves_first)
 {
         test_settle(&t);
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
@@ -554,9 +521,8 @@ START_TEST(of_surplus_one_over_memory_leaves_first)
         ck_assert_uint_eq(t.quiets, 1);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
 }
-END_TEST
 
-START_TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
+TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
 {
         test_settle(&t);
         test_process(test_worker(&t, 2))->quiet = true;
@@ -567,9 +533,8 @@ START_TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
         ck_assert_uint_eq(t.stops, 1);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(wakes_when_a_worker_becomes_ready)
+TEST(wakes_when_a_worker_becomes_ready)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -577,7 +542,6 @@ START_TEST(wakes_when_a_worker_becomes_ready)
         test_plan(&t);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 10 * USEC_PER_SEC);
 }
-END_TEST
 
 /* That it would be told to exit by. */
 static enum action_signal signal_of(const struct worker *worker)
@@ -588,7 +552,7 @@ static enum action_signal signal_of(const struct worker *worker)
         ck_abort_msg("it is not");
 }
 
-START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
+TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -606,9 +570,8 @@ START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
         ck_assert_int_eq(worker->state, WORKER_GONE);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
+TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -622,52 +585,5 @@ START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_STOP);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan");
-        TCase *cases = tcase_create("plan");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, starts_the_configured_count_with_the_lowest_free_indexes);
-        tcase_add_test(cases, fills_the_gap_that_a_crash_leaves_at_once);
-        tcase_add_test(cases, replaces_a_crashed_worker_with_redis_away);
-        tcase_add_test(cases, a_crash_loop_waits_longer_and_longer);
-        tcase_add_test(cases, says_how_long_it_waits_after_a_crash);
-        tcase_add_test(cases, memory_replacement_is_ready_before_the_old_one_is_quieted);
-        tcase_add_test(cases, memory_replaces_one_worker_at_a_time);
-        tcase_add_test(cases, memory_limit_quiets_at_once_without_a_replacement);
-        tcase_add_test(cases, a_threshold_below_the_boot_size_does_not_churn);
-        tcase_add_test(cases, no_extra_process_while_memory_is_short);
-        tcase_add_test(cases, short_memory_does_not_hold_what_is_no_extra);
-        tcase_add_test(cases, old_age_replaces_one_at_a_time);
-        tcase_add_test(cases, a_drain_lasts_as_long_as_its_jobs);
-        tcase_add_test(cases, drain_timeout_ends_a_drain);
-        tcase_add_test(cases, drain_timeout_waits_for_redis_and_a_fresh_heartbeat);
-        tcase_add_test(cases, kills_only_what_ignored_its_stop_for_stop_timeout);
-        tcase_add_test(cases, never_kills_with_redis_away);
-        tcase_add_test(cases, a_native_thread_holds_a_drain_for_two_heartbeats_only);
-        tcase_add_test(cases, a_worker_that_never_heartbeats_is_ended_after_boot_timeout);
-        tcase_add_test(cases, boot_timeout_counts_only_unbroken_time_with_redis);
-        tcase_add_test(cases, boot_timeout_starts_over_after_a_suspend);
-        tcase_add_test(cases, a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal);
-        tcase_add_test(cases, a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat);
-        tcase_add_test(cases, nothing_is_quieted_with_redis_away);
-        tcase_add_test(cases, a_stale_worker_is_kept_and_not_counted_as_ready);
-        tcase_add_test(cases, a_suspend_a_step_or_a_stall_defers_quieting);
-        tcase_add_test(cases, replacing_goes_on_in_doubt);
-        tcase_add_test(cases, drains_that_hold_every_place_are_named);
-        tcase_add_test(cases, the_longest_drain_is_named_since_it_was_quieted);
-        tcase_add_test(cases, a_restart_that_has_one_place_beyond_the_count_is_no_trouble);
-        tcase_add_test(cases, places_taken_by_no_drain_are_shown);
-        tcase_add_test(cases, of_surplus_the_oldest_leaves_first);
-        tcase_add_test(cases, of_surplus_those_not_yet_beaten_leave_first);
-        tcase_add_test(cases, of_surplus_one_over_memory_leaves_first);
-        tcase_add_test(cases, a_worker_quieted_outside_is_replaced_and_stopped_when_idle);
-        tcase_add_test(cases, wakes_when_a_worker_becomes_ready);
-        tcase_add_test(cases, one_that_was_found_and_shows_nothing_gets_no_signal);
-        tcase_add_test(cases, one_that_was_found_and_has_booted_is_a_worker_like_any_other);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("plan", .each = {setup, teardown})

@@ -45,7 +45,7 @@ static void settle(void)
         test_run(&t, 10);
 }
 
-START_TEST(it_is_reported_with_who_holds_the_most)
+TEST(it_is_reported_with_who_holds_the_most)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
@@ -63,9 +63,8 @@ START_TEST(it_is_reported_with_who_holds_the_most)
         press(30);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
 }
-END_TEST
 
-START_TEST(one_a_minute_leaves_and_comes_back_with_memory)
+TEST(one_a_minute_leaves_and_comes_back_with_memory)
 {
         settle();
         t.urgent = true;
@@ -89,9 +88,8 @@ START_TEST(one_a_minute_leaves_and_comes_back_with_memory)
         ck_assert_uint_eq(test_counts(&t).active, 3);
         ck_assert_uint_eq(t.quiets, 2);
 }
-END_TEST
 
-START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
+TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
@@ -108,9 +106,8 @@ START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
         press(12);
         ck_assert_uint_gt(t.starts, starts + 1);
 }
-END_TEST
 
-START_TEST(without_evidence_nobody_leaves)
+TEST(without_evidence_nobody_leaves)
 {
         settle();
         test_redis(&t, false);
@@ -118,9 +115,8 @@ START_TEST(without_evidence_nobody_leaves)
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 1);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(who_has_not_left_by_then_stays)
+TEST(who_has_not_left_by_then_stays)
 {
         settle();
         press(10);
@@ -133,9 +129,8 @@ START_TEST(who_has_not_left_by_then_stays)
         test_run(&t, 60);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(what_is_not_read_any_more_holds_nothing)
+TEST(what_is_not_read_any_more_holds_nothing)
 {
         settle();
         t.urgent = true;
@@ -154,7 +149,6 @@ START_TEST(what_is_not_read_any_more_holds_nothing)
         observe_pressure(t.world, &reading, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 2);
 }
-END_TEST
 
 /* Works on jobs for hours. */
 static void work(const struct worker *worker)
@@ -163,7 +157,7 @@ static void work(const struct worker *worker)
         test_run(&t, 5);
 }
 
-START_TEST(those_that_drain_are_counted_with_the_others)
+TEST(those_that_drain_are_counted_with_the_others)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
@@ -187,9 +181,8 @@ START_TEST(those_that_drain_are_counted_with_the_others)
         press(60);
         ck_assert_uint_gt(t.starts, starts);
 }
-END_TEST
 
-START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
+TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
 {
         struct state_source source = {.world = t.world, .boot_id = "boot"};
         struct state *state = NULL;
@@ -232,22 +225,5 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         ck_assert(!observe_adopted(t.fleet, &known, 0, 0, t.now)->orders.pressed);
         state_free(state);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("relief");
-        TCase *tests = tcase_create("relief");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, it_is_reported_with_who_holds_the_most);
-        tcase_add_test(tests, one_a_minute_leaves_and_comes_back_with_memory);
-        tcase_add_test(tests, who_has_died_is_replaced_but_nothing_beyond_the_count);
-        tcase_add_test(tests, without_evidence_nobody_leaves);
-        tcase_add_test(tests, who_has_not_left_by_then_stays);
-        tcase_add_test(tests, what_is_not_read_any_more_holds_nothing);
-        tcase_add_test(tests, those_that_drain_are_counted_with_the_others);
-        tcase_add_test(tests, who_leaves_for_it_does_so_for_the_next_sqmgr_too);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("relief", .each = {setup, teardown})

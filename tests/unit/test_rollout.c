@@ -46,7 +46,7 @@ static unsigned most_extra(unsigned seconds)
         return most;
 }
 
-START_TEST(new_workers_start_at_once)
+TEST(new_workers_start_at_once)
 {
         test_settle(&t);
         restart();
@@ -55,9 +55,8 @@ START_TEST(new_workers_start_at_once)
         ck_assert_uint_eq(t.starts, 8);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
+TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
@@ -72,9 +71,8 @@ START_TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 1);
 }
-END_TEST
 
-START_TEST(a_restart_that_is_done_says_how_many_still_drain)
+TEST(a_restart_that_is_done_says_how_many_still_drain)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
@@ -91,9 +89,8 @@ START_TEST(a_restart_that_is_done_says_how_many_still_drain)
         test_run(&t, 60);
         ck_assert_uint_eq(fleet_count(t.fleet, t.now).draining, 2);
 }
-END_TEST
 
-START_TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
+TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
@@ -106,9 +103,8 @@ START_TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting)
+TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
@@ -123,9 +119,8 @@ START_TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starti
         ck_assert_uint_eq(test_counts(&t).ready, 4);
         ck_assert_uint_le(test_counts(&t).live, fleet_max_processes(t.fleet));
 }
-END_TEST
 
-START_TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
+TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
 {
         t.fleet_settings.max_processes = 4;
         test_settle(&t);
@@ -135,9 +130,8 @@ START_TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "max_processes (4) leaves no place"));
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
+TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
 {
         t.fleet_settings.ready_after = 60 * USEC_PER_SEC;
         test_settle(&t);
@@ -147,9 +141,8 @@ START_TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(running_jobs_finish_on_the_old_code)
+TEST(running_jobs_finish_on_the_old_code)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 3;
@@ -160,9 +153,8 @@ START_TEST(running_jobs_finish_on_the_old_code)
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.stops, 3);
 }
-END_TEST
 
-START_TEST(surge_is_a_number_or_a_share_rounded_up)
+TEST(surge_is_a_number_or_a_share_rounded_up)
 {
         static const struct {
                 struct share surge;
@@ -178,9 +170,8 @@ START_TEST(surge_is_a_number_or_a_share_rounded_up)
                 ck_assert_int_eq(state(), ROLLOUT_DONE);
         }
 }
-END_TEST
 
-START_TEST(without_surge_one_old_worker_goes_first)
+TEST(without_surge_one_old_worker_goes_first)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 0};
@@ -198,9 +189,8 @@ START_TEST(without_surge_one_old_worker_goes_first)
         }
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
+TEST(a_release_that_dies_at_boot_halts_after_three_failures)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -219,9 +209,8 @@ START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
         test_run(&t, 600);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
+TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
 {
         test_settle(&t);
         restart();
@@ -246,9 +235,8 @@ START_TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
         observe_log_tail(t.fleet, 3, "late");
         ck_assert_str_eq(t.fleet->rollout.error, "");
 }
-END_TEST
 
-START_TEST(keeps_old_workers_when_new_ones_never_boot)
+TEST(keeps_old_workers_when_new_ones_never_boot)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
@@ -259,9 +247,8 @@ START_TEST(keeps_old_workers_when_new_ones_never_boot)
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "did not beat within boot_timeout"));
 }
-END_TEST
 
-START_TEST(a_halt_says_whether_old_workers_go_on)
+TEST(a_halt_says_whether_old_workers_go_on)
 {
         t.fleet_settings.backoff_max = USEC_PER_SEC;
         test_settle(&t);
@@ -279,9 +266,8 @@ START_TEST(a_halt_says_whether_old_workers_go_on)
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED),
                                      "halted, there are no old workers to go on: 3 new"));
 }
-END_TEST
 
-START_TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
+TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
 {
         test_settle(&t);
         t.newborn.die_usec = 30 * USEC_PER_SEC;
@@ -293,11 +279,10 @@ START_TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "after its first beat"));
 }
-END_TEST
 
 /* With the defaults, whenever within them it dies: the old workers are not touched, and another follows none.
  */
-START_TEST(a_release_that_dies_on_trial_replaces_nobody)
+TEST_LOOP(a_release_that_dies_on_trial_replaces_nobody, 7)
 {
         static const unsigned lives[] = {1, 9, 10, 11, 15, 25, 29};
         _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run");
@@ -317,9 +302,8 @@ START_TEST(a_release_that_dies_on_trial_replaces_nobody)
                 ck_assert(worker_ready(test_worker(&t, i), t.now));
         ck_assert_uint_ge(t.fleet->crash.count, 3);
 }
-END_TEST
 
-START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
+TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
@@ -339,9 +323,8 @@ START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
         test_run(&t, 240);
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(failures_with_redis_away_do_not_count)
+TEST(failures_with_redis_away_do_not_count)
 {
         test_settle(&t);
         test_redis(&t, false);
@@ -356,9 +339,8 @@ START_TEST(failures_with_redis_away_do_not_count)
         test_run(&t, 120);
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_boot_timeout_counts_though_redis_was_away_before)
+TEST(a_boot_timeout_counts_though_redis_was_away_before)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
@@ -370,9 +352,8 @@ START_TEST(a_boot_timeout_counts_though_redis_was_away_before)
         test_run(&t, 125);
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
 }
-END_TEST
 
-START_TEST(a_failed_start_counts)
+TEST(a_failed_start_counts)
 {
         test_settle(&t);
         t.start_error = "no such directory";
@@ -381,9 +362,8 @@ START_TEST(a_failed_start_counts)
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "no such directory"));
 }
-END_TEST
 
-START_TEST(the_next_restart_goes_on_after_a_halt)
+TEST(the_next_restart_goes_on_after_a_halt)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -398,9 +378,8 @@ START_TEST(the_next_restart_goes_on_after_a_halt)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->generation, 3);
 }
-END_TEST
 
-START_TEST(the_newest_generation_wins)
+TEST(the_newest_generation_wins)
 {
         test_settle(&t);
         restart();
@@ -413,9 +392,8 @@ START_TEST(the_newest_generation_wins)
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 ck_assert_uint_eq(t.fleet->workers[i]->generation, 3);
 }
-END_TEST
 
-START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
+TEST(an_abort_ends_it_and_the_new_ones_leave_first)
 {
         test_settle(&t);
         restart();
@@ -431,9 +409,8 @@ START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
         command_abort(t.fleet, NULL, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_ABORTED), 1);
 }
-END_TEST
 
-START_TEST(halts_without_progress_for_rollout_timeout)
+TEST(halts_without_progress_for_rollout_timeout)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
@@ -447,9 +424,8 @@ START_TEST(halts_without_progress_for_rollout_timeout)
                          "no progress for 10min (rollout_timeout): default/5 has not beaten");
         ck_assert_uint_eq(test_counts(&t).ready, 4);
 }
-END_TEST
 
-START_TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
+TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
 {
         test_settle(&t);
         t.newborn.silent = true;
@@ -459,9 +435,8 @@ START_TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "default/5 beats elsewhere"));
 }
-END_TEST
 
-START_TEST(drains_that_hold_the_places_stop_its_clock)
+TEST(drains_that_hold_the_places_stop_its_clock)
 {
         test_settle(&t);
         t.fleet_settings.max_processes = 5;
@@ -477,9 +452,8 @@ START_TEST(drains_that_hold_the_places_stop_its_clock)
         test_run(&t, 300);
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(redis_away_stops_its_clock)
+TEST(redis_away_stops_its_clock)
 {
         test_settle(&t);
         restart();
@@ -492,9 +466,8 @@ START_TEST(redis_away_stops_its_clock)
         test_run(&t, 120);
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_shutdown_does_not_report_it_done)
+TEST(a_shutdown_does_not_report_it_done)
 {
         test_settle(&t);
         restart();
@@ -505,42 +478,5 @@ START_TEST(a_shutdown_does_not_report_it_done)
         ck_assert_int_eq(state(), ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rollout");
-        TCase *cases = tcase_create("rollout");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, new_workers_start_at_once);
-        tcase_add_test(cases, each_old_one_is_quieted_as_a_new_one_is_ready);
-        tcase_add_test(cases, a_restart_that_is_done_says_how_many_still_drain);
-        tcase_add_test(cases, an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready);
-        tcase_add_test(cases, running_jobs_finish_on_the_old_code);
-        tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
-        tcase_add_test(cases, without_surge_one_old_worker_goes_first);
-        tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
-        tcase_add_test(cases, a_halt_says_whether_old_workers_go_on);
-        tcase_add_test(cases, a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names);
-        tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
-        tcase_add_test(cases, a_release_that_dies_soon_after_its_first_heartbeat_halts);
-        tcase_add_loop_test(cases, a_release_that_dies_on_trial_replaces_nobody, 0, 7);
-        tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);
-        tcase_add_test(cases, failures_with_redis_away_do_not_count);
-        tcase_add_test(cases, a_boot_timeout_counts_though_redis_was_away_before);
-        tcase_add_test(cases, a_failed_start_counts);
-        tcase_add_test(cases, the_next_restart_goes_on_after_a_halt);
-        tcase_add_test(cases, the_newest_generation_wins);
-        tcase_add_test(cases, an_abort_ends_it_and_the_new_ones_leave_first);
-        tcase_add_test(cases, halts_without_progress_for_rollout_timeout);
-        tcase_add_test(cases, a_timeout_says_that_new_workers_heartbeat_elsewhere);
-        tcase_add_test(cases, drains_that_hold_the_places_stop_its_clock);
-        tcase_add_test(cases, redis_away_stops_its_clock);
-        tcase_add_test(cases, a_shutdown_does_not_report_it_done);
-        tcase_add_test(cases, workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting);
-        tcase_add_test(cases, a_restart_without_a_place_for_a_new_worker_halts_and_says_so);
-        tcase_add_test(cases, a_new_worker_that_dies_before_it_is_ready_has_failed);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout", .each = {setup, teardown})

@@ -56,7 +56,7 @@ static void finish(enum rollout_state state, const char *error)
         rollout_group_observe_fleet(&group, state, error, now);
 }
 
-START_TEST(restarts_once_in_its_turn_and_says_so)
+TEST(restarts_once_in_its_turn_and_says_so)
 {
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -70,9 +70,8 @@ START_TEST(restarts_once_in_its_turn_and_says_so)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(says_that_it_is_done_again_once_it_has_drained)
+TEST(says_that_it_is_done_again_once_it_has_drained)
 {
         take_lease();
         group.draining = true;
@@ -87,9 +86,8 @@ START_TEST(says_that_it_is_done_again_once_it_has_drained)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
+TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
 {
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
@@ -100,9 +98,8 @@ START_TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
         /* The restart could not be written down, say: it is asked for again. */
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
-END_TEST
 
-START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
+TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
 {
         static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
 
@@ -117,9 +114,8 @@ START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
                 ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         }
 }
-END_TEST
 
-START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
+TEST(asks_for_no_turn_within_a_lease_of_its_connection)
 {
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -128,18 +124,16 @@ START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
         now++;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(asserts_its_turn_at_once_after_a_new_connection)
+TEST(asserts_its_turn_at_once_after_a_new_connection)
 {
         take_lease();
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
 }
-END_TEST
 
-START_TEST(asks_for_none_while_it_is_halted_done_or_aborted)
+TEST(asks_for_none_while_it_is_halted_done_or_aborted)
 {
         static const enum epoch_state states[] = {EPOCH_HALTED, EPOCH_DONE, EPOCH_ABORTED};
 
@@ -149,9 +143,8 @@ START_TEST(asks_for_none_while_it_is_halted_done_or_aborted)
                 ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         }
 }
-END_TEST
 
-START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
+TEST(gives_back_a_turn_that_it_does_not_roll_with)
 {
         static const enum host_lease held[] = {HOST_LEASE_ROLLING, HOST_LEASE_LOST};
 
@@ -170,9 +163,8 @@ START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
                 ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
         }
 }
-END_TEST
 
-START_TEST(an_abort_ends_its_restart)
+TEST(an_abort_ends_its_restart)
 {
         take_lease();
         reply.state = EPOCH_ABORTED;
@@ -182,9 +174,8 @@ START_TEST(an_abort_ends_its_restart)
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
-END_TEST
 
-START_TEST(an_older_epoch_never_acts)
+TEST(an_older_epoch_never_acts)
 {
         other_epoch(7, "seven");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -197,9 +188,8 @@ START_TEST(an_older_epoch_never_acts)
                 ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         }
 }
-END_TEST
 
-START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
+TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
 {
         take_lease();
         reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_LEASE_WAITING};
@@ -218,9 +208,8 @@ START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
+TEST(another_epoch_of_the_same_number_counts_after_a_lease)
 {
         (void)observe();
         other_epoch(1, "uno");
@@ -234,9 +223,8 @@ START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
         ck_assert_str_eq(group.id, "uno");
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(a_new_connection_does_not_put_that_off)
+TEST(a_new_connection_does_not_put_that_off)
 {
         (void)observe();
         other_epoch(1, "uno");
@@ -250,9 +238,8 @@ START_TEST(a_new_connection_does_not_put_that_off)
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(who_rolls_restarts_for_the_newer_epoch)
+TEST(who_rolls_restarts_for_the_newer_epoch)
 {
         take_lease();
         now += ROLLOUT_PAUSE_USEC;
@@ -266,9 +253,8 @@ START_TEST(who_rolls_restarts_for_the_newer_epoch)
         finish(ROLLOUT_DONE, "");
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
 }
-END_TEST
 
-START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
+TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
 {
         take_lease();
         other_epoch(2, "two");
@@ -283,9 +269,8 @@ START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restar
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
-END_TEST
 
-START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
+TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
@@ -308,9 +293,8 @@ START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
         now += SECOND;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
+TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
@@ -320,9 +304,8 @@ START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
         (void)rollout_group_observe_ordered(&group, &reply, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(without_its_seal_an_epoch_is_none)
+TEST(without_its_seal_an_epoch_is_none)
 {
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
@@ -335,9 +318,8 @@ START_TEST(without_its_seal_an_epoch_is_none)
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
-END_TEST
 
-START_TEST(a_number_that_nobody_counted_to_is_none)
+TEST(a_number_that_nobody_counted_to_is_none)
 {
         (void)observe();
         other_epoch(UINT64_C(1) << 40, "forged");
@@ -356,9 +338,8 @@ START_TEST(a_number_that_nobody_counted_to_is_none)
         (void)observe();
         ck_assert_uint_eq(group.number, 0);
 }
-END_TEST
 
-START_TEST(a_clone_takes_no_part)
+TEST(a_clone_takes_no_part)
 {
         reply.verdict = ROLLOUT_VERDICT_TAKEN;
         reply.mine = HOST_LEASE_ROLLING;
@@ -366,9 +347,8 @@ START_TEST(a_clone_takes_no_part)
         ck_assert_uint_eq(group.number, 0);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_TAKEN);
 }
-END_TEST
 
-START_TEST(a_canary_that_gets_into_trouble_fails)
+TEST(a_canary_that_gets_into_trouble_fails)
 {
         reply.canary_seconds = 60;
         take_lease();
@@ -386,9 +366,8 @@ START_TEST(a_canary_that_gets_into_trouble_fails)
         rollout_group_observe_trouble(&group, "a worker crashed", now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
+TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
 {
         reply.state = EPOCH_ABORTED;
         (void)observe();
@@ -400,9 +379,8 @@ START_TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
 }
-END_TEST
 
-START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
+TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
         reply.state = EPOCH_DONE;
         reply.mine = HOST_LEASE_DONE;
@@ -415,7 +393,6 @@ START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
         now += 60 * SECOND;
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
 }
-END_TEST
 
 static const char *trouble(void)
 {
@@ -424,7 +401,7 @@ static const char *trouble(void)
         return rollout_group_trouble_text(&group, &reply, "h", text, sizeof(text));
 }
 
-START_TEST(why_it_takes_no_part_is_a_sentence)
+TEST(why_it_takes_no_part_is_a_sentence)
 {
         static const char *const expected[] = {
                 [ROLLOUT_TROUBLE_NONE] = "",
@@ -442,9 +419,8 @@ START_TEST(why_it_takes_no_part_is_a_sentence)
                 ck_assert_int_eq(trouble()[0] == '\0', i == ROLLOUT_TROUBLE_NONE);
         }
 }
-END_TEST
 
-START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
+TEST(why_it_begins_no_turn_yet_is_a_sentence)
 {
         char text[512];
 
@@ -464,9 +440,8 @@ START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
         group.trusted = true;
         ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");
 }
-END_TEST
 
-START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
+TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
 {
         take_lease();
         struct codec_writer writer = {.now = now};
@@ -490,58 +465,19 @@ START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         ck_assert_int_eq(next.mine, HOST_LEASE_NONE);
         ck_assert_int_eq(next.state, EPOCH_NONE);
 }
-END_TEST
 
-START_TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
+TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
 {
         struct codec_writer writer = {.now = now};
 
         rollout_group_pack(&group, "g", &writer);
         ck_assert_ptr_null(writer.bytes);
 }
-END_TEST
 
-START_TEST(each_word_has_a_name)
+TEST(each_word_has_a_name)
 {
         for (unsigned i = 0; i < _ROLLOUT_REQUEST_MAX; i++)
                 ck_assert_ptr_nonnull(rollout_request_name((enum rollout_request)i));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rollout_group");
-        TCase *cases = tcase_create("rollout_group");
-
-        tcase_add_checked_fixture(cases, setup, NULL);
-        tcase_add_test(cases, why_it_takes_no_part_is_a_sentence);
-        tcase_add_test(cases, why_it_begins_no_turn_yet_is_a_sentence);
-        tcase_add_test(cases, another_sqmgr_goes_on_with_what_it_knew_and_asks_anew);
-        tcase_add_test(cases, a_host_that_knows_of_no_epoch_keeps_nothing);
-        tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
-        tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
-        tcase_add_test(cases, what_its_own_restart_was_before_the_turn_reports_nothing);
-        tcase_add_test(cases, a_restart_that_halts_or_is_aborted_here_fails_its_turn);
-        tcase_add_test(cases, asks_for_no_turn_within_a_lease_of_its_connection);
-        tcase_add_test(cases, asserts_its_turn_at_once_after_a_new_connection);
-        tcase_add_test(cases, asks_for_none_while_it_is_halted_done_or_aborted);
-        tcase_add_test(cases, gives_back_a_turn_that_it_does_not_roll_with);
-        tcase_add_test(cases, an_abort_ends_its_restart);
-        tcase_add_test(cases, an_older_epoch_never_acts);
-        tcase_add_test(cases, emptied_it_finishes_its_turn_and_waits_for_the_next);
-        tcase_add_test(cases, another_epoch_of_the_same_number_counts_after_a_lease);
-        tcase_add_test(cases, a_new_connection_does_not_put_that_off);
-        tcase_add_test(cases, who_rolls_restarts_for_the_newer_epoch);
-        tcase_add_test(cases, who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart);
-        tcase_add_test(cases, begins_one_epoch_in_five_minutes_unless_it_knows_who_asks);
-        tcase_add_test(cases, ordered_here_counts_though_it_was_seen_before_the_answer);
-        tcase_add_test(cases, without_its_seal_an_epoch_is_none);
-        tcase_add_test(cases, a_number_that_nobody_counted_to_is_none);
-        tcase_add_test(cases, a_clone_takes_no_part);
-        tcase_add_test(cases, a_canary_that_gets_into_trouble_fails);
-        tcase_add_test(cases, an_epoch_is_missed_though_another_host_has_reported_so_first);
-        tcase_add_test(cases, asks_the_script_once_a_minute_while_nothing_runs);
-        tcase_add_test(cases, each_word_has_a_name);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_group", .each = {setup, NULL})

@@ -124,7 +124,7 @@ static void teardown(void)
         loop_end();
 }
 
-START_TEST(hosts_take_turns_until_all_are_done)
+TEST(hosts_take_turns_until_all_are_done)
 {
         const char *const hosts[] = {"a", "b", "c"};
 
@@ -144,9 +144,8 @@ START_TEST(hosts_take_turns_until_all_are_done)
                 ck_assert_int_eq(last.state, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
         }
 }
-END_TEST
 
-START_TEST(a_share_of_the_hosts_is_rounded_up)
+TEST(a_share_of_the_hosts_is_rounded_up)
 {
         char name[8];
 
@@ -162,9 +161,8 @@ START_TEST(a_share_of_the_hosts_is_rounded_up)
                 ck_assert_int_eq(last.mine, i < 2 ? HOST_LEASE_ROLLING : HOST_LEASE_WAITING);
         }
 }
-END_TEST
 
-START_TEST(no_two_turns_are_taken_within_a_second)
+TEST(no_two_turns_are_taken_within_a_second)
 {
         join("a");
         join("b");
@@ -176,9 +174,8 @@ START_TEST(no_two_turns_are_taken_within_a_second)
         tick("b", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
+TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
 {
         join("a");
         join("b");
@@ -191,9 +188,8 @@ START_TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
         ck_assert_str_eq(last.error, "a: its turn was not renewed for 30 s");
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_LOST);
 }
-END_TEST
 
-START_TEST(a_renewed_turn_is_not_lost)
+TEST(a_renewed_turn_is_not_lost)
 {
         join("a");
         begin("1", 0, 0);
@@ -205,7 +201,6 @@ START_TEST(a_renewed_turn_is_not_lost)
                 ck_assert_int_eq(last.state, EPOCH_RUNNING);
         }
 }
-END_TEST
 
 static void tick_with(const char *host, const char *word, const char *text)
 {
@@ -215,7 +210,7 @@ static void tick_with(const char *host, const char *word, const char *text)
         ck_assert_str_eq(last_error, "");
 }
 
-START_TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
+TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
 {
         join("a");
         begin("1", 0, 0);
@@ -232,9 +227,8 @@ START_TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
         ck_assert_uint_ge(shown[0].state_usec, since);
         ck_assert_str_eq(last.by, "a");
 }
-END_TEST
 
-START_TEST(who_is_done_reports_when_it_has_drained)
+TEST(who_is_done_reports_when_it_has_drained)
 {
         join("a");
         join("b");
@@ -250,9 +244,8 @@ START_TEST(who_is_done_reports_when_it_has_drained)
         ck_assert_str_eq(shown[0].text, "");
         ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
+TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
 {
         join("a");
         join("b");
@@ -263,9 +256,8 @@ START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
         ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
 }
-END_TEST
 
-START_TEST(the_return_of_a_lost_host_heals_the_halt)
+TEST(the_return_of_a_lost_host_heals_the_halt)
 {
         join("a");
         join("b");
@@ -281,9 +273,8 @@ START_TEST(the_return_of_a_lost_host_heals_the_halt)
         tick("b", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_given_back_is_free)
+TEST(a_turn_that_is_given_back_is_free)
 {
         join("a");
         join("b");
@@ -301,9 +292,8 @@ START_TEST(a_turn_that_is_given_back_is_free)
         tick("b", "wait");
         ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(to_forget_a_lost_host_frees_its_place)
+TEST(to_forget_a_lost_host_frees_its_place)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
@@ -329,9 +319,8 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
         tick_as("b", "b", 2, "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
+TEST(who_is_forgotten_and_still_rolls_is_not_done)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
@@ -347,9 +336,8 @@ START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
         tick("a", "roll");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(more_failures_than_allowed_halt_and_say_which)
+TEST(more_failures_than_allowed_halt_and_say_which)
 {
         join("a");
         join("b");
@@ -365,9 +353,8 @@ START_TEST(more_failures_than_allowed_halt_and_say_which)
         tick("c", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(a_halt_lets_those_that_roll_finish)
+TEST(a_halt_lets_those_that_roll_finish)
 {
         join("a");
         join("b");
@@ -382,9 +369,8 @@ START_TEST(a_halt_lets_those_that_roll_finish)
         ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
         ck_assert_int_eq(last.state, EPOCH_HALTED);
 }
-END_TEST
 
-START_TEST(a_canary_goes_first_and_all_wait_for_it)
+TEST(a_canary_goes_first_and_all_wait_for_it)
 {
         join("a");
         join("b");
@@ -406,9 +392,8 @@ START_TEST(a_canary_goes_first_and_all_wait_for_it)
         tick("a", "fail");
         ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(a_canary_that_fails_later_halts_what_has_not_begun)
+TEST(a_canary_that_fails_later_halts_what_has_not_begun)
 {
         join("a");
         join("b");
@@ -423,9 +408,8 @@ START_TEST(a_canary_that_fails_later_halts_what_has_not_begun)
         tick("b", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
+TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
 {
         join("a");
         join("b");
@@ -445,9 +429,8 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(of_two_that_begin_at_once_one_is_refused)
+TEST(of_two_that_begin_at_once_one_is_refused)
 {
         join("a");
         begin_as("a", 1, "first", "1", 0, 0);
@@ -456,9 +439,8 @@ START_TEST(of_two_that_begin_at_once_one_is_refused)
         ck_assert_str_eq(last.id, "first");
         ck_assert_str_eq(last.asked, "1");
 }
-END_TEST
 
-START_TEST(who_begins_takes_part_though_nobody_was_seen_before)
+TEST(who_begins_takes_part_though_nobody_was_seen_before)
 {
         begin("50%", 0, 0);
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
@@ -473,9 +455,8 @@ START_TEST(who_begins_takes_part_though_nobody_was_seen_before)
         tick("b", "done");
         ck_assert_int_eq(last.state, EPOCH_DONE);
 }
-END_TEST
 
-START_TEST(the_next_begins_whatever_became_of_the_one_before)
+TEST(the_next_begins_whatever_became_of_the_one_before)
 {
         const struct rollout_caller caller = caller_of("a", 1, "id");
 
@@ -492,9 +473,8 @@ START_TEST(the_next_begins_whatever_became_of_the_one_before)
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
-END_TEST
 
-START_TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
+TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
 {
         join("a");
         join("b");
@@ -510,9 +490,8 @@ START_TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
         tick_as("b", "b", 2, "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(aborted_nobody_begins)
+TEST(aborted_nobody_begins)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
@@ -530,9 +509,8 @@ START_TEST(aborted_nobody_begins)
         tick("a", "done");
         ck_assert_int_eq(last.state, EPOCH_ABORTED);
 }
-END_TEST
 
-START_TEST(what_redis_has_forgotten_is_asserted_anew)
+TEST(what_redis_has_forgotten_is_asserted_anew)
 {
         join("a");
         join("b");
@@ -547,9 +525,8 @@ START_TEST(what_redis_has_forgotten_is_asserted_anew)
         tick("b", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
+TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
 {
         join("a");
         join("b");
@@ -576,9 +553,8 @@ START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
         tick_as("a", "a", 4, "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(emptied_it_goes_on_with_who_comes)
+TEST(emptied_it_goes_on_with_who_comes)
 {
         join("a");
         begin("1", 0, 0);
@@ -593,9 +569,8 @@ START_TEST(emptied_it_goes_on_with_who_comes)
         tick_as("a", "a", 2, "roll");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(of_two_machines_of_one_name_one_speaks)
+TEST(of_two_machines_of_one_name_one_speaks)
 {
         tick_as("first", "a", 0, "see");
         begin("1", 0, 0);
@@ -614,9 +589,8 @@ START_TEST(of_two_machines_of_one_name_one_speaks)
         tick_as("first", "a", 1, "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
 }
-END_TEST
 
-START_TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
+TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
 {
         join("a");
         join("b");
@@ -628,9 +602,8 @@ START_TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
         ck_assert_str_eq(last.left, " b");
         ck_assert_int_eq(last.state, EPOCH_DONE);
 }
-END_TEST
 
-START_TEST(who_comes_while_it_runs_is_waited_for)
+TEST(who_comes_while_it_runs_is_waited_for)
 {
         join("a");
         begin("1", 0, 0);
@@ -644,9 +617,8 @@ START_TEST(who_comes_while_it_runs_is_waited_for)
         ck_assert_int_eq(last.state, EPOCH_DONE);
         ck_assert_int_eq(turn_of("c"), HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(a_forged_type_holds_up_nobody)
+TEST(a_forged_type_holds_up_nobody)
 {
         join("a");
         server_do("DEL " KEY ":states");
@@ -660,9 +632,8 @@ START_TEST(a_forged_type_holds_up_nobody)
         tick("a", "want");
         ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(forged_numbers_hold_up_nobody)
+TEST(forged_numbers_hold_up_nobody)
 {
         static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x",
                                               "0x7fffffff0000"};
@@ -675,9 +646,8 @@ START_TEST(forged_numbers_hold_up_nobody)
                 ck_assert_uint_eq(last.number, 5);
         }
 }
-END_TEST
 
-START_TEST(forged_times_hold_up_nobody)
+TEST(forged_times_hold_up_nobody)
 {
         static const char *const times[] = {"nan", "inf", "-inf", "9e99", "-9e99", "x"};
 
@@ -694,9 +664,8 @@ START_TEST(forged_times_hold_up_nobody)
                 tick_as("a", "a", number, "done");
         }
 }
-END_TEST
 
-START_TEST(a_flood_is_bounded)
+TEST(a_flood_is_bounded)
 {
         join("a");
         server_do("EVAL %s 3 " KEY ":seen " KEY ":states " KEY ":turns",
@@ -717,9 +686,8 @@ START_TEST(a_flood_is_bounded)
         ck_assert_int_eq(reply->integer, 2);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(a_thousand_hosts_take_half_a_megabyte)
+TEST(a_thousand_hosts_take_half_a_megabyte)
 {
         static const char *const suffixes[] = {"", ":hosts", ":seen", ":states", ":turns"};
         char name[64];
@@ -747,51 +715,6 @@ START_TEST(a_thousand_hosts_take_half_a_megabyte)
         ck_assert_int_gt(bytes, 100 * 1024);
         ck_assert_int_lt(bytes, 512 * 1024);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("rollout_script");
-        TCase *cases = tcase_create("rollout_script");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, hosts_take_turns_until_all_are_done);
-        tcase_add_test(cases, a_share_of_the_hosts_is_rounded_up);
-        tcase_add_test(cases, no_two_turns_are_taken_within_a_second);
-        tcase_add_test(cases, a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody);
-        tcase_add_test(cases, a_renewed_turn_is_not_lost);
-        tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
-        tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
-        tcase_add_test(cases, a_turn_that_is_given_back_is_free);
-        tcase_add_test(cases, who_rolls_reports_how_far_it_is_at_each_renewal);
-        tcase_add_test(cases, who_is_done_reports_when_it_has_drained);
-        tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
-        tcase_add_test(cases, who_is_forgotten_and_still_rolls_is_not_done);
-        tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
-        tcase_add_test(cases, a_halt_lets_those_that_roll_finish);
-        tcase_add_test(cases, a_canary_goes_first_and_all_wait_for_it);
-        tcase_add_test(cases, a_canary_that_fails_later_halts_what_has_not_begun);
-        tcase_add_test(cases, an_older_epoch_changes_nothing_and_learns_the_newer);
-        tcase_add_test(cases, of_two_that_begin_at_once_one_is_refused);
-        tcase_add_test(cases, who_begins_takes_part_though_nobody_was_seen_before);
-        tcase_add_test(cases, the_next_begins_whatever_became_of_the_one_before);
-        tcase_add_test(cases, who_rolls_goes_on_in_the_next_and_holds_a_place);
-        tcase_add_test(cases, aborted_nobody_begins);
-        tcase_add_test(cases, what_redis_has_forgotten_is_asserted_anew);
-        tcase_add_test(cases, an_epoch_that_redis_has_lost_ends_the_one_before);
-        tcase_add_test(cases, emptied_it_goes_on_with_who_comes);
-        tcase_add_test(cases, of_two_machines_of_one_name_one_speaks);
-        tcase_add_test(cases, who_was_not_heard_of_for_a_day_is_waited_for_no_longer);
-        tcase_add_test(cases, who_comes_while_it_runs_is_waited_for);
-        tcase_add_test(cases, a_forged_type_holds_up_nobody);
-        tcase_add_test(cases, forged_numbers_hold_up_nobody);
-        tcase_add_test(cases, forged_times_hold_up_nobody);
-        tcase_add_test(cases, a_flood_is_bounded);
-        tcase_add_test(cases, a_thousand_hosts_take_half_a_megabyte);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_script", .each = {setup, teardown},
+          .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

@@ -125,7 +125,7 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_int_eq(a->heartbeat.hung, b->heartbeat.hung);
 }
 
-START_TEST(goes_on_where_it_was_on_the_same_boot)
+TEST(goes_on_where_it_was_on_the_same_boot)
 {
         make_history();
         pack(NULL);
@@ -154,9 +154,8 @@ START_TEST(goes_on_where_it_was_on_the_same_boot)
         ck_assert_uint_eq(fleet.crash.freed, 1);
         ck_assert_uint_eq(fleet.churn.next_at, 0);
 }
-END_TEST
 
-START_TEST(packs_the_same_bytes_again)
+TEST(packs_the_same_bytes_again)
 {
         make_history();
         pack(NULL);
@@ -179,9 +178,8 @@ START_TEST(packs_the_same_bytes_again)
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
 }
-END_TEST
 
-START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
+TEST(the_dead_are_kept_until_they_have_been_followed_up)
 {
         make_history();
         struct worker *worker = t.fleet->workers[0];
@@ -209,9 +207,8 @@ START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
         unpack("another", t.now);
         ck_assert_ptr_null(state->dead);
 }
-END_TEST
 
-START_TEST(another_boot_ends_the_workers_and_keeps_the_orders)
+TEST(another_boot_ends_the_workers_and_keeps_the_orders)
 {
         make_history();
         pack(NULL);
@@ -224,9 +221,8 @@ START_TEST(another_boot_ends_the_workers_and_keeps_the_orders)
         ck_assert_uint_eq(saved->crash.next_at, now + 30 * USEC_PER_SEC);
         ck_assert_uint_le(saved->rollout.failed_at, now);
 }
-END_TEST
 
-START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
+TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
 {
         make_history();
         pack(NULL);
@@ -238,9 +234,8 @@ START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
         state_continue_fleet(&fleet, saved, t.now);
         ck_assert_uint_eq(fleet.scale, 0);
 }
-END_TEST
 
-START_TEST(reports_of_a_start_that_was_under_way)
+TEST(reports_of_a_start_that_was_under_way)
 {
         struct fleet other = {0};
         struct action actions[] = {
@@ -260,10 +255,9 @@ START_TEST(reports_of_a_start_that_was_under_way)
         ck_assert_int_eq(saved->workers[1].worker.process.pid, 0);
         ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
 }
-END_TEST
 
 /* The room of a plan is used again: what stands behind its end is of an earlier one. */
-START_TEST(reports_of_no_start_behind_the_end_of_the_plan)
+TEST(reports_of_no_start_behind_the_end_of_the_plan)
 {
         struct action actions[] = {
                 {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
@@ -276,15 +270,13 @@ START_TEST(reports_of_no_start_behind_the_end_of_the_plan)
         ck_assert_uint_eq(saved->n_workers, 1);
         ck_assert_uint_eq(saved->workers[0].worker.index, 1);
 }
-END_TEST
 
-START_TEST(a_worker_that_is_gone_is_not_kept)
+TEST(a_worker_that_is_gone_is_not_kept)
 {
         test_exit(&t, test_spawn(&t), 0);
         pack(NULL);
         ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 0);
 }
-END_TEST
 
 static int outcome(const uint8_t *changed, size_t length)
 {
@@ -296,7 +288,7 @@ static int outcome(const uint8_t *changed, size_t length)
         return r;
 }
 
-START_TEST(names_what_is_wrong_with_the_bytes)
+TEST(names_what_is_wrong_with_the_bytes)
 {
         make_history();
         pack(NULL);
@@ -322,9 +314,8 @@ START_TEST(names_what_is_wrong_with_the_bytes)
         }
         ck_assert_int_eq(outcome((const uint8_t *)"something else", 14), STATE_GARBLED);
 }
-END_TEST
 
-START_TEST(a_changed_byte_is_found)
+TEST(a_changed_byte_is_found)
 {
         make_history();
         pack(NULL);
@@ -337,7 +328,6 @@ START_TEST(a_changed_byte_is_found)
         bytes[size] = 0;
         ck_assert_int_eq(outcome(bytes, size + 1), STATE_GARBLED);
 }
-END_TEST
 
 /* Each field has a value of its own, so that none can pass for another. */
 static struct worker fixed_workers[] = {
@@ -487,7 +477,7 @@ static void pack_fixed(void)
 }
 
 /* Other bytes are another version, which has another number and a file of its own in tests/state. */
-START_TEST(the_bytes_are_those_of_this_version)
+TEST(the_bytes_are_those_of_this_version)
 {
         uint8_t kept[STATE_FILE_MAX];
         size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
@@ -497,7 +487,6 @@ START_TEST(the_bytes_are_those_of_this_version)
         for (size_t i = 0; i < size; i++)
                 ck_assert_msg(bytes[i] == kept[i], "byte %zu is another", i);
 }
-END_TEST
 
 /* What each version has of the fixed world. */
 static void assert_fixed(const struct state_fleet *saved)
@@ -543,7 +532,7 @@ static void assert_fixed_dead(void)
 }
 
 /* All of it, as the first release wrote only a part. */
-START_TEST(reads_what_this_version_writes)
+TEST(reads_what_this_version_writes)
 {
         uint8_t kept[STATE_FILE_MAX];
         size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
@@ -595,9 +584,8 @@ START_TEST(reads_what_this_version_writes)
         ck_assert_int_eq(mail->templates[0].state, TEMPLATE_NONE);
         assert_fixed_dead();
 }
-END_TEST
 
-START_TEST(reads_what_the_first_release_wrote)
+TEST(reads_what_the_first_release_wrote)
 {
         ck_assert_int_eq(state_unpack(state_bytes, sizeof(state_bytes), BOOT, 1000, &state), STATE_READ);
         ck_assert_uint_eq(state->n_fleets, 2);
@@ -617,7 +605,6 @@ START_TEST(reads_what_the_first_release_wrote)
         ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
         assert_fixed_dead();
 }
-END_TEST
 
 static uint64_t random_state = 1;
 static uint64_t random_next(uint64_t below)
@@ -639,7 +626,7 @@ static void seal(uint8_t *changed, size_t length)
         }
 }
 
-START_TEST(garbage_behind_a_good_checksum_does_no_harm)
+TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
         unsigned outcomes[STATE_NEWER + 1] = {0};
 
@@ -662,7 +649,6 @@ START_TEST(garbage_behind_a_good_checksum_does_no_harm)
         ck_assert_uint_gt(outcomes[STATE_READ], 0);
         ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
 }
-END_TEST
 
 /* A worker as the state knows it: a wrapper, and the process under it that beats. */
 static const struct worker known = {
@@ -680,7 +666,7 @@ static const struct worker known = {
         .heartbeat.changed_at = 1,
 };
 
-START_TEST(adopts_the_same_processes)
+TEST(adopts_the_same_processes)
 {
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
 
@@ -688,16 +674,14 @@ START_TEST(adopts_the_same_processes)
         ck_assert_int_eq(worker->process.heartbeat_pid, 11);
         ck_assert(!worker_fresh(worker, t.now));
 }
-END_TEST
 
-START_TEST(a_pid_in_use_again_is_not_the_worker)
+TEST(a_pid_in_use_again_is_not_the_worker)
 {
         ck_assert_int_eq(observe_adopted(t.fleet, &known, 101, 111, t.now)->state, WORKER_GONE);
         ck_assert_int_eq(observe_adopted(t.fleet, &known, 0, 0, t.now)->state, WORKER_GONE);
 }
-END_TEST
 
-START_TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
+TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
 {
         const struct worker *worker = observe_adopted(t.fleet, &known, 0, 110, t.now);
 
@@ -705,18 +689,16 @@ START_TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
         ck_assert_int_eq(worker->process.pid, 11);
         ck_assert_uint_eq(worker->process.start, 110);
 }
-END_TEST
 
-START_TEST(a_wrapper_without_its_process_has_to_boot_again)
+TEST(a_wrapper_without_its_process_has_to_boot_again)
 {
         const struct worker *worker = observe_adopted(t.fleet, &known, 100, 0, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_int_eq(worker->process.heartbeat_pid, 0);
 }
-END_TEST
 
-START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
+TEST(an_adopted_worker_is_judged_by_what_it_does_now)
 {
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
         struct heartbeat heartbeat = {.sent_usec = 50, .concurrency = 5};
@@ -729,9 +711,8 @@ START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(worker_fresh(worker, t.now));
 }
-END_TEST
 
-START_TEST(what_is_left_with_a_job_has_it_still)
+TEST(what_is_left_with_a_job_has_it_still)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -741,9 +722,8 @@ START_TEST(what_is_left_with_a_job_has_it_still)
         ck_assert(saved->orders.finishes_job);
         ck_assert_uint_eq(saved->heartbeat.busy, 1);
 }
-END_TEST
 
-START_TEST(starts_wait_until_found_processes_are_known)
+TEST(starts_wait_until_found_processes_are_known)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
         test_plan(&t);
@@ -755,35 +735,5 @@ START_TEST(starts_wait_until_found_processes_are_known)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("state");
-        TCase *tcase = tcase_create("state");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, goes_on_where_it_was_on_the_same_boot);
-        tcase_add_test(tcase, packs_the_same_bytes_again);
-        tcase_add_test(tcase, the_dead_are_kept_until_they_have_been_followed_up);
-        tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
-        tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
-        tcase_add_test(tcase, reports_of_a_start_that_was_under_way);
-        tcase_add_test(tcase, reports_of_no_start_behind_the_end_of_the_plan);
-        tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
-        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
-        tcase_add_test(tcase, a_changed_byte_is_found);
-        tcase_add_test(tcase, the_bytes_are_those_of_this_version);
-        tcase_add_test(tcase, reads_what_this_version_writes);
-        tcase_add_test(tcase, reads_what_the_first_release_wrote);
-        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
-        tcase_add_test(tcase, adopts_the_same_processes);
-        tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);
-        tcase_add_test(tcase, adopts_the_one_that_heartbeats_where_its_wrapper_is_gone);
-        tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
-        tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
-        tcase_add_test(tcase, what_is_left_with_a_job_has_it_still);
-        tcase_add_test(tcase, starts_wait_until_found_processes_are_known);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("state", .each = {setup, teardown})

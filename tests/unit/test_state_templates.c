@@ -112,7 +112,7 @@ static void make_history(void)
         };
 }
 
-START_TEST(what_was_refused_is_refused_still)
+TEST(what_was_refused_is_refused_still)
 {
         t.newborn_template.unsafe = "it cannot be forked";
         test_settle(&t);
@@ -123,9 +123,8 @@ START_TEST(what_was_refused_is_refused_still)
         ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
         ck_assert_int_eq(saved->templates[0].state, TEMPLATE_NONE);
 }
-END_TEST
 
-START_TEST(templates_go_on_where_they_were)
+TEST(templates_go_on_where_they_were)
 {
         struct world *world;
 
@@ -157,9 +156,8 @@ START_TEST(templates_go_on_where_they_were)
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
 }
-END_TEST
 
-START_TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
+TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
 {
         make_history();
         pack();
@@ -170,9 +168,8 @@ START_TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
         ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
         ck_assert_uint_eq(saved->preload.refused_generation, 5);
 }
-END_TEST
 
-START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
+TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
 {
         usec_t asked_at = t.now - 3;
 
@@ -189,9 +186,8 @@ START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
         /* By which its process is known, as it has the same in its mark. */
         ck_assert_uint_eq(start->spawned_at, asked_at);
 }
-END_TEST
 
-START_TEST(so_is_one_that_is_about_to_be_asked_for)
+TEST(so_is_one_that_is_about_to_be_asked_for)
 {
         make_history();
         struct action actions[] = {
@@ -209,10 +205,9 @@ START_TEST(so_is_one_that_is_about_to_be_asked_for)
         ck_assert_uint_eq(saved->workers[1].worker.index, 3);
         ck_assert_uint_eq(saved->workers[1].worker.spawned_at, t.now);
 }
-END_TEST
 
 /* One place has one worker: else the whole state would be garbled. */
-START_TEST(a_fork_that_has_come_forward_is_reported_once)
+TEST(a_fork_that_has_come_forward_is_reported_once)
 {
         make_history();
         struct template *template = &t.fleet->templates[0];
@@ -228,9 +223,8 @@ START_TEST(a_fork_that_has_come_forward_is_reported_once)
         ck_assert_uint_eq(reported->spawned_at, t.now - 3);
         ck_assert(reported->process.forked && reported->process.awaits_go);
 }
-END_TEST
 
-START_TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
+TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
 {
         make_history();
         const struct underway underway = {.fleet = t.fleet, .start = {.index = 2, .generation = 3}};
@@ -243,9 +237,8 @@ START_TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
         ck_assert_uint_eq(saved->n_workers, 1);
         ck_assert_uint_eq(saved->workers[0].worker.generation, 6);
 }
-END_TEST
 
-START_TEST(what_no_template_can_be_is_garbled)
+TEST(what_no_template_can_be_is_garbled)
 {
         struct template *template = &t.fleet->templates[1];
 
@@ -268,7 +261,6 @@ START_TEST(what_no_template_can_be_is_garbled)
         pack();
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
 }
-END_TEST
 
 /* Behind the templates: the number of workers, the size of what features keep, the number of the dead. */
 #define NUMBERS_BEHIND   3
@@ -276,7 +268,7 @@ END_TEST
 /* Behind the text of what was refused: its generation, failures, slowest fork, size; and the templates. */
 #define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS)
 
-START_TEST(a_text_that_cannot_be_is_garbled)
+TEST(a_text_that_cannot_be_is_garbled)
 {
         snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "no");
         t.fleet->preload.refused_generation = 1;
@@ -293,9 +285,8 @@ START_TEST(a_text_that_cannot_be_is_garbled)
         seal(bytes, size);
         ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
 }
-END_TEST
 
-START_TEST(names_what_is_wrong_with_the_bytes)
+TEST(names_what_is_wrong_with_the_bytes)
 {
         make_history();
         pack();
@@ -316,7 +307,6 @@ START_TEST(names_what_is_wrong_with_the_bytes)
                 bytes[i] ^= 0x20;
         }
 }
-END_TEST
 
 static uint64_t random_state = 1;
 static uint64_t random_next(uint64_t below)
@@ -325,7 +315,7 @@ static uint64_t random_next(uint64_t below)
         return (random_state >> 33) % below;
 }
 
-START_TEST(garbage_behind_a_good_checksum_does_no_harm)
+TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
         unsigned outcomes[STATE_NEWER + 1] = {0};
 
@@ -348,25 +338,5 @@ START_TEST(garbage_behind_a_good_checksum_does_no_harm)
         ck_assert_uint_gt(outcomes[STATE_READ], 0);
         ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("state templates");
-        TCase *tcase = tcase_create("state templates");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, what_was_refused_is_refused_still);
-        tcase_add_test(tcase, templates_go_on_where_they_were);
-        tcase_add_test(tcase, another_boot_ends_the_templates_and_keeps_what_was_refused);
-        tcase_add_test(tcase, a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation);
-        tcase_add_test(tcase, so_is_one_that_is_about_to_be_asked_for);
-        tcase_add_test(tcase, a_fork_that_has_come_forward_is_reported_once);
-        tcase_add_test(tcase, a_start_that_is_looked_for_does_not_take_the_place_of_a_fork);
-        tcase_add_test(tcase, what_no_template_can_be_is_garbled);
-        tcase_add_test(tcase, a_text_that_cannot_be_is_garbled);
-        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
-        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("state templates", .each = {setup, teardown})

@@ -36,7 +36,7 @@ static void run_fast(double seconds)
                 test_tick(&t, 0.25);
 }
 
-START_TEST(the_application_is_loaded_before_any_worker_is_there)
+TEST(the_application_is_loaded_before_any_worker_is_there)
 {
         test_tick(&t, 1);
         ck_assert_uint_eq(t.loads, 1);
@@ -57,9 +57,8 @@ START_TEST(the_application_is_loaded_before_any_worker_is_there)
         ck_assert(strstr(test_event_text(&t, EVENT_STARTED), "was forked"));
         ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
-END_TEST
 
-START_TEST(workers_are_forked_one_at_a_time)
+TEST(workers_are_forked_one_at_a_time)
 {
         t.newborn_template.fork_usec = 1500 * USEC_PER_MSEC;
         test_load(&t);
@@ -74,9 +73,8 @@ START_TEST(workers_are_forked_one_at_a_time)
         ck_assert_uint_eq(test_counts(&t).live, 3);
         ck_assert(!template_forks(fleet_template(t.fleet)));
 }
-END_TEST
 
-START_TEST(a_fork_goes_on_once_the_state_reports_of_it)
+TEST(a_fork_goes_on_once_the_state_reports_of_it)
 {
         test_load(&t);
         t.save_fails = true;
@@ -96,9 +94,8 @@ START_TEST(a_fork_goes_on_once_the_state_reports_of_it)
         test_settle(&t);
         ck_assert_ptr_eq(test_worker(&t, 1), worker);
 }
-END_TEST
 
-START_TEST(a_fork_that_was_asked_for_takes_its_place)
+TEST(a_fork_that_was_asked_for_takes_its_place)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_load(&t);
@@ -114,9 +111,8 @@ START_TEST(a_fork_that_was_asked_for_takes_its_place)
         test_redis(&t, false);
         ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
 }
-END_TEST
 
-START_TEST(nothing_is_loaded_while_found_processes_may_be_workers)
+TEST(nothing_is_loaded_while_found_processes_may_be_workers)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
         test_plan(&t);
@@ -127,9 +123,8 @@ START_TEST(nothing_is_loaded_while_found_processes_may_be_workers)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
+TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
         settle();
@@ -154,10 +149,9 @@ START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_forked(&t), 3);
 }
-END_TEST
 
 /* A restart in the moment in which it is refused makes it the older one. */
-START_TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
+TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
 {
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
@@ -169,9 +163,8 @@ START_TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
         ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
+TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail =
@@ -182,9 +175,8 @@ START_TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
                          "its command does not see 'sqmgr-preload.rb' where it runs");
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
+TEST(a_release_that_lacks_a_file_of_its_own_fails)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail = "cannot load such file -- rails (LoadError)";
@@ -194,10 +186,9 @@ START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
                          "exited with status 1 after 1s, before it was ready; its last lines: cannot load"));
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
-END_TEST
 
 /* RUBYOPT was lost on the way: what was started as a template takes jobs. */
-START_TEST(one_that_works_is_a_worker)
+TEST(one_that_works_is_a_worker)
 {
         t.newborn_template.running_jobs = true;
         test_tick(&t, 1);
@@ -218,16 +209,14 @@ START_TEST(one_that_works_is_a_worker)
         ck_assert_uint_eq(t.template_ends + t.template_kills + t.quiets + t.stops, 0);
         ck_assert_uint_eq(test_forked(&t), 0);
 }
-END_TEST
 
-START_TEST(one_that_serves_is_no_worker_whatever_its_titles_say)
+TEST(one_that_serves_is_no_worker_whatever_its_titles_say)
 {
         ck_assert_ptr_null(template_observe_booted(test_load(&t), true, t.now));
         ck_assert_uint_eq(test_templates(&t), 1);
 }
-END_TEST
 
-START_TEST(after_three_loads_that_fail_workers_boot_separately)
+TEST(after_three_loads_that_fail_workers_boot_separately)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         settle();
@@ -240,10 +229,9 @@ START_TEST(after_three_loads_that_fail_workers_boot_separately)
         test_run(&t, 300);
         ck_assert_uint_eq(t.loads, 3);
 }
-END_TEST
 
 /* It is the machine that lacks what it takes, and has it again some time. */
-START_TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
+TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
 {
         t.load_error = "no such directory";
         test_run(&t, 120);
@@ -253,9 +241,8 @@ START_TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
         settle();
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_READY);
 }
-END_TEST
 
-START_TEST(the_next_load_waits_after_one_that_failed)
+TEST(the_next_load_waits_after_one_that_failed)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
@@ -267,11 +254,10 @@ START_TEST(the_next_load_waits_after_one_that_failed)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
 static const int shortages[] = {ENOMEM, EAGAIN, EMFILE, ENFILE};
 
-START_TEST(a_shortage_is_waited_out_and_never_counts)
+TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
 {
         struct template *template = settle();
         unsigned starts = t.starts;
@@ -299,9 +285,8 @@ START_TEST(a_shortage_is_waited_out_and_never_counts)
         ck_assert(template_forks(template));
         ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
-END_TEST
 
-START_TEST(a_request_that_descriptors_are_short_for_is_made_again)
+TEST(a_request_that_descriptors_are_short_for_is_made_again)
 {
         t.ask_error = EMFILE;
         test_load(&t);
@@ -313,9 +298,8 @@ START_TEST(a_request_that_descriptors_are_short_for_is_made_again)
         settle();
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(after_three_forks_that_fail_workers_boot_separately)
+TEST(after_three_forks_that_fail_workers_boot_separately)
 {
         t.newborn_template.fork_fails = "an at_fork hook raised";
         settle();
@@ -325,9 +309,8 @@ START_TEST(after_three_forks_that_fail_workers_boot_separately)
                          "3 times in a row; the last: default/1 could not be forked: an at_fork hook raised");
         ck_assert_uint_eq(test_templates(&t), 0);
 }
-END_TEST
 
-START_TEST(a_fork_that_succeeds_ends_the_row)
+TEST(a_fork_that_succeeds_ends_the_row)
 {
         struct template *template = test_load(&t);
         struct template_process *process = test_template_process(template);
@@ -344,7 +327,6 @@ START_TEST(a_fork_that_succeeds_ends_the_row)
         }
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
 }
-END_TEST
 
 static void outdate(void)
 {
@@ -359,7 +341,7 @@ static void restart_and_abort(void)
 
 static void (*const renewals[])(void) = {outdate, restart_and_abort};
 
-START_TEST(what_failed_of_another_generation_is_not_of_the_row)
+TEST_LOOP(what_failed_of_another_generation_is_not_of_the_row, (int)ELEMENTSOF(renewals))
 {
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         for (unsigned i = 0; i < 2; i++) {
@@ -374,10 +356,9 @@ START_TEST(what_failed_of_another_generation_is_not_of_the_row)
         settle();
         ck_assert_uint_eq(test_forked(&t), 3);
 }
-END_TEST
 
 /* Long lives that end in a backoff leave their places to be filled at once, each by one try. */
-START_TEST(a_fork_that_fails_uses_a_freed_place_up)
+TEST(a_fork_that_fails_uses_a_freed_place_up)
 {
         struct template *template = settle();
 
@@ -390,9 +371,8 @@ START_TEST(a_fork_that_fails_uses_a_freed_place_up)
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
 }
-END_TEST
 
-START_TEST(one_that_does_not_answer_is_ended)
+TEST(one_that_does_not_answer_is_ended)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         struct template *template = test_load(&t);
@@ -410,9 +390,8 @@ START_TEST(one_that_does_not_answer_is_ended)
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.loads, 2);
 }
-END_TEST
 
-START_TEST(time_in_which_sqmgr_was_late_hardly_counts)
+TEST(time_in_which_sqmgr_was_late_hardly_counts)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         struct template *template = test_load(&t);
@@ -424,9 +403,8 @@ START_TEST(time_in_which_sqmgr_was_late_hardly_counts)
         test_tick(&t, 10);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
-START_TEST(one_that_is_held_has_twenty_times_as_long)
+TEST(one_that_is_held_has_twenty_times_as_long)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_template_process(test_load(&t))->held = true;
@@ -435,9 +413,8 @@ START_TEST(one_that_is_held_has_twenty_times_as_long)
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
-START_TEST(patience_is_ten_times_the_slowest_fork)
+TEST(patience_is_ten_times_the_slowest_fork)
 {
         t.newborn_template.fork_usec = 2 * USEC_PER_SEC;
         struct template *template = test_load(&t);
@@ -451,10 +428,9 @@ START_TEST(patience_is_ten_times_the_slowest_fork)
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
 /* Else a template that was stopped once would be waited for without end. */
-START_TEST(what_does_not_count_is_no_slow_fork)
+TEST(what_does_not_count_is_no_slow_fork)
 {
         struct template *template = test_load(&t);
 
@@ -465,40 +441,5 @@ START_TEST(what_does_not_count_is_no_slow_fork)
         ck_assert_uint_eq(t.fleet->totals.forks, 1);
         ck_assert_uint_lt(t.fleet->preload.slowest_fork, 4 * USEC_PER_SEC);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template");
-        TCase *cases = tcase_create("template");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_application_is_loaded_before_any_worker_is_there);
-        tcase_add_test(cases, workers_are_forked_one_at_a_time);
-        tcase_add_test(cases, a_fork_goes_on_once_the_state_reports_of_it);
-        tcase_add_test(cases, a_fork_that_was_asked_for_takes_its_place);
-        tcase_add_test(cases, nothing_is_loaded_while_found_processes_may_be_workers);
-        tcase_add_test(cases, one_that_cannot_be_forked_is_refused_for_its_generation);
-        tcase_add_test(cases, one_that_cannot_be_forked_is_forked_for_no_other_generation);
-        tcase_add_test(cases, a_command_that_does_not_see_the_script_is_refused_at_once);
-        tcase_add_test(cases, a_release_that_lacks_a_file_of_its_own_fails);
-        tcase_add_test(cases, one_that_works_is_a_worker);
-        tcase_add_test(cases, one_that_serves_is_no_worker_whatever_its_titles_say);
-        tcase_add_test(cases, after_three_loads_that_fail_workers_boot_separately);
-        tcase_add_test(cases, a_load_that_cannot_be_started_is_tried_until_it_is);
-        tcase_add_test(cases, the_next_load_waits_after_one_that_failed);
-        tcase_add_loop_test(cases, a_shortage_is_waited_out_and_never_counts, 0, (int)ELEMENTSOF(shortages));
-        tcase_add_test(cases, a_request_that_descriptors_are_short_for_is_made_again);
-        tcase_add_test(cases, after_three_forks_that_fail_workers_boot_separately);
-        tcase_add_test(cases, a_fork_that_succeeds_ends_the_row);
-        tcase_add_loop_test(cases, what_failed_of_another_generation_is_not_of_the_row, 0,
-                            (int)ELEMENTSOF(renewals));
-        tcase_add_test(cases, a_fork_that_fails_uses_a_freed_place_up);
-        tcase_add_test(cases, one_that_does_not_answer_is_ended);
-        tcase_add_test(cases, time_in_which_sqmgr_was_late_hardly_counts);
-        tcase_add_test(cases, one_that_is_held_has_twenty_times_as_long);
-        tcase_add_test(cases, patience_is_ten_times_the_slowest_fork);
-        tcase_add_test(cases, what_does_not_count_is_no_slow_fork);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template", .each = {setup, teardown})

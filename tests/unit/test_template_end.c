@@ -30,7 +30,7 @@ static struct template *settle(void)
         return fleet_template(t.fleet);
 }
 
-START_TEST(one_that_never_loads_is_ended_after_boot_timeout)
+TEST(one_that_never_loads_is_ended_after_boot_timeout)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         t.newborn_template.deaf = true;
@@ -48,9 +48,8 @@ START_TEST(one_that_never_loads_is_ended_after_boot_timeout)
         test_tick(&t, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
 }
-END_TEST
 
-START_TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
+TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -69,9 +68,8 @@ START_TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
         test_plan(&t);
         ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
+TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
 {
         struct template *template = settle();
 
@@ -88,9 +86,8 @@ START_TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
         ck_assert_uint_eq(t.quiets + t.stops, 0);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
-START_TEST(after_a_short_life_the_next_one_waits)
+TEST(after_a_short_life_the_next_one_waits)
 {
         struct template *template = settle();
 
@@ -104,9 +101,8 @@ START_TEST(after_a_short_life_the_next_one_waits)
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(one_that_dies_as_it_forks_has_failed)
+TEST(one_that_dies_as_it_forks_has_failed)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
@@ -118,9 +114,8 @@ START_TEST(one_that_dies_as_it_forks_has_failed)
         ck_assert_uint_eq(t.fleet->crash.count, 3);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 1);
 }
-END_TEST
 
-START_TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
+TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
 {
         test_load(&t);
         t.save_fails = true;
@@ -135,7 +130,6 @@ START_TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
         ck_assert_uint_eq(test_events(&t, EVENT_START_FAILED), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
-END_TEST
 
 static void order_quiet(void)
 {
@@ -165,7 +159,7 @@ static void order_no_preload(void)
 
 static void (*const orders[])(void) = {order_quiet, order_stop, order_shutdown, order_none, order_no_preload};
 
-START_TEST(where_none_is_to_be_forked_it_ends_at_once)
+TEST_LOOP(where_none_is_to_be_forked_it_ends_at_once, (int)ELEMENTSOF(orders))
 {
         settle();
         orders[_i]();
@@ -179,9 +173,8 @@ START_TEST(where_none_is_to_be_forked_it_ends_at_once)
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
-START_TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
+TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         test_run(&t, 10);
@@ -194,9 +187,8 @@ START_TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(one_that_serves_and_does_not_end_is_killed_soon)
+TEST(one_that_serves_and_does_not_end_is_killed_soon)
 {
         t.newborn_template.deaf = true;
         settle();
@@ -211,9 +203,8 @@ START_TEST(one_that_serves_and_does_not_end_is_killed_soon)
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
+TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_load(&t);
@@ -223,9 +214,8 @@ START_TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
         ck_assert(!fleet_has_place(t.fleet, 1));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
+TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
 {
         t.newborn_template.deaf = true;
         test_run(&t, 2);
@@ -238,9 +228,8 @@ START_TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
         /* But that it serves, and runs no jobs. */
         ck_assert_uint_eq(template_kill_at(template), t.now + 5 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
+TEST(a_removed_fleet_is_not_forgotten_before_its_template)
 {
         struct fleet_settings removed = t.fleet_settings, *list[] = {&removed};
         struct settings settings = t.settings;
@@ -260,7 +249,6 @@ START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 0);
 }
-END_TEST
 
 /* As the state of an earlier sqmgr tells of one; it serves below a wrapper. */
 static struct template known_template(enum template_state state)
@@ -290,7 +278,7 @@ static struct template *adopt(enum template_state state, bool connected)
         return template;
 }
 
-START_TEST(a_pid_in_use_again_is_no_template)
+TEST(a_pid_in_use_again_is_no_template)
 {
         const struct template known = known_template(TEMPLATE_READY),
                               loading = known_template(TEMPLATE_LOADING);
@@ -303,9 +291,8 @@ START_TEST(a_pid_in_use_again_is_no_template)
         ck_assert_int_eq(template->pid, 51);
         ck_assert_uint_eq(template->pid_start, 510);
 }
-END_TEST
 
-START_TEST(one_that_is_still_spoken_with_is_forked)
+TEST(one_that_is_still_spoken_with_is_forked)
 {
         struct template *template = adopt(TEMPLATE_READY, true);
 
@@ -315,9 +302,8 @@ START_TEST(one_that_is_still_spoken_with_is_forked)
         ck_assert_ptr_eq(fleet_template(t.fleet), template);
         ck_assert_int_eq(template->serving_pid, 51);
 }
-END_TEST
 
-START_TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
+TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
 {
         struct template *template = adopt(TEMPLATE_READY, false);
 
@@ -333,10 +319,9 @@ START_TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
 /* It may turn out to be a worker. */
-START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
+TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
 {
         t.newborn_template.load_usec = 100 * USEC_PER_SEC;
         t.newborn_template.running_jobs = true;
@@ -354,9 +339,8 @@ START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
                 found += t.fleet->workers[i]->process.pid == 50;
         ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_lost_one_is_no_failure)
+TEST(the_end_of_a_lost_one_is_no_failure)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         test_template_exit(&t, adopt(TEMPLATE_LOADING, false));
@@ -365,9 +349,8 @@ START_TEST(the_end_of_a_lost_one_is_no_failure)
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
-START_TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
+TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         adopt(TEMPLATE_LOADING, false);
@@ -381,32 +364,5 @@ START_TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.loads, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template end");
-        TCase *cases = tcase_create("template end");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_that_never_loads_is_ended_after_boot_timeout);
-        tcase_add_test(cases, boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look);
-        tcase_add_test(cases, the_end_of_a_ready_one_leaves_its_workers_alone);
-        tcase_add_test(cases, after_a_short_life_the_next_one_waits);
-        tcase_add_test(cases, one_that_dies_as_it_forks_has_failed);
-        tcase_add_test(cases, a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start);
-        tcase_add_loop_test(cases, where_none_is_to_be_forked_it_ends_at_once, 0, (int)ELEMENTSOF(orders));
-        tcase_add_test(cases, one_that_loads_ends_as_well_and_another_is_loaded_later);
-        tcase_add_test(cases, one_that_serves_and_does_not_end_is_killed_soon);
-        tcase_add_test(cases, a_fork_ends_with_the_template_that_was_asked_for_it);
-        tcase_add_test(cases, what_is_said_after_its_end_was_asked_for_changes_nothing);
-        tcase_add_test(cases, a_removed_fleet_is_not_forgotten_before_its_template);
-        tcase_add_test(cases, a_pid_in_use_again_is_no_template);
-        tcase_add_test(cases, one_that_is_still_spoken_with_is_forked);
-        tcase_add_test(cases, a_lost_one_that_served_is_ended_and_another_loaded_at_once);
-        tcase_add_test(cases, a_lost_one_that_loads_is_given_the_time_to_show_what_it_is);
-        tcase_add_test(cases, the_end_of_a_lost_one_is_no_failure);
-        tcase_add_test(cases, a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template end", .each = {setup, teardown})

@@ -63,7 +63,7 @@ static void halt_by_workers(void)
         test_run(&t, 2);
 }
 
-START_TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
+TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         restart();
@@ -79,9 +79,8 @@ START_TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
 }
-END_TEST
 
-START_TEST(without_surge_the_old_ones_wait_for_it_as_well)
+TEST(without_surge_the_old_ones_wait_for_it_as_well)
 {
         t.fleet_settings.restart_surge = (struct share){.value = 0};
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
@@ -93,9 +92,8 @@ START_TEST(without_surge_the_old_ones_wait_for_it_as_well)
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(the_old_template_is_kept_until_it_is_done)
+TEST(the_old_template_is_kept_until_it_is_done)
 {
         struct template *old = test_template(&t, 1);
 
@@ -112,9 +110,8 @@ START_TEST(the_old_template_is_kept_until_it_is_done)
         ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
         ck_assert_uint_eq(t.loads, 2);
 }
-END_TEST
 
-START_TEST(three_loads_that_fail_halt_with_the_last_lines)
+TEST(three_loads_that_fail_halt_with_the_last_lines)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail = "undefined method 'foo'";
@@ -132,9 +129,8 @@ START_TEST(three_loads_that_fail_halt_with_the_last_lines)
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
+TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
 {
         static const struct exit_status exits[] = {
                 {.known = true, .status = 1, .lines_token = 1},
@@ -154,9 +150,8 @@ START_TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
         observe_log_tail(t.fleet, 3, "it went wrong");
         ck_assert(strstr(t.fleet->rollout.error, "before it was ready; its last lines: it went wrong"));
 }
-END_TEST
 
-START_TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)
+TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)
 {
         t.fleet_settings.rollout_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = USEC_INFINITY;
@@ -173,9 +168,8 @@ START_TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)
         ck_assert_int_eq(state(), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(loads_that_fail_without_redis_say_nothing_of_the_release)
+TEST(loads_that_fail_without_redis_say_nothing_of_the_release)
 {
         test_redis(&t, false);
         t.newborn_template.die_usec = USEC_PER_SEC;
@@ -189,9 +183,8 @@ START_TEST(loads_that_fail_without_redis_say_nothing_of_the_release)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
 }
-END_TEST
 
-START_TEST(one_that_takes_too_long_to_load_is_named)
+TEST(one_that_takes_too_long_to_load_is_named)
 {
         t.fleet_settings.boot_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = USEC_INFINITY;
@@ -202,9 +195,8 @@ START_TEST(one_that_takes_too_long_to_load_is_named)
                          "no progress for 10min (rollout_timeout): its template has not loaded the "
                          "application");
 }
-END_TEST
 
-START_TEST(a_template_that_is_ready_is_progress)
+TEST(a_template_that_is_ready_is_progress)
 {
         t.fleet_settings.boot_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = 599 * USEC_PER_SEC;
@@ -214,9 +206,8 @@ START_TEST(a_template_that_is_ready_is_progress)
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(forks_that_fail_halt)
+TEST(forks_that_fail_halt)
 {
         t.newborn_template.fork_fails = "it failed";
         restart();
@@ -226,9 +217,8 @@ START_TEST(forks_that_fail_halt)
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_shortage_does_not_halt)
+TEST(a_shortage_does_not_halt)
 {
         t.newborn_template.fork_error = ENOMEM;
         restart();
@@ -239,9 +229,8 @@ START_TEST(a_shortage_does_not_halt)
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
+TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
 {
         halt_by_workers();
         ck_assert_uint_eq(of_generation(1), 3);
@@ -258,10 +247,9 @@ START_TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
         ck_assert_uint_eq(t.loads, loads);
         ck_assert_uint_eq(of_generation(2), 0);
 }
-END_TEST
 
 /* They say nothing of the release, which is not the one that is forked. */
-START_TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
+TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
 {
         halt_by_workers();
         test_template_process(test_template(&t, 1))->fork_fails = "it failed";
@@ -272,9 +260,8 @@ START_TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
 }
-END_TEST
 
-START_TEST(a_newer_restart_ends_the_one_in_the_middle)
+TEST(a_newer_restart_ends_the_one_in_the_middle)
 {
         halt_by_workers();
         ck_assert_uint_eq(test_templates(&t), 2);
@@ -297,9 +284,8 @@ START_TEST(a_newer_restart_ends_the_one_in_the_middle)
         ck_assert_uint_eq(test_templates(&t), 1);
         ck_assert_uint_eq(of_generation(3), 3);
 }
-END_TEST
 
-START_TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
+TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         restart();
@@ -313,9 +299,8 @@ START_TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
         ck_assert_uint_eq(of_generation(3), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
+TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         restart();
@@ -332,9 +317,8 @@ START_TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
         ck_assert_uint_eq(of_generation(2), 3);
         ck_assert_uint_eq(of_generation(1), 0);
 }
-END_TEST
 
-START_TEST(forks_of_both_templates_have_places_of_their_own)
+TEST(forks_of_both_templates_have_places_of_their_own)
 {
         struct template *old = test_template(&t, 1);
 
@@ -351,9 +335,8 @@ START_TEST(forks_of_both_templates_have_places_of_their_own)
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
+TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
 {
         struct template_process *old = test_template_process(test_template(&t, 1));
 
@@ -368,9 +351,8 @@ START_TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
         ck_assert_uint_eq(of_generation(2), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(the_end_of_the_new_template_holds_the_old_workers)
+TEST(the_end_of_the_new_template_holds_the_old_workers)
 {
         t.fleet_settings.restart_surge = (struct share){.value = 1};
         restart();
@@ -385,9 +367,8 @@ START_TEST(the_end_of_the_new_template_holds_the_old_workers)
         run_out();
         ck_assert_int_eq(state(), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(where_it_is_refused_the_new_workers_boot_separately)
+TEST(where_it_is_refused_the_new_workers_boot_separately)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
         restart();
@@ -400,9 +381,8 @@ START_TEST(where_it_is_refused_the_new_workers_boot_separately)
         test_tick(&t, 1);
         ck_assert_uint_eq(test_templates(&t), 0);
 }
-END_TEST
 
-START_TEST(one_that_works_is_one_of_the_new_workers)
+TEST(one_that_works_is_one_of_the_new_workers)
 {
         t.newborn_template.running_jobs = true;
         restart();
@@ -413,9 +393,8 @@ START_TEST(one_that_works_is_one_of_the_new_workers)
         ck_assert_int_eq(test_worker(&t, 4)->generation, 2);
         ck_assert_uint_eq(t.template_kills, 0);
 }
-END_TEST
 
-START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
+TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
 {
         struct fleet_settings changed = t.fleet_settings, *list[] = {&changed};
         struct settings settings = t.settings;
@@ -434,9 +413,8 @@ START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
         ck_assert_uint_eq(test_worker(&t, 1)->generation, 2);
         ck_assert(test_worker(&t, 1)->process.forked);
 }
-END_TEST
 
-START_TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
+TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
 {
         restart();
         test_run(&t, 8);
@@ -450,9 +428,8 @@ START_TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
         test_settle(&t);
         ck_assert_uint_eq(of_generation(2), 3);
 }
-END_TEST
 
-START_TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
+TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         restart();
@@ -472,38 +449,5 @@ START_TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
         ck_assert_int_eq(state(), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(3), 3);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template rollout");
-        TCase *cases = tcase_create("template rollout");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, no_old_worker_is_touched_before_the_new_template_is_ready);
-        tcase_add_test(cases, without_surge_the_old_ones_wait_for_it_as_well);
-        tcase_add_test(cases, the_old_template_is_kept_until_it_is_done);
-        tcase_add_test(cases, three_loads_that_fail_halt_with_the_last_lines);
-        tcase_add_test(cases, last_lines_that_are_read_later_are_reported_with_the_halt);
-        tcase_add_test(cases, a_template_that_never_loads_halts_it_though_redis_was_away_before);
-        tcase_add_test(cases, loads_that_fail_without_redis_say_nothing_of_the_release);
-        tcase_add_test(cases, one_that_takes_too_long_to_load_is_named);
-        tcase_add_test(cases, a_template_that_is_ready_is_progress);
-        tcase_add_test(cases, forks_that_fail_halt);
-        tcase_add_test(cases, a_shortage_does_not_halt);
-        tcase_add_test(cases, after_a_halt_what_crashes_comes_back_from_the_old_template);
-        tcase_add_test(cases, forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation);
-        tcase_add_test(cases, a_newer_restart_ends_the_one_in_the_middle);
-        tcase_add_test(cases, one_that_loads_for_a_restart_that_is_outrun_ends);
-        tcase_add_test(cases, while_the_new_one_loads_what_crashes_comes_back_from_the_old_one);
-        tcase_add_test(cases, forks_of_both_templates_have_places_of_their_own);
-        tcase_add_test(cases, a_fork_of_the_old_template_that_sticks_holds_no_new_worker);
-        tcase_add_test(cases, the_end_of_the_new_template_holds_the_old_workers);
-        tcase_add_test(cases, where_it_is_refused_the_new_workers_boot_separately);
-        tcase_add_test(cases, one_that_works_is_one_of_the_new_workers);
-        tcase_add_test(cases, a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone);
-        tcase_add_test(cases, after_an_abort_with_nobody_of_the_old_code_left_it_ends);
-        tcase_add_test(cases, after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template rollout", .each = {setup, teardown})
