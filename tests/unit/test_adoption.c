@@ -85,6 +85,15 @@ static struct sighting leader(pid_t pid)
                 .pid = pid, .parent = 1, .group = pid, .session = pid, .start = (uint64_t)pid, .uid = USER};
 }
 
+/* One that has not run its command yet. */
+static struct sighting launcher(pid_t pid)
+{
+        struct sighting sighting = leader(pid);
+
+        sighting.launching = true;
+        return sighting;
+}
+
 /* One that carries our mark. */
 static struct sighting marked(pid_t pid, const char *worker)
 {
@@ -166,6 +175,26 @@ static void known(struct fleet *fleet, unsigned index)
         known_of(fleet, index, 3);
 }
 
+/* The same of the first fleet, and none of the second. */
+static void known_all(unsigned index)
+{
+        known(world->fleets[0], index);
+        known(world->fleets[1], 0);
+}
+
+/* After a search among these all is clear, and all that is adopted is as the text says. */
+#define ADOPTS_ALL(text, ...)                                                                                \
+        do {                                                                                                 \
+                ck_assert(SEARCH(__VA_ARGS__));                                                              \
+                ck_assert_str_eq(adopted(), text);                                                           \
+        } while (0)
+/* The same, and more is to be looked for. */
+#define ADOPTS(text, ...)                                                                                    \
+        do {                                                                                                 \
+                ck_assert(!SEARCH(__VA_ARGS__));                                                             \
+                ck_assert_str_eq(adopted(), text);                                                           \
+        } while (0)
+
 TEST(a_mark_counts_from_who_may_carry_it)
 {
         struct sighting foreign = marked(11, "mail/1"), user = foreign, place = foreign, place2 = foreign;
@@ -177,8 +206,7 @@ TEST(a_mark_counts_from_who_may_carry_it)
         place2.worker = "mail/1x";
         fleet.worker = "mail";
         removed.worker = "gone/1";
-        ck_assert(SEARCH(foreign, user, place, place2, fleet, removed));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", foreign, user, place, place2, fleet, removed);
 }
 
 TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
@@ -187,8 +215,7 @@ TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
 
         moved.instance = ANOTHER;
         moved.in_service = true;
-        ck_assert(SEARCH(moved));
-        ck_assert_str_eq(adopted(), "mail/1=11");
+        ADOPTS_ALL("mail/1=11", moved);
 }
 
 TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
@@ -201,8 +228,7 @@ TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
         orphan.group = orphan.session = 9;
         younger.start = 99;
         /* None of the others is passed over: it may be the worker all the same. */
-        ck_assert(SEARCH(child, wrapper, orphan, younger, elder));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30 mail/7=31 mail/8=10");
+        ADOPTS_ALL("mail/1=20 mail/2=30 mail/7=31 mail/8=10", child, wrapper, orphan, younger, elder);
         for (size_t i = 0; i < 4; i++)
                 ck_assert(world->fleets[0]->workers[i]->process.unproven);
 }
@@ -215,8 +241,7 @@ TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
 
         live.booted_as = below.booted_as = &sidekiq_traits;
         below.parent = below.group = below.session = 30;
-        ck_assert(SEARCH(elder, live, left, wrapper, below));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30");
+        ADOPTS_ALL("mail/1=20 mail/2=30", elder, live, left, wrapper, below);
         ck_assert(!world->fleets[0]->workers[0]->process.unproven);
         ck_assert(!world->fleets[0]->workers[1]->process.unproven);
 }
@@ -227,8 +252,7 @@ TEST(of_what_has_not_booted_the_last_start_counts)
 
         elder.started_at = STARTED - 1;
         live.started_at = STARTED;
-        ck_assert(SEARCH(elder, live));
-        ck_assert_str_eq(adopted(), "mail/1=20");
+        ADOPTS_ALL("mail/1=20", elder, live);
         ck_assert(world->fleets[0]->workers[0]->process.unproven);
 }
 
@@ -239,8 +263,7 @@ TEST(two_that_have_booted_in_one_place_are_both_taken)
         elder.started_at = STARTED - 1;
         live.started_at = STARTED;
         elder.booted_as = live.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(elder, live));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/7=10");
+        ADOPTS_ALL("mail/1=20 mail/7=10", elder, live);
 }
 
 TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
@@ -250,10 +273,8 @@ TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
         launching.launching = true;
         left.started_at = STARTED - 1;
         live.started_at = STARTED;
-        ck_assert(!SEARCH(left, launching));
-        ck_assert_str_eq(adopted(), "mail/1=10");
-        ck_assert(SEARCH(left, live));
-        ck_assert_str_eq(adopted(), "mail/1=10 mail/7=20");
+        ADOPTS("mail/1=10", left, launching);
+        ADOPTS_ALL("mail/1=10 mail/7=20", left, live);
 }
 
 TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
@@ -261,15 +282,12 @@ TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
         struct sighting right = marked(10, "mail/2"), other = marked(11, "mail/1");
         struct sighting of_before = marked(12, "mail/2");
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert(adoption_needs_search(adoption));
         of_before.generation = "2";
-        ck_assert(!SEARCH(of_before, other));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS("", of_before, other);
         right.generation = "3";
-        ck_assert(SEARCH(right, other));
-        ck_assert_str_eq(adopted(), "mail/2=10");
+        ADOPTS_ALL("mail/2=10", right, other);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
 
@@ -277,15 +295,12 @@ TEST(a_start_under_way_is_known_from_those_before_it)
 {
         struct sighting leftover = marked(10, "mail/2"), right = marked(11, "mail/2");
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         leftover.generation = right.generation = "3";
         leftover.started_at = STARTED - 1;
         right.started_at = STARTED;
-        ck_assert(!SEARCH(leftover));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(leftover, right));
-        ck_assert_str_eq(adopted(), "mail/2=11");
+        ADOPTS("", leftover);
+        ADOPTS_ALL("mail/2=11", leftover, right);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->spawned_at, STARTED);
 }
 
@@ -304,8 +319,7 @@ static void ended(enum worker_state state, bool quiet_ordered)
                 .orders.quiet = quiet_ordered,
         };
 
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &was, 0, 0, NOW);
         ck_assert_int_eq(worker->state, WORKER_GONE);
         fleet_reap(world->fleets[0], NULL);
@@ -322,8 +336,7 @@ TEST_LOOP(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 2)
         earlier.started_at = STARTED - 1;
         earlier.pid = 11, right.pid = 12;
         earlier.booted_as = right.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(left, earlier, right));
-        ck_assert_str_eq(adopted(), "mail/2=12");
+        ADOPTS_ALL("mail/2=12", left, earlier, right);
         const struct worker *worker = world->fleets[0]->workers[0];
         ck_assert(!worker->process.unproven);
         ck_assert_uint_eq(worker->generation, 3);
@@ -343,8 +356,7 @@ TEST_LOOP(a_job_whose_worker_has_died_is_finished_and_is_no_worker, 3)
         /* Of an earlier start, or a later one: the worker has its place. */
         orphan.started_at = STARTED + (usec_t)_i;
         worker.started_at = child.started_at = STARTED + 1;
-        ck_assert(SEARCH(job, worker, child, orphan));
-        ck_assert_str_eq(adopted(), "mail/1=10 mail/2=20 mail/7=22");
+        ADOPTS_ALL("mail/1=10 mail/2=20 mail/7=22", job, worker, child, orphan);
         for (size_t i = 0; i < 3; i++) {
                 const struct worker *taken = world->fleets[0]->workers[i];
 
@@ -357,9 +369,8 @@ TEST_LOOP(a_job_whose_worker_has_died_is_finished_and_is_no_worker, 3)
 
 TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
 {
-        struct sighting launching = leader(11);
+        struct sighting launching = launcher(11);
 
-        launching.launching = true;
         ended(WORKER_ACTIVE, false);
         ck_assert(SEARCH(launching));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
@@ -376,8 +387,7 @@ TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
         size_t size;
 
         launching.launching = true;
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert(!SEARCH(launching));
         usec_t now = world->fleets[0]->hold_until;
         ck_assert_int_eq(plan_make(&plan, world, now), 0);
@@ -423,15 +433,13 @@ TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have
 
 TEST(nothing_is_searched_where_the_state_reports_all)
 {
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         ck_assert(!adoption_needs_search(adoption));
 }
 
 TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way)
 {
-        known(world->fleets[0], 1);
-        known(world->fleets[1], 0);
+        known_all(1);
         ck_assert(!search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + USEC_PER_MIN);
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
@@ -453,9 +461,8 @@ TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
 
 TEST(one_that_launches_holds_the_fleets_of_its_user)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         ck_assert(!SEARCH(launching, marked(11, "mail/1")));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert(world->fleets[0]->unknown);
@@ -464,8 +471,7 @@ TEST(one_that_launches_holds_the_fleets_of_its_user)
         /* Nothing that comes later is a worker of an earlier sqmgr's of the other one. */
         struct sighting late = marked(12, "video/1");
         late.uid = SUBMIT;
-        ck_assert(!SEARCH(launching, late));
-        ck_assert_str_eq(adopted(), "mail/1=11");
+        ADOPTS("mail/1=11", launching, late);
         ck_assert(SEARCH(late));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
@@ -473,9 +479,8 @@ TEST(one_that_launches_holds_the_fleets_of_its_user)
 /* Its before_start may run for as long as the boot_timeout of its own fleet, which may be the longest. */
 TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         adoption->sought[1].uid = USER;
         ck_assert(!search_at(&launching, 1, NOW + USEC_PER_MIN));
         ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + 2 * USEC_PER_MIN);
@@ -490,11 +495,9 @@ TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
 
         launching.launching = true;
         other.uid = SUBMIT;
-        ck_assert(!SEARCH(overwritten(10), launching, other));
-        ck_assert_str_eq(adopted(), "video/1=12");
+        ADOPTS("video/1=12", overwritten(10), launching, other);
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
-        ck_assert(SEARCH(overwritten(10), other));
-        ck_assert_str_eq(adopted(), "mail/1=10 video/1=12");
+        ADOPTS_ALL("mail/1=10 video/1=12", overwritten(10), other);
 }
 
 TEST(fleets_of_one_user_are_clear_together)
@@ -505,15 +508,13 @@ TEST(fleets_of_one_user_are_clear_together)
         /* It may be of the fleet that is lost, which starts none before that is known. */
         ck_assert(!SEARCH(overwritten(10)));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "mail/1=10");
+        ADOPTS_ALL("mail/1=10", overwritten(10));
 }
 
 TEST(one_that_launches_and_is_our_users_yet_holds_all)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         launching.uid = 0;
         ck_assert(!SEARCH(launching));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
@@ -570,46 +571,36 @@ TEST(the_control_group_reports_of_a_leader_that_has_booted)
         booting.booted_as = NULL;
         user.uid = 7;
         other.uid = SUBMIT;
-        ck_assert(SEARCH(child, elsewhere, booting, user, overwritten(15), other));
-        ck_assert_str_eq(adopted(), "mail/1=15 video/1=14");
+        ADOPTS_ALL("mail/1=15 video/1=14", child, elsewhere, booting, user, overwritten(15), other);
 }
 
 TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
 {
-        ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
+        ADOPTS_ALL("mail/1=11 mail/2=10", overwritten(10), marked(11, "mail/1"));
 }
 
 TEST(one_that_reports_no_place_waits_for_those_that_launch)
 {
-        struct sighting launching = leader(11);
+        struct sighting launching = launcher(11);
 
-        launching.launching = true;
-        ck_assert(!SEARCH(overwritten(10), launching));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
+        ADOPTS("", overwritten(10), launching);
+        ADOPTS_ALL("mail/1=11 mail/2=10", overwritten(10), marked(11, "mail/1"));
 }
 
 TEST(nobody_is_adopted_twice)
 {
-        struct sighting launching = leader(12);
+        struct sighting launching = launcher(12);
 
-        launching.launching = true;
         ck_assert(!SEARCH(marked(11, "mail/1"), launching));
         /* Its title grew over its mark meanwhile. */
-        ck_assert(SEARCH(overwritten(11), overwritten(12)));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=12");
+        ADOPTS_ALL("mail/1=11 mail/2=12", overwritten(11), overwritten(12));
 }
 
 TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
 {
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
-        ck_assert(!SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "mail/2=10");
+        known_all(2);
+        ADOPTS("", overwritten(10));
+        ADOPTS_ALL("mail/2=10", overwritten(10));
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
 
@@ -623,10 +614,8 @@ TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
         new.generation = "3";
         old.generation = "2";
         new.started_at = old.started_at = STARTED;
-        ck_assert(!SEARCH(new));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(new, old));
-        ck_assert_str_eq(adopted(), "mail/2=11");
+        ADOPTS("", new);
+        ADOPTS_ALL("mail/2=11", new, old);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 2);
         ck_assert_uint_eq(world->fleets[0]->generation, 3);
 }
@@ -636,8 +625,7 @@ TEST(the_mark_of_a_template_is_none_of_a_worker)
         struct sighting template = marked(10, "mail/template  "), grown = marked(11, "mail/template");
 
         template.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(template, grown));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", template, grown);
 }
 
 TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
@@ -649,12 +637,10 @@ TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
                                          .started_at = STARTED,
                                          .state_at = STARTED};
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert_ptr_nonnull(template_observe_adopted(world->fleets[0], &loading, false, 10, 0));
         ck_assert(!SEARCH(overwritten(10)));
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", overwritten(10));
 }
 
 /* It has seen that its sqmgr ended, and has done nothing. */
@@ -668,8 +654,7 @@ TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
                                       .process.forked = true,
                                       .process.awaits_go = true};
 
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         world->fleets[0]->redis_up = true;
         world->fleets[0]->rollout.state = ROLLOUT_RUNNING;
         const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &waited, 0, 0, NOW);

@@ -12,24 +12,8 @@
 #include "world.h"
 #include <string.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        return worker;
 }
 
 /* One more, of each ten seconds. */
@@ -63,7 +47,7 @@ static const struct {
 
 TEST_LOOP(two_idle_heartbeats_prove_nothing_against_the_title, ELEMENTSOF(titles))
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_TITLE, 0);
         send_heartbeat(worker, true);
@@ -90,7 +74,7 @@ TEST_LOOP(two_idle_heartbeats_prove_nothing_against_the_title, ELEMENTSOF(titles
 
 TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_title(worker, true, 1, true);
         send_heartbeat(worker, true);
@@ -104,7 +88,7 @@ TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
 
 TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (int i = 0; i < WORKER_LOUD_HEARTBEATS; i++)
                 send_heartbeat(worker, false);

@@ -14,20 +14,12 @@
 #include "world.h"
 #include <string.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
         t.fleet_settings.active_process_max = 8;
         t.fleet_settings.latency_target = (char *)"30s mail:5min";
         t.fleet_settings.scale_down_after = USEC_PER_MIN;
         t.fleet_settings.ready_after = 0;
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void serve(struct fleet *fleet, const char *names, size_t size)

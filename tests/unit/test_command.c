@@ -10,31 +10,20 @@
 #include "settings/settings.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
         test_settle(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
 {
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.quiets, 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 1, t.quiets, 2);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_str_eq(fleet_order_name(t.fleet->order), "quiet");
         command_start(t.fleet, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 4);
+        test_after(&t, 1, t.starts, 4);
 }
 
 TEST(restart_brings_a_quieted_fleet_back)
@@ -42,8 +31,7 @@ TEST(restart_brings_a_quieted_fleet_back)
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 20);
-        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        test_after(&t, 20, test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->workers[0]->generation, 2);
 }
@@ -51,11 +39,9 @@ TEST(restart_brings_a_quieted_fleet_back)
 TEST(restart_leaves_a_stopped_fleet_stopped)
 {
         command_stop(t.fleet, false, NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.fleet->generation, 1);
         ck_assert_str_eq(fleet_order_name(t.fleet->order), "stopped");
 }
@@ -102,11 +88,9 @@ TEST(stop_waits_for_jobs_and_force_does_not)
         test_process(test_worker(&t, 1))->busy = 1;
         test_run(&t, 6);
         command_stop(t.fleet, false, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 600, t.stops, 1);
         command_stop(t.fleet, true, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
 }
 
 TEST(force_ends_the_booting_and_the_unseen_too)
@@ -114,18 +98,15 @@ TEST(force_ends_the_booting_and_the_unseen_too)
         test_redis(&t, false);
         test_spawn(&t);
         command_stop(t.fleet, true, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 3);
-        test_run(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 1, t.stops, 3);
+        test_after(&t, 1, test_counts(&t).live, 0);
 }
 
 TEST(start_takes_force_back)
 {
         command_stop(t.fleet, true, NULL, t.now);
         command_start(t.fleet, NULL, t.now);
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 10, t.stops, 0);
         ck_assert_uint_eq(test_counts(&t).active, 2);
 }
 
@@ -176,8 +157,7 @@ TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
 TEST(a_quieted_worker_is_refilled)
 {
         ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_DONE);
-        test_run(&t, 2);
-        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        test_after(&t, 2, test_worker(&t, 2)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_OPERATOR);
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_LEAVING);
@@ -194,8 +174,7 @@ TEST(scale_takes_1_to_max_processes)
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 5);
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
 }
 
 TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
@@ -247,13 +226,11 @@ TEST(a_count_of_0_switches_a_fleet_off)
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         configure_count(0);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
         test_process(test_worker(&t, 1))->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_uint_eq(t.kills, 0);
         ck_assert_int_eq(fleet_order(t.fleet), ORDER_RUN);
@@ -265,36 +242,27 @@ TEST(a_restart_of_a_fleet_that_is_off_is_done_at_once)
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         configure_count(0);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 30);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 30, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
         test_process(test_worker(&t, 1))->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_tick(&t, 1);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 60, test_counts(&t).live, 0);
+        test_restart_to(&t, 1, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
 }
 
 TEST(a_fleet_that_is_off_is_scaled_up_and_back)
 {
         configure_count(0);
-        test_run(&t, 90);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 90, test_counts(&t).live, 0);
         unsigned before = t.starts;
         ck_assert_int_eq(command_scale(t.fleet, 2, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 90);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 90, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, before + 4);
         ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
 }
 
 TEST(force_kills_without_redis_too)
@@ -304,10 +272,8 @@ TEST(force_kills_without_redis_too)
         test_process(test_worker(&t, 1))->deaf = true;
         test_redis(&t, false);
         ck_assert_int_eq(command_stop(t.fleet, true, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 3, t.kills, 1);
         ck_assert_uint_eq(test_counts(&t).live, 0);
 }
 
@@ -316,13 +282,10 @@ TEST(shutdown_drains_and_then_ends_the_rest)
         test_process(test_worker(&t, 1))->busy = 1;
         test_run(&t, 6);
         command_shutdown(t.world, t.now);
-        test_run(&t, 30);
-        ck_assert_uint_eq(t.quiets, 2);
+        test_after(&t, 30, t.quiets, 2);
         ck_assert_uint_eq(t.stops, 1);
-        test_run(&t, 29);
-        ck_assert_uint_eq(t.stops, 1);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 29, t.stops, 1);
+        test_after(&t, 1, t.stops, 2);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SHUTDOWN);
         ck_assert_uint_eq(t.starts, 2);
 }
@@ -333,26 +296,20 @@ TEST(a_second_shutdown_ends_all_now)
         test_process(test_worker(&t, 2))->busy = 1;
         test_process(test_worker(&t, 2))->deaf = true;
         command_shutdown(t.world, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 1, t.stops, 0);
         command_shutdown(t.world, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
         test_redis(&t, false);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 1, t.kills, 1);
 }
 
 TEST(shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline)
 {
         test_redis(&t, false);
         command_shutdown(t.world, t.now);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.quiets + t.stops, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 59, t.quiets + t.stops, 0);
+        test_after(&t, 1, t.stops, 2);
 }
 
 /* The settings as a reload leaves them, with one fleet more. */
@@ -377,6 +334,8 @@ static void setup_reload(void)
         second.name = NULL;
 }
 
+TEST_FIXTURE(setup_reload, teardown)
+
 TEST(reload_applies_what_ends_nobody_at_once)
 {
         changed.active_process_count = 3;
@@ -384,8 +343,7 @@ TEST(reload_applies_what_ends_nobody_at_once)
         reload();
         ck_assert_uint_eq(fleet_target(t.fleet), 3);
         ck_assert_uint_eq(t.fleet->generation, 1);
-        test_run(&t, 30);
-        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_after(&t, 30, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.quiets, 0);
 }
 
@@ -394,16 +352,13 @@ TEST(reload_marks_workers_outdated_and_leaves_them)
         changed.launch_hash++;
         reload();
         ck_assert_uint_eq(test_counts(&t).outdated, 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.quiets + t.stops, 0);
+        test_after(&t, 60, t.quiets + t.stops, 0);
         ck_assert_uint_eq(t.starts, 2);
         /* Who takes the place of one that crashed is started as it is configured now. */
         test_exit(&t, test_worker(&t, 1), 1);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).outdated, 1);
+        test_after(&t, 60, test_counts(&t).outdated, 1);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        test_after(&t, 120, test_counts(&t).outdated, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
 }
 
@@ -414,8 +369,7 @@ TEST(reload_during_a_restart_is_rolled_out_with_it)
         changed.launch_hash++;
         reload();
         ck_assert_uint_eq(t.fleet->generation, 3);
-        test_run(&t, 180);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 180, t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_worker(&t, t.fleet->workers[0]->index)->generation, 3);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
 }
@@ -431,16 +385,14 @@ TEST(a_removed_fleet_drains_and_is_forgotten)
         t.urgent = true;
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_eq(fleet_order_name(fleet_order(t.fleet)), "stopped");
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
         ck_assert_int_eq(command_start(t.fleet, NULL, t.now), COMMAND_REMOVED);
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_REMOVED);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 1);
         test_process(busy)->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 0);
 }
@@ -451,8 +403,7 @@ TEST(a_removed_fleet_can_come_back)
         changed.removed = true;
         reload();
         t.urgent = true;
-        test_run(&t, 10);
-        ck_assert_uint_eq(test_counts(&t).active, 0);
+        test_after(&t, 10, test_counts(&t).active, 0);
         changed.removed = false;
         /* The same settings, as a second reload hands them in. */
         struct fleet_settings again = changed;
@@ -462,8 +413,7 @@ TEST(a_removed_fleet_can_come_back)
         changed.removed = true;
         ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ORDER), 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        test_after(&t, 60, test_counts(&t).ready, 2);
         ck_assert_uint_eq(test_counts(&t).live, 3);
 }
 
@@ -484,4 +434,4 @@ TEST(an_added_fleet_joins)
         ck_assert_uint_eq(t.world->n_fleets, 2);
 }
 
-TEST_MAIN("command", .each = {setup_reload, teardown})
+TEST_MAIN("command", .each = {setup, teardown})

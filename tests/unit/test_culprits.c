@@ -12,33 +12,27 @@
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-static struct test_world t;
 static struct worker *worker;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.memory_threshold = MIB(500);
         worker = test_spawn(&t);
         observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
 }
 
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-/* A beat of its own that is read now. */
-static void send_heartbeat(unsigned busy, uint64_t rss_bytes)
+/* Another heartbeat of its own, read now. Returns the size from which it has grown. */
+static uint64_t send_heartbeat(unsigned busy, uint64_t rss_bytes)
 {
         static uint64_t sent_usec = 100;
         const struct heartbeat heartbeat = {.sent_usec = ++sent_usec, .busy = busy, .rss_bytes = rss_bytes};
 
         observe_heartbeat(worker, &heartbeat, t.now);
+        return worker->memory.mark_bytes;
 }
 
-/* A look: a sample, and then its heartbeat is read, which is the same as before. */
-static void look(uint64_t bytes)
+/* A poll: a sample, and then its heartbeat is read, which is the same as before. Returns the same. */
+static uint64_t look(uint64_t bytes)
 {
         const struct heartbeat same = {.sent_usec = worker->heartbeat.written_usec,
                                        .busy = worker->heartbeat.busy,
@@ -46,11 +40,24 @@ static void look(uint64_t bytes)
 
         observe_memory(worker, bytes, t.now);
         observe_heartbeat(worker, &same, t.now);
+        return worker->memory.mark_bytes;
 }
 
 static void pass(unsigned seconds)
 {
         t.now += seconds * USEC_PER_SEC;
+}
+
+static uint64_t send_heartbeat_after(unsigned seconds, unsigned busy, uint64_t rss_bytes)
+{
+        pass(seconds);
+        return send_heartbeat(busy, rss_bytes);
+}
+
+static uint64_t look_after(unsigned seconds, uint64_t bytes)
+{
+        pass(seconds);
+        return look(bytes);
 }
 
 /* Jobs of these classes, named in one text; borrowed from static memory. */
@@ -90,10 +97,8 @@ static const char *reported_memory(const char *classes)
 TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
 {
         send_heartbeat(0, MIB(100));
-        pass(5);
-        send_heartbeat(0, MIB(308));
-        pass(40);
-        look(MIB(520));
+        send_heartbeat_after(5, 0, MIB(308));
+        look_after(40, MIB(520));
         send_heartbeat(3, MIB(520));
         ck_assert_str_eq(reported_memory("ReportJob|MailJob|ReportJob"),
                          "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
@@ -217,49 +222,30 @@ TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
 {
         observe_memory(worker, MIB(10), t.now);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        pass(5);
-        send_heartbeat(2, MIB(100));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
-        pass(5);
-        send_heartbeat(2, MIB(200));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
-        pass(5);
-        send_heartbeat(0, MIB(150));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 2, MIB(100)), MIB(100));
+        ck_assert_uint_eq(send_heartbeat_after(5, 2, MIB(200)), MIB(100));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(150)), MIB(150));
         ck_assert_uint_eq(worker->memory.mark_at, t.now);
         /* It took it over and has ended. */
-        pass(5);
-        send_heartbeat(0, MIB(501));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(501)), MIB(150));
         t.fleet_settings.memory_threshold = 0;
         t.fleet_settings.memory_limit = MIB(500);
-        pass(5);
-        send_heartbeat(0, MIB(501));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
-        pass(5);
-        send_heartbeat(0, MIB(500));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(500));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(501)), MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(500)), MIB(500));
         /* Another process: of that one nothing is known, and then that it begins over the limit. */
         observe_memory(worker, MIB(700), t.now);
         observe_heartbeat_process(worker, worker->process.pid + 1, 1, t.now);
         ck_assert_ptr_nonnull(strstr(reported(CULPRITS_MEMORY, ""), " held 700M, running no job"));
-        pass(5);
-        send_heartbeat(0, MIB(600));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(600));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(600)), MIB(600));
 }
 
 TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
 {
         send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        pass(5);
-        look(MIB(120));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
-        look(MIB(130));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
-        pass(5);
-        send_heartbeat(0, 0);
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(130));
+        ck_assert_uint_eq(look_after(5, MIB(120)), MIB(120));
+        ck_assert_uint_eq(look(MIB(130)), MIB(120));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, 0), MIB(130));
 }
 
 TEST(an_adopted_one_has_grown_since_then)
@@ -274,8 +260,7 @@ TEST(an_adopted_one_has_grown_since_then)
         worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
         ck_assert_ptr_nonnull(worker);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        look(MIB(300));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(300));
+        ck_assert_uint_eq(look(MIB(300)), MIB(300));
         ck_assert_uint_eq(worker->memory.mark_at, t.now);
 }
 
@@ -314,20 +299,16 @@ TEST(over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for)
 {
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 2; i++) {
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 ck_assert(!culprits_take(worker));
         }
-        pass(5);
-        look(MIB(501));
+        look_after(5, MIB(501));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(501));
+        send_heartbeat_after(5, 1, MIB(501));
         ck_assert(culprits_take(worker));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        look(MIB(501));
+        look_after(5, MIB(501));
         send_heartbeat(1, MIB(501));
         ck_assert(!culprits_take(worker));
 }
@@ -337,8 +318,7 @@ TEST(where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for)
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert(!culprits_take(worker));
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 if (i == 1)
                         send_heartbeat(1, MIB(501));
         }
@@ -354,19 +334,15 @@ TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
         observe_memory(worker, MIB(601), t.now);
         send_heartbeat(0, MIB(100));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
         send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
         /* The threshold below it is no news. */
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
-        pass(5);
-        look(MIB(400));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(400));
+        look_after(5, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
@@ -376,16 +352,13 @@ TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(culprits_take(worker));
 }
 
@@ -394,12 +367,10 @@ TEST(a_heartbeat_that_comes_much_later_reports_nothing_of_then)
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         look(MIB(601));
-        pass(41);
-        look(MIB(601));
+        look_after(41, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
 
@@ -410,11 +381,9 @@ TEST(a_heartbeat_from_a_time_of_doubt_is_not_waited_for)
         look(MIB(601));
         pass(5);
         t.world->doubt.since = t.now;
-        pass(1);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(1, 1, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(culprits_take(worker));
 }
 

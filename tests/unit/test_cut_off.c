@@ -6,16 +6,8 @@
 #include "world.h"
 #include <syslog.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* A worker that drains, its 2 jobs read of it, or not. */
@@ -64,8 +56,7 @@ TEST(a_drain_that_ends_by_itself_is_not_cut_off)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_process(drain_with_jobs(true))->busy = 0;
-        test_run(&t, 320);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 320, t.stops, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 0);
 }
 

@@ -11,18 +11,10 @@
 #define MEGABYTE ((uint64_t)1 << 20)
 #define EACH     (30 * USEC_PER_SEC)
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         t.fleet_settings.memory_threshold = 1024 * MEGABYTE;
         test_settle(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* Those of the newest generation grow by so much an hour, each from so much, one of them not where steady. */

@@ -10,25 +10,8 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
 }
 
 /* Memory */
@@ -189,8 +172,7 @@ TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over)
                               "last: default/1 (pid ",
                               98) == 0,
                       "%s", text);
-        test_run(&t, 11);
-        ck_assert_int_eq(crash_state(), CRASH_NONE);
+        test_after(&t, 11, crash_state(), CRASH_NONE);
 }
 
 TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died)
@@ -260,9 +242,7 @@ TEST(no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt)
         t.newborn.die_usec = USEC_INFINITY;
         test_run(&t, 120);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        test_restart_to(&t, 600, ROLLOUT_HALTED);
         ck_assert_uint_ge(t.fleet->crash.count, 3);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASH_LOOP), 0);
 }
@@ -332,10 +312,8 @@ TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
         t.newborn.die_usec = USEC_INFINITY;
         unsigned starts = t.starts;
         test_exit(&t, old, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, starts + 1);
-        test_run(&t, 5);
-        ck_assert_uint_eq(t.starts, starts + 1);
+        test_after(&t, 1, t.starts, starts + 1);
+        test_after(&t, 5, t.starts, starts + 1);
 }
 
 TEST(a_limit_below_the_boot_size_does_not_churn)
@@ -521,7 +499,7 @@ TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
 
 TEST(a_worker_that_was_reported_to_exit_is_no_crash)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         test_exit(&t, worker, 0);
@@ -532,7 +510,7 @@ TEST(a_worker_that_was_reported_to_exit_is_no_crash)
 
 TEST(a_quiet_worker_that_dies_does_not_back_off)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_exit(&t, worker, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);

@@ -85,6 +85,15 @@ static void heartbeat_of(const char *identity, uint64_t sent_usec, usec_t now)
         match_read(find(identity), sent_usec ? &heartbeat : NULL, now);
 }
 
+/* Every ten, up to until. */
+static void both_heartbeat(const char *first, const char *second, usec_t at, usec_t until)
+{
+        for (; at < until; at += 10) {
+                heartbeat_of(first, 1000 + at, at);
+                heartbeat_of(second, 1000 + at, at);
+        }
+}
+
 static const char *decided_since(usec_t spawned_at, usec_t since)
 {
         const struct match_claim claim = {
@@ -107,11 +116,40 @@ static const char *decided(usec_t spawned_at)
         return decided_since(spawned_at, spawned_at);
 }
 
+/* Finds what belongs to the worker. */
+static void scan_own(usec_t at, const char *first, const char *second)
+{
+        scan(at, first, second);
+        own(first);
+        if (second)
+                own(second);
+}
+
+/* Finds at 20 what a scan at 10 has not found. */
+static void appear(const char *first, const char *second)
+{
+        scan(10, NULL, NULL);
+        scan_own(20, first, second);
+}
+
+/* A reading of one, and what is decided then of a worker spawned at 5. */
+#define reads(identity_, sent_usec, now, expected)                                                           \
+        do {                                                                                                 \
+                heartbeat_of(identity_, sent_usec, now);                                                     \
+                ck_assert_str_eq(decided(5), expected);                                                      \
+        } while (0)
+
+/* The same of OLD and NEW. */
+#define reads_both(old_usec, new_usec, now, expected)                                                        \
+        do {                                                                                                 \
+                heartbeat_of(OLD, old_usec, now);                                                            \
+                reads(NEW, new_usec, now, expected);                                                         \
+        } while (0)
+
 TEST(takes_an_identity_that_appeared_after_the_spawn)
 {
         scan(10, NULL, NULL);
-        scan(30, NEW, NULL);
-        own(NEW);
+        scan_own(30, NEW, NULL);
         ck_assert_str_eq(decided(10), "none"); /* no heartbeat was read yet */
         heartbeat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(10), NEW);
@@ -121,8 +159,7 @@ TEST(takes_an_identity_that_appeared_after_the_spawn)
 
 TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
 {
-        scan(30, OLD, NULL);
-        own(OLD);
+        scan_own(30, OLD, NULL);
         heartbeat_of(OLD, 1000, 30);
         ck_assert_str_eq(decided(10), "none");
         heartbeat_of(OLD, 1000, 40);
@@ -136,20 +173,15 @@ TEST(distrusts_everything_new_after_a_reconnect)
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
         match_connected(&match, 25);
-        scan(30, BELOW, NEW);
-        own(BELOW);
-        own(NEW);
+        scan_own(30, BELOW, NEW);
         heartbeat_of(BELOW, 1000, 30);
-        heartbeat_of(NEW, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 40);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 1000, 30, "none");
+        reads(NEW, 2000, 40, NEW);
 }
 
 TEST(distrusts_a_change_that_began_before_its_process_ended)
 {
-        scan(10, OLD, NULL);
-        own(OLD);
+        scan_own(10, OLD, NULL);
         heartbeat_of(OLD, 1000, 10);
         heartbeat_of(OLD, 2000, 30); /* its last beat, written before it died at 20 */
         ck_assert_str_eq(decided_since(5, 20), "none");
@@ -160,98 +192,60 @@ TEST(distrusts_a_change_that_began_before_its_process_ended)
 /* Two hosts of one name have processes of one pid, and one Redis. */
 TEST(takes_none_of_two_that_heartbeat)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* of the other nothing is known yet */
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* either may be a dead one's */
-        heartbeat_of(NEW, 2000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        appear(OLD, NEW);
+        reads(OLD, 1000, 20, "none"); /* of the other nothing is known yet */
+        reads(NEW, 1000, 20, "none"); /* either may be a dead one's */
+        reads(NEW, 2000, 30, "none");
+        reads(OLD, 2000, 40, "ambiguous");
         heartbeat_of(NEW, 3000, 50);
-        heartbeat_of(OLD, 3000, 50);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads(OLD, 3000, 50, "ambiguous");
 }
 
 TEST(takes_the_one_that_heartbeats_on)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        appear(OLD, NEW);
         heartbeat_of(OLD, 1000, 20);
         heartbeat_of(NEW, 1000, 20);
-        heartbeat_of(OLD, 2000, 30);
-        heartbeat_of(NEW, 2000, 30);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads_both(2000, 2000, 30, "ambiguous");
         heartbeat_of(NEW, 3000, 30 + STALE);
-        heartbeat_of(OLD, 2000, 30 + STALE);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(OLD, 2000, 500);
-        heartbeat_of(NEW, 3000, 500);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads(OLD, 2000, 30 + STALE, "ambiguous");
+        reads_both(2000, 3000, 500, "ambiguous");
         match_connected(&match, 600); /* what was away then tells of neither */
-        heartbeat_of(NEW, 4000, 610);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(NEW, 5000, 601 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 4000, 610, "ambiguous");
+        reads(NEW, 5000, 601 + STALE, NEW);
 }
 
 /* The machine was paused, and ours with it: another host's process beat on meanwhile. */
 TEST(takes_none_for_ended_that_may_have_slept)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        for (usec_t at = 20; at < 50; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(NEW, 1000 + at, at);
-        }
+        appear(OLD, NEW);
+        both_heartbeat(OLD, NEW, 20, 50);
         usec_t woken = 1000;
         heartbeat_of(OLD, 1040, woken);
         find(NEW)->asked_at = 50; /* an answer that waited all the while */
         match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, woken);
         ck_assert_str_eq(decided(5), "ambiguous");
         doubt_at = woken;
-        heartbeat_of(OLD, 1040, woken + STALE);
-        heartbeat_of(NEW, 3000, woken + STALE);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(NEW, 4000, woken + STALE + 1);
-        ck_assert_str_eq(decided(5), NEW);
+        reads_both(1040, 3000, woken + STALE, "ambiguous");
+        reads(NEW, 4000, woken + STALE + 1, NEW);
 }
 
 /* That is no sign of life, and none that it has ended. */
 TEST(takes_none_for_ended_whose_clock_went_back)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        scan_own(10, OLD, NEW);
         heartbeat_of(OLD, 9000, 10);
         heartbeat_of(NEW, 1000, 10);
         heartbeat_of(OLD, 2000, STALE);
-        heartbeat_of(NEW, 2000, 11 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 2000, 2 * STALE);
-        heartbeat_of(NEW, 3000, 2 * STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 4000, 1 + 2 * STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 2000, 11 + STALE, "none");
+        reads_both(2000, 3000, 2 * STALE, "none");
+        reads(NEW, 4000, 1 + 2 * STALE, NEW);
 }
 
 TEST(takes_the_one_that_is_left)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        for (usec_t at = 10; at < 40; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(NEW, 1000 + at, at);
-        }
+        scan_own(10, OLD, NEW);
+        both_heartbeat(OLD, NEW, 10, 40);
         ck_assert_str_eq(decided(5), "ambiguous");
         scan(40, NULL, NEW);
         ck_assert_str_eq(decided(5), NEW);
@@ -260,58 +254,35 @@ TEST(takes_the_one_that_is_left)
 TEST(waits_for_no_heartbeat_that_has_long_gone)
 {
         scan(10, OLD, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(NEW, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 0, 30);
-        ck_assert_str_eq(decided(5), NEW);
+        scan_own(20, OLD, NEW);
+        reads(NEW, 1000, 30, "none");
+        reads(OLD, 0, 30, NEW);
 }
 
 TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 0, 20);
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 21 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        appear(OLD, NEW);
+        reads_both(0, 1000, 20, "none");
+        reads(NEW, 2000, 21 + STALE, NEW);
 }
 
 /* No heartbeat could be read for a while, as those of a replica that lags: one that is there when they can be
  * may be the last one of a process that has ended. */
 TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 0, 21 + STALE);
-        heartbeat_of(NEW, 1000, 21 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 1000, 30 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 40 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        appear(OLD, NEW);
+        reads_both(0, 1000, 21 + STALE, "none");
+        reads(NEW, 1000, 30 + STALE, "none");
+        reads(NEW, 2000, 40 + STALE, NEW);
 }
 
 TEST(prefers_the_process_whose_heartbeat_changes)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        appear(OLD, BELOW);
         heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(BELOW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* nobody can tell */
-        heartbeat_of(BELOW, 2000, 30);
-        ck_assert_str_eq(decided(5), BELOW);
-        heartbeat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), OLD);
+        reads(BELOW, 1000, 20, "none"); /* nobody can tell */
+        reads(BELOW, 2000, 30, BELOW);
+        reads(OLD, 2000, 40, OLD);
         heartbeat_of(BELOW, 3000, 50);
         heartbeat_of(OLD, 3000, 50);
         ck_assert_str_ne(decided(5), "none"); /* both are alive: either will do */
@@ -323,18 +294,14 @@ TEST(prefers_the_later_process_of_two_that_appeared)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
-        scan(30, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(30, OLD, BELOW);
         heartbeat_of(OLD, 1000, 30);
-        heartbeat_of(BELOW, 1000, 30);
-        ck_assert_str_eq(decided(5), BELOW);
+        reads(BELOW, 1000, 30, BELOW);
 }
 
 TEST(takes_none_that_was_there_before_the_worker)
 {
-        scan(10, OLD, NULL);
-        own(OLD);
+        scan_own(10, OLD, NULL);
         heartbeat_of(OLD, 1000, 30);
         heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided(11), "none"); /* of a process that had its pid, or has it on another host */
@@ -350,20 +317,16 @@ TEST(takes_none_that_was_there_before_the_worker)
 
 TEST(takes_none_that_was_there_before_its_process_had_booted)
 {
-        scan(10, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(10, OLD, BELOW);
         match_unbooted(&match, &owner, 100);
         heartbeat_of(OLD, 1000, 10);
-        heartbeat_of(OLD, 2000, 20);
-        ck_assert_str_eq(decided(5), "none");
+        reads(OLD, 2000, 20, "none");
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(BELOW));
         scan(30, OLD, NEW);
         own(NEW);
         heartbeat_of(NEW, 1000, 30);
         heartbeat_of(NEW, 2000, 40);
-        heartbeat_of(OLD, 3000, 50);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(OLD, 3000, 50, NEW);
         match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
         ck_assert(!find(OLD)->foreign);
 }
@@ -373,9 +336,7 @@ TEST(names_each_process_that_may_heartbeat)
         size_t at = 0;
 
         scan(10, OLD, BELOW);
-        scan(20, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(20, OLD, BELOW);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 100);
         match_unbooted(&match, &owner, 100);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 101);
@@ -389,28 +350,20 @@ TEST(names_each_process_that_may_heartbeat)
 /* Its clock went back by an hour, and then forward by a day: neither says whose it is. */
 TEST(knows_it_by_any_clock)
 {
-        scan(10, NULL, NULL);
-        scan(20, NEW, NULL);
-        own(NEW);
+        appear(NEW, NULL);
         heartbeat_of(NEW, 10000, 20);
-        heartbeat_of(NEW, 5000, 30);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 5000, 30, NEW);
         heartbeat_of(NEW, 5001, 40);
         ck_assert_uint_eq(find(NEW)->changed_at, 40);
-        heartbeat_of(NEW, 90000, 50);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 90000, 50, NEW);
 }
 
 TEST(ignores_one_whose_heartbeat_is_gone)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NULL);
-        own(OLD);
+        appear(OLD, NULL);
         heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(OLD, 0, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 1000, 40);
-        ck_assert_str_eq(decided(5), OLD);
+        reads(OLD, 0, 30, "none");
+        reads(OLD, 1000, 40, OLD);
         ck_assert_uint_eq(find(OLD)->changed_at, 0); /* the same beat again is no change */
 }
 
@@ -419,9 +372,7 @@ TEST(ignores_what_belongs_to_others)
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
         find(OLD)->owner = &other;
-        heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none");
+        reads_both(1000, 1000, 20, "none");
 }
 
 TEST(forgets_what_later_scans_do_not_find)
@@ -438,9 +389,7 @@ TEST(forgets_what_later_scans_do_not_find)
 
 TEST(wants_a_change_of_one_whose_process_ended)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NULL);
-        own(OLD);
+        appear(OLD, NULL);
         heartbeat_of(OLD, 1000, 20);
         match_distrust(&match, NEW);
         ck_assert_str_eq(decided(5), OLD);
@@ -471,9 +420,7 @@ TEST(looks_for_owners_anew_when_workers_come_and_go)
 
 TEST(asks_the_longest_unasked_first)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        scan_own(10, OLD, NEW);
         find(OLD)->asked_at = 20;
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(NEW));
         find(NEW)->asked_at = 30;
@@ -555,13 +502,8 @@ TEST(hands_on_each_name_that_a_worker_may_have)
         ck_assert_str_eq(match_hosts_since(&match, 19, more), "third vm web ");
         ck_assert_str_eq(match_hosts_since(&match, 30, more), "third ");
 
-        scan(40, OLD, WEB);
-        own(OLD);
-        own(WEB);
-        for (usec_t at = 40; at < 60; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(WEB, 1000 + at, at);
-        }
+        scan_own(40, OLD, WEB);
+        both_heartbeat(OLD, WEB, 40, 60);
         ck_assert_str_eq(decided(19), "ambiguous");
 
         /* What has no room is left out whole. */
@@ -598,12 +540,9 @@ TEST(knows_not_who_was_absent_under_a_new_name)
         match_scan_begin(&match, 20);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
         match_scan_end(&match); /* and the name is looked for from the next scan on */
-        scan(30, WEB, NULL);
-        own(WEB);
-        heartbeat_of(WEB, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(WEB, 2000, 40);
-        ck_assert_str_eq(decided(5), WEB);
+        scan_own(30, WEB, NULL);
+        reads(WEB, 1000, 30, "none");
+        reads(WEB, 2000, 40, WEB);
 }
 
 TEST(takes_a_name_that_comes_back)
@@ -612,8 +551,7 @@ TEST(takes_a_name_that_comes_back)
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
         ck_assert_int_eq(match_host_is(&match, "vm", 30), 0);
         match_hosts_forget(&match, 100);
-        scan(110, NEW, NULL);
-        own(NEW);
+        scan_own(110, NEW, NULL);
         heartbeat_of(NEW, 1000, 110);
         ck_assert_str_eq(decided(10), NEW);
 }

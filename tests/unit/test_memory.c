@@ -14,16 +14,8 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(4)
 {
-        test_world_open(&t, 4);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void available(unsigned megabytes)
@@ -31,19 +23,12 @@ static void available(unsigned megabytes)
         observe_available_memory(t.world, megabytes * MB);
 }
 
-static unsigned planned_starts(void)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_START, NULL);
-}
-
 /* Four workers of 149M, known to be of that size, grown, and ready. */
 static void settle(void)
 {
         t.newborn.memory_bytes = 149 * MB;
         test_settle(&t);
-        test_run(&t, 70);
-        ck_assert_uint_eq(memory_expected_bytes(t.fleet), 149 * MB);
+        test_after(&t, 70, memory_expected_bytes(t.fleet), 149 * MB);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
 }
 
@@ -68,7 +53,7 @@ TEST(a_restart_starts_as_many_as_there_is_memory_for)
         settle();
         available(337);
         command_restart(t.fleet, NULL, t.now);
-        ck_assert_uint_eq(planned_starts(), 2);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 337M available is less than 1.25 x its median worker");
@@ -78,8 +63,7 @@ TEST(a_restart_starts_as_many_as_there_is_memory_for)
         /* What they have not taken yet is spoken for, at each reading. */
         for (unsigned i = 0; i < 20; i++) {
                 available(337 - 40);
-                test_tick(&t, 1);
-                ck_assert_uint_eq(test_counts(&t).live, 6);
+                test_after(&t, 1, test_counts(&t).live, 6);
         }
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 2 * 129 * MB);
         ck_assert_str_eq(test_fleet_waits_for(&t),
@@ -88,11 +72,9 @@ TEST(a_restart_starts_as_many_as_there_is_memory_for)
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
         /* It proves to be there: one more. */
         available(258 + 187);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 7);
+        test_after(&t, 1, test_counts(&t).live, 7);
         available(4096);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 8);
+        test_after(&t, 1, test_counts(&t).live, 8);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
 
@@ -100,13 +82,10 @@ TEST(a_restart_that_waits_for_memory_does_not_halt)
 {
         settle();
         available(100);
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 1200);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        test_restart_to(&t, 1200, ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_counts(&t).live, 4);
         available(4096);
-        test_run(&t, 300);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 300, t.fleet->rollout.state, ROLLOUT_DONE);
 }
 
 TEST(one_below_the_count_is_started_whatever_memory_there_is)
@@ -114,8 +93,7 @@ TEST(one_below_the_count_is_started_whatever_memory_there_is)
         settle();
         available(10);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 4);
+        test_after(&t, 1, test_counts(&t).live, 4);
         ck_assert_uint_eq(test_counts(&t).starting, 1);
 }
 
@@ -127,18 +105,15 @@ TEST(one_beside_workers_that_drain_is_an_extra_one)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 4);
+        test_after(&t, 60, test_counts(&t).live, 4);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         /* But never is nobody left. */
         for (unsigned i = 2; i <= 4; i++)
                 command_quiet_worker(test_worker(&t, i), NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).quiet, 4);
+        test_after(&t, 60, test_counts(&t).quiet, 4);
         ck_assert_uint_eq(test_counts(&t).active, 1);
         available(4096);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).active, 4);
+        test_after(&t, 60, test_counts(&t).active, 4);
 }
 
 TEST(what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown)
@@ -275,8 +250,7 @@ static void settle_preloaded(void)
 TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
 {
         test_preload(&t);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
+        test_after(&t, 1, memory_reserved_bytes(t.world, t.now), 0);
         settle();
         /* Of the next, in the same place, it is known. */
         t.newborn_template.memory_bytes = 30 * MB;
@@ -290,8 +264,7 @@ TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
         test_load(&t);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
         /* It is as large as it was seen to be at last. */
-        test_tick(&t, 1);
-        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 30 * MB);
+        test_after(&t, 1, fleet_template_bytes(t.fleet), 30 * MB);
 }
 
 TEST(a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker)
@@ -300,12 +273,10 @@ TEST(a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker)
         test_preload(&t);
         ck_assert_uint_eq(fleet_template_bytes(t.fleet), 149 * MB);
         available(180);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         available(200);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
 
 /* Its workers share nearly all, so each of them would fit. */
@@ -316,15 +287,12 @@ TEST(a_restart_that_waits_for_memory_to_load_does_not_halt)
                 observe_own_memory(test_worker(&t, i), 5 * MB);
         available(100);
         ck_assert(!memory_lacks(t.fleet, t.now));
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 1200);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        test_restart_to(&t, 1200, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 100M available is less than 1.25 x its template");
         available(200);
-        test_run(&t, 120);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 120, t.fleet->rollout.state, ROLLOUT_DONE);
 }
 
 TEST(a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is)
@@ -332,12 +300,10 @@ TEST(a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_
         settle_preloaded();
         available(10);
         test_template_exit(&t, fleet_template(t.fleet));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
 
 TEST(templates_of_the_fleets_of_a_host_share_its_memory)

@@ -16,32 +16,15 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
 }
 
-static void teardown(void)
+/* Whether it is asked to exit after another heartbeat that says that it is quiet. */
+static bool stops_after(struct worker *worker, double sent_at, unsigned busy)
 {
-        test_world_close(&t);
-}
-
-/* A worker that beats at 110, quieted by hand, 10 s of ticks later. */
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
-}
-
-static bool stops(struct worker *worker)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_STOP, worker) > 0;
+        test_heartbeat(&t, worker, sent_at, busy, true);
+        return test_stops(&t, worker);
 }
 
 TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
@@ -57,15 +40,13 @@ TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 
 TEST(one_idle_heartbeat_is_no_proof)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 2 more idle heartbeats (up to 20s)");
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 115, 0));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 120, 0));
 }
 
 static const struct job_list *some_jobs(size_t n)
@@ -112,48 +93,41 @@ TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
 
 TEST(a_heartbeat_read_twice_counts_once)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (unsigned i = 0; i < 5; i++)
                 test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
 }
 
 TEST(a_busy_heartbeat_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 1, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 1));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
+        ck_assert(stops_after(worker, 130, 0));
 }
 
 TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, false);
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
 }
 
 TEST(an_older_heartbeat_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 112, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 112, 0));
+        ck_assert(!stops_after(worker, 120, 0));
+        ck_assert(stops_after(worker, 125, 0));
 }
 
 TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
@@ -162,38 +136,37 @@ TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 
         test_heartbeat(&t, worker, 115, 0, false);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
 }
 
 TEST(a_work_list_that_is_not_empty_holds)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
         struct heartbeat heartbeat = {.quiet = true, .work_list_known = true};
 
         for (unsigned i = 0; i < 6; i++) {
                 heartbeat.sent_usec = (115 + i) * USEC_PER_SEC;
                 observe_heartbeat(worker, &heartbeat, t.now);
-                ck_assert(!stops(worker));
+                ck_assert(!test_stops(&t, worker));
                 ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
                 ck_assert_uint_eq(worker->verdict.waits_count, 1);
         }
         heartbeat.work_list_empty = true;
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
 
 TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
         struct heartbeat heartbeat = {.sent_usec = 120 * USEC_PER_SEC, .quiet = true};
 
         test_heartbeat(&t, worker, 115, 0, true);
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         heartbeat.work_list_known = heartbeat.work_list_empty = true;
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
 
 TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
@@ -204,16 +177,13 @@ TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 1);
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 2 more idle heartbeats (up to 20s)");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 1 more idle heartbeat (up to 10s)");
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 130, 0));
 }
 
 TEST(threads_gone_prove_with_two_heartbeats)
@@ -223,80 +193,70 @@ TEST(threads_gone_prove_with_two_heartbeats)
         observe_threads(worker, 5);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 0);
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 115, 0));
+        ck_assert(stops_after(worker, 120, 0));
 }
 
 TEST(threads_never_seen_while_active_do_not_hold)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_threads(worker, 5);
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 120, 0));
 }
 
 TEST(another_process_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         observe_heartbeat_process(worker, 999, 1, t.now);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
 }
 
 TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for Redis");
         t.now += USEC_PER_SEC;
         test_redis(&t, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 125, 0));
 }
 
 TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert(!worker_fresh(worker, t.now));
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 125, 0));
 }
 
 TEST(a_busy_mark_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
         test_heartbeat(&t, worker, 120, 1, true);
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
+        ck_assert(stops_after(worker, 130, 0));
 }
 
 /* Doubtful time */
@@ -349,20 +309,19 @@ TEST(a_stall_is_doubtful_past_five_seconds_at_least)
 
 TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         clocks(t.now, 0, 0, false);
         t.now += USEC_PER_SEC;
         clocks(t.now, 60 * USEC_PER_SEC, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
         t.now += USEC_PER_SEC;
         test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert_msg(!stops(worker), "what was read first may be from before the doubt");
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert_msg(!test_stops(&t, worker), "what was read first may be from before the doubt");
+        ck_assert(stops_after(worker, 130, 0));
 }
 
 /* States */
@@ -375,8 +334,7 @@ TEST(a_worker_quieted_by_someone_else_is_seen)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
 }
 
@@ -387,26 +345,22 @@ TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
         test_heartbeat(&t, worker, 100, 0, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 105, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!test_stops(&t, worker));
+        ck_assert(stops_after(worker, 105, 0));
 }
 
 TEST(a_lost_quiet_signal_is_sent_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+                ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 0);
                 test_heartbeat(&t, worker, 115 + 5 * i, 1, false);
         }
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 1);
         test_execute(&t);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 0);
 }
 
 TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
@@ -476,31 +430,30 @@ TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
         observe_heartbeat_process(worker, 0, 0, t.now);
         t.now += 119 * USEC_PER_SEC;
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         t.now += USEC_PER_SEC;
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         observe_booted(worker, false, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
 
 TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
-        test_heartbeat(&t, worker, 115, 3, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 115, 3));
         observe_heartbeat_process(worker, 0, 0, t.now);
-        ck_assert(!stops(worker)); /* it is not known what is left */
+        ck_assert(!test_stops(&t, worker)); /* it is not known what is left */
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_BOOT | POLL_MEMORY);
         observe_booted(worker, true, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for the first heartbeat of another process of its, which has booted");
         observe_booted(worker, false, t.now); /* that has ended */
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
         test_redis(&t, false);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
 }
 
 TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
@@ -550,38 +503,39 @@ TEST(the_process_that_heartbeats_outlives_its_wrapper)
 
 /* Signals */
 
+static void plan_and_execute(void)
+{
+        test_plan(&t);
+        test_execute(&t);
+}
+
 TEST(a_refused_signal_is_reported_once_and_changes_no_state)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         command_quiet_worker(worker, NULL, t.now);
         t.quiet_error = ENOTSUP;
-        for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                test_execute(&t);
-        }
+        for (unsigned i = 0; i < 3; i++)
+                plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "cannot be signalled: it does not catch the quiet signal");
         t.quiet_error = 0;
-        test_plan(&t);
-        test_execute(&t);
+        plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->orders.signal_error, 0);
 }
 
 TEST(a_refused_stop_is_reported)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         t.stop_error = EPERM;
-        for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                test_execute(&t);
-        }
+        for (unsigned i = 0; i < 3; i++)
+                plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         ck_assert_str_eq(test_waits_for(&t, worker), "cannot be signalled: Operation not permitted");
@@ -589,17 +543,15 @@ TEST(a_refused_stop_is_reported)
 
 TEST(a_refused_kill_is_reported_and_tried_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         t.now += 60 * USEC_PER_SEC;
         t.kill_error = EPERM;
-        test_plan(&t);
-        test_execute(&t);
+        plan_and_execute();
         ck_assert_uint_eq(worker->orders.killed_at, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_KILL, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_KILL, worker), 1);
 }
 
 TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)

@@ -5,7 +5,6 @@
 #include "model/world.h"
 #include "world.h"
 
-static struct test_world t;
 static bool memory_is_short;
 
 void *__real_realloc(void *before, size_t size);
@@ -22,20 +21,13 @@ void *__wrap_reallocarray(void *before, size_t n, size_t size)
         return memory_is_short ? NULL : __real_reallocarray(before, n, size);
 }
 
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 TEST(the_state_is_saved_before_starts_and_after)
 {
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 1, t.starts, 2);
         ck_assert_uint_eq(t.saves, 2);
         ck_assert(!t.starts_saved);
         ck_assert(!t.pass.unsaved);
@@ -47,8 +39,7 @@ TEST(where_nothing_changes_nothing_is_saved)
         world_events_clear(t.world);
         test_tick(&t, 1);
         unsigned saves = t.saves;
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.saves, saves);
+        test_after(&t, 10, t.saves, saves);
 }
 
 TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
@@ -72,8 +63,7 @@ TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
         t.quiet_error = EPERM;
         command_quiet_fleet(t.fleet, NULL, t.now);
         unsigned quiets = t.quiets;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.quiets, quiets + 2);
+        test_after(&t, 1, t.quiets, quiets + 2);
 }
 
 /* The daemon tells, and the next look makes the plan anew. */

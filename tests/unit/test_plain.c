@@ -122,20 +122,13 @@ TEST(until_its_framework_is_another_it_is_stopped_as_before)
         ck_assert_uint_eq(back->fleets[0]->stop_timeout, 2 * USEC_PER_SEC);
 }
 
-static struct test_world t;
 static struct worker *worker;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.traits = &plain_traits;
         t.fleet_settings.heartbeat = HEARTBEAT_UNSET;
         worker = test_spawn_ready(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* Its process runs, seconds later: that is all that is ever seen of it. */
@@ -308,9 +301,7 @@ TEST(a_release_that_dies_young_halts_its_restart)
 {
         t.newborn.boot_usec = 0;
         t.newborn.die_usec = 2 * USEC_PER_SEC;
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        test_restart_to(&t, 60, ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_ge(test_events(&t, EVENT_CRASHED), 3);
@@ -378,8 +369,7 @@ TEST(one_that_would_die_of_being_quieted_is_reported_to_exit)
 
         t.fleet_settings.traits = &may_catch;
         command_quiet_worker(worker, NULL, t.now);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 1);
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_QUIET);
         observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);

@@ -9,16 +9,8 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void grow(struct worker *worker, unsigned megabytes)
@@ -28,13 +20,11 @@ static void grow(struct worker *worker, unsigned megabytes)
 
 TEST(starts_the_configured_count_with_the_lowest_free_indexes)
 {
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 1, t.starts, 2);
         test_settle(&t);
         ck_assert_ptr_nonnull(test_worker(&t, 1));
         ck_assert_ptr_nonnull(test_worker(&t, 2));
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 60, t.starts, 2);
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
 
@@ -42,8 +32,7 @@ TEST(fills_the_gap_that_a_crash_leaves_at_once)
 {
         test_settle(&t);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_STARTING);
 }
 
@@ -52,8 +41,7 @@ TEST(replaces_a_crashed_worker_with_redis_away)
         test_settle(&t);
         test_redis(&t, false);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_run(&t, 5);
-        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_after(&t, 5, test_counts(&t).live, 2);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
 }
 
@@ -82,8 +70,7 @@ TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
         grow(test_worker(&t, 1), 600);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 3, t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 3)->started_for, REASON_MEMORY);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits until 1 more worker is ready");
         while (test_worker(&t, 1)->state == WORKER_ACTIVE) {
@@ -92,8 +79,7 @@ TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
         }
         ck_assert(worker_ready(test_worker(&t, 3), t.now));
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_MEMORY);
-        test_run(&t, 40);
-        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_after(&t, 40, test_counts(&t).live, 2);
 }
 
 TEST(memory_replaces_one_worker_at_a_time)
@@ -117,12 +103,10 @@ TEST(memory_limit_quiets_at_once_without_a_replacement)
         t.fleet_settings.memory_limit = (uint64_t)500 << 20;
         test_settle(&t);
         grow(test_worker(&t, 2), 600);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        test_after(&t, 1, test_worker(&t, 2)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_MEMORY);
         ck_assert_uint_eq(t.starts, 2);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
 
 TEST(a_threshold_below_the_boot_size_does_not_churn)
@@ -143,14 +127,12 @@ TEST(no_extra_process_while_memory_is_short)
         test_settle(&t);
         observe_available_memory(t.world, (uint64_t)249 << 20);
         grow(test_worker(&t, 1), 600);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 60, t.starts, 2);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 249M available is less than 1.25 x its median worker");
         ck_assert_uint_ge(test_events(&t, EVENT_PLACES_HELD), 1);
         observe_available_memory(t.world, (uint64_t)1 << 30);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
 
 TEST(short_memory_does_not_hold_what_is_no_extra)
@@ -158,8 +140,7 @@ TEST(short_memory_does_not_hold_what_is_no_extra)
         test_settle(&t);
         observe_available_memory(t.world, 1);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
 
 TEST(old_age_replaces_one_at_a_time)
@@ -188,13 +169,11 @@ TEST(a_drain_lasts_as_long_as_its_jobs)
         test_process(worker)->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 7200);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_after(&t, 7200, worker->state, WORKER_QUIET);
         ck_assert_uint_eq(t.stops, 0);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
         test_process(worker)->busy = 0;
-        test_run(&t, 16);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 16, t.stops, 1);
 }
 
 TEST(drain_timeout_ends_a_drain)
@@ -205,10 +184,8 @@ TEST(drain_timeout_ends_a_drain)
         test_process(worker)->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 300);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 300, t.stops, 0);
+        test_after(&t, 2, t.stops, 1);
 }
 
 TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
@@ -219,13 +196,10 @@ TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         test_run(&t, 10);
         test_redis(&t, false);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 600, t.stops, 0);
         test_redis(&t, true);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 12);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 1, t.stops, 0);
+        test_after(&t, 12, t.stops, 1);
 }
 
 TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
@@ -237,16 +211,13 @@ TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         while (t.stops == 0)
                 test_tick(&t, 1);
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
+        test_after(&t, 59, t.kills, 0);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for it to exit, killed in 1s (stop_timeout 1min)");
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 1, t.kills, 1);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_KILLED), "did not exit within 1min (stop_timeout)"));
-        test_run(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).stopping, 0);
+        test_after(&t, 1, test_counts(&t).stopping, 0);
 }
 
 TEST(never_kills_with_redis_away)
@@ -257,14 +228,11 @@ TEST(never_kills_with_redis_away)
         while (t.stops == 0)
                 test_tick(&t, 1);
         test_redis(&t, false);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.kills, 0);
+        test_after(&t, 600, t.kills, 0);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
         test_redis(&t, true);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 2, t.kills, 1);
 }
 
 TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
@@ -273,10 +241,8 @@ TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
         test_settle(&t);
         ck_assert(test_worker(&t, 1)->evidence.threads_witness);
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        test_run(&t, 14);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 16);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 14, t.stops, 0);
+        test_after(&t, 16, t.stops, 1);
 }
 
 /* Boot */
@@ -285,12 +251,10 @@ TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 119, t.stops, 0);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
                          "waits for its first heartbeat, given up in 1s (boot_timeout 2min)");
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
         ck_assert_uint_eq(t.fleet->crash.count, 2);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_BOOT);
@@ -304,10 +268,8 @@ TEST(boot_timeout_counts_only_unbroken_time_with_redis)
         test_run(&t, 300);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
         test_redis(&t, true);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 119, t.stops, 0);
+        test_after(&t, 2, t.stops, 2);
 }
 
 TEST(boot_timeout_starts_over_after_a_suspend)
@@ -315,10 +277,8 @@ TEST(boot_timeout_starts_over_after_a_suspend)
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
         t.suspended_usec += USEC_PER_HOUR;
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 119, t.stops, 0);
+        test_after(&t, 3, t.stops, 2);
 }
 
 TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
@@ -330,15 +290,13 @@ TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
         test_process(worker)->silent = true;
         test_process(test_worker(&t, 2))->sent_usec = 1;
         test_process(test_worker(&t, 2))->silent = true;
-        test_run(&t, 1000);
-        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        test_after(&t, 1000, t.stops + t.quiets, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 2);
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_run(&t, 5);
-        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        test_after(&t, 5, t.stops + t.quiets, 0);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
 }
@@ -349,13 +307,11 @@ TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
         test_tick(&t, 1);
         struct worker *worker = test_worker(&t, 1);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 29);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 29, t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for its first heartbeat, given up in 1min 31s (boot_timeout 2min)");
-        test_run(&t, 2);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_after(&t, 2, worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_OPERATOR);
 }
 
@@ -366,11 +322,9 @@ TEST(nothing_is_quieted_with_redis_away)
         test_settle(&t);
         test_redis(&t, false);
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 600, t.quiets, 0);
         test_redis(&t, true);
-        test_run(&t, 15);
-        ck_assert_uint_eq(t.quiets, 2);
+        test_after(&t, 15, t.quiets, 2);
 }
 
 TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
@@ -378,11 +332,9 @@ TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
         test_settle(&t);
         struct worker *stale = test_worker(&t, 1);
         test_process(stale)->hung = true;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 1);
+        test_after(&t, 60, test_counts(&t).ready, 1);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_int_eq(stale->state, WORKER_ACTIVE);
+        test_after(&t, 120, stale->state, WORKER_ACTIVE);
         ck_assert(!test_process(stale)->quiet);
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "has had no heartbeat for"));
 }
@@ -399,8 +351,7 @@ TEST(a_suspend_a_step_or_a_stall_defers_quieting)
                 ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), i + 1);
                 ck_assert_uint_eq(t.quiets, quiets);
                 ck_assert_str_eq(test_waits_for(&t, t.fleet->workers[0]), "waits for a fresh heartbeat");
-                test_run(&t, 20);
-                ck_assert_uint_eq(t.quiets, quiets + 1);
+                test_after(&t, 20, t.quiets, quiets + 1);
                 test_run(&t, 60);
         }
 }
@@ -410,8 +361,7 @@ TEST(replacing_goes_on_in_doubt)
         test_settle(&t);
         t.suspended_usec += USEC_PER_HOUR;
         test_exit(&t, test_worker(&t, 2), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
+        test_after(&t, 1, test_events(&t, EVENT_TIME_DOUBT), 1);
         ck_assert_uint_eq(t.starts, 3);
 }
 
@@ -425,8 +375,7 @@ TEST(drains_that_hold_every_place_are_named)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).live, 3);
+        test_after(&t, 120, test_counts(&t).live, 3);
         ck_assert_uint_eq(t.quiets, 1);
         struct worker *drain = test_worker(&t, 1);
         ck_assert_int_eq(drain->state, WORKER_QUIET);
@@ -440,8 +389,7 @@ TEST(drains_that_hold_every_place_are_named)
                 "%s", test_event_text(&t, EVENT_PLACES_HELD));
         test_process(drain)->busy = 0;
         test_process(test_worker(&t, 2))->busy = 0;
-        test_run(&t, 120);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 120, t.fleet->rollout.state, ROLLOUT_DONE);
 }
 
 TEST(the_longest_drain_is_named_since_it_was_quieted)
@@ -465,9 +413,7 @@ TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 240);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 240, ROLLOUT_DONE);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
 
@@ -479,8 +425,7 @@ TEST(places_taken_by_no_drain_are_shown)
         test_tick(&t, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for one of its processes to end: 2 of 2 (max_processes) are alive");
-        test_run(&t, 2);
-        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
+        test_after(&t, 2, test_events(&t, EVENT_PLACES_HELD), 0);
 }
 
 TEST(of_surplus_the_oldest_leaves_first)
@@ -490,8 +435,7 @@ TEST(of_surplus_the_oldest_leaves_first)
         test_tick(&t, 1);
         test_settle(&t);
         command_scale(t.fleet, 3, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
+        test_after(&t, 1, test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
         ck_assert_uint_eq(t.quiets, 1);
 }
@@ -500,11 +444,9 @@ TEST(of_surplus_those_not_yet_beaten_leave_first)
 {
         test_settle(&t);
         command_scale(t.fleet, 3, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_STARTING);
+        test_after(&t, 1, test_worker(&t, 3)->state, WORKER_STARTING);
         command_scale(t.fleet, 2, NULL, t.now);
-        test_run(&t, 5);
-        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
+        test_after(&t, 5, test_worker(&t, 3)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.quiets, 1);
 }
 
@@ -517,8 +459,7 @@ TEST(of_surplus_one_over_memory_leaves_first)
         test_settle(&t);
         test_worker(&t, 3)->memory.over_threshold = true;
         command_scale(t.fleet, 2, NULL, t.now);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.quiets, 1);
+        test_after(&t, 2, t.quiets, 1);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
 }
 
@@ -526,11 +467,9 @@ TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
 {
         test_settle(&t);
         test_process(test_worker(&t, 2))->quiet = true;
-        test_run(&t, 6);
-        ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_EXTERNAL);
+        test_after(&t, 6, test_worker(&t, 2)->reason, REASON_EXTERNAL);
         ck_assert_uint_eq(t.starts, 3);
-        test_run(&t, 15);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 15, t.stops, 1);
         ck_assert_uint_eq(t.quiets, 0);
 }
 
@@ -560,11 +499,9 @@ TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
         ck_assert(worker_poll_items(worker, false, t.now) & POLL_BOOT);
         /* It could come up yet, known to nobody. */
         t.fleet->force = true;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 0);
         t.now = worker_boot_deadline(worker);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 1);
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_NONE);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_GONE);
@@ -581,8 +518,7 @@ TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
         ck_assert(!worker->process.booted);
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
         t.fleet->force = true;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 1);
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_STOP);
 }
 

@@ -11,21 +11,14 @@
 
 #define GIGABYTE ((uint64_t)1 << 30)
 
-static struct test_world t;
 static struct pressure_reading reading;
 
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         t.settings.pressure_limit = 20;
         t.settings.pressure_action = PRESSURE_QUIET;
         reading = (struct pressure_reading){
                 .avg10 = 3200, .avg60 = 900, .available_bytes = GIGABYTE, .total_bytes = 16 * GIGABYTE};
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void press(unsigned seconds)
@@ -126,8 +119,7 @@ TEST(who_has_not_left_by_then_stays)
         for (unsigned i = 0; i < 12; i++, test_run(&t, 1))
                 observe_pressure(t.world, &reading, t.now);
         test_redis(&t, true);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 60, t.quiets, 0);
 }
 
 TEST(what_is_not_read_any_more_holds_nothing)
@@ -164,8 +156,7 @@ TEST(those_that_drain_are_counted_with_the_others)
         for (unsigned i = 1; i <= 3; i++)
                 work(test_worker(&t, i));
         (void)command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).active, 3);
+        test_after(&t, 120, test_counts(&t).active, 3);
         ck_assert_uint_eq(test_counts(&t).live, 6);
         press(12);
         ck_assert(pressure_response_holds(t.world));

@@ -33,6 +33,13 @@ static enum rollout_request word(void)
         return rollout_group_next_request(&group, now);
 }
 
+/* What is to be done with the reply, and what is asked of the group next. */
+#define expect(act, request)                                                                                 \
+        do {                                                                                                 \
+                ck_assert_int_eq(observe(), act);                                                            \
+                ck_assert_int_eq(word(), request);                                                           \
+        } while (0)
+
 static void other_epoch(uint64_t number, const char *id)
 {
         reply.number = number;
@@ -43,58 +50,51 @@ static void other_epoch(uint64_t number, const char *id)
 
 static void take_lease(void)
 {
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         rollout_group_observe_begun(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
-static void finish(enum rollout_state state, const char *error)
+/* Returns what is asked of the group next. */
+static enum rollout_request finish(enum rollout_state state, const char *error)
 {
         rollout_group_observe_fleet(&group, state, error, now);
+        return word();
 }
 
 TEST(restarts_once_in_its_turn_and_says_so)
 {
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        finish(ROLLOUT_RUNNING, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_RUNNING, ""), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_DONE);
         reply.mine = HOST_LEASE_DONE;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
 
 TEST(says_that_it_is_done_again_once_it_has_drained)
 {
         take_lease();
         group.draining = true;
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
         /* It drains while that is under way. */
         group.draining = false;
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
 
 TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
 {
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         /* The restart could not be written down, say: it is asked for again. */
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
@@ -106,8 +106,7 @@ TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 setup();
                 take_lease();
-                finish(states[i], "why");
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
+                ck_assert_int_eq(finish(states[i], "why"), ROLLOUT_REQUEST_FAIL);
                 ck_assert_str_eq(group.error, "why");
                 reply.mine = HOST_LEASE_FAILED;
                 (void)observe();
@@ -139,8 +138,7 @@ TEST(asks_for_none_while_it_is_halted_done_or_aborted)
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 reply.state = states[i];
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         }
 }
 
@@ -151,16 +149,13 @@ TEST(gives_back_a_turn_that_it_does_not_roll_with)
         for (size_t i = 0; i < ELEMENTSOF(held); i++) {
                 setup();
                 reply.mine = held[i];
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WAIT);
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 reply.mine = HOST_LEASE_WAITING;
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
                 rollout_group_observe_connection(&group, now);
                 reply.mine = HOST_LEASE_ROLLING;
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WAIT);
         }
 }
 
@@ -169,8 +164,7 @@ TEST(an_abort_ends_its_restart)
         take_lease();
         reply.state = EPOCH_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_ABORT);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
+        expect(ROLLOUT_ACT_ABORT, ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
@@ -182,8 +176,7 @@ TEST(an_older_epoch_never_acts)
         other_epoch(6, "six");
         reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
                 ck_assert_uint_eq(group.number, 7);
                 ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         }
@@ -201,8 +194,7 @@ TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         other_epoch(2, "two");
         ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
         group.trusted = true;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += ROLLOUT_PAUSE_USEC;
@@ -247,11 +239,9 @@ TEST(who_rolls_restarts_for_the_newer_epoch)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         ck_assert_uint_eq(group.number, 2);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         rollout_group_observe_begun(&group, now);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
 }
 
 TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
@@ -260,10 +250,8 @@ TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
         other_epoch(2, "two");
         reply.state = EPOCH_HALTED;
         reply.mine = HOST_LEASE_LOST;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         reply.state = EPOCH_RUNNING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += ROLLOUT_PAUSE_USEC;

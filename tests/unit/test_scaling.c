@@ -48,12 +48,15 @@ static unsigned look(void)
         return look_after(10);
 }
 
-static void look_for(unsigned seconds)
+/* With so many threads at work. Returns the count. */
+static unsigned look_for(double busy, unsigned seconds)
 {
+        reading.busy = busy;
         for (unsigned i = 0; i < seconds / 10; i++) {
                 look();
                 reading.active = reading.count;
         }
+        return reading.count;
 }
 
 static const char *because(void)
@@ -63,9 +66,7 @@ static const char *because(void)
 
 TEST(what_is_enough_is_kept)
 {
-        reading.busy = 9;
-        look_for(1200);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(9, 1200), 2);
         ck_assert_int_eq(verdict.cause, SCALING_KEPT);
         ck_assert_str_eq(because(), "9.0 threads are needed, 9.0 at most in 10min, and there are 10");
 }
@@ -114,9 +115,7 @@ TEST(none_that_takes_jobs_is_no_reason_for_many)
 TEST(a_job_of_hours_asks_for_one_thread)
 {
         reading.service = 3 * USEC_PER_HOUR;
-        reading.busy = 10;
-        look_for(120);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 120), 2);
         queue.size = 3;
         queue.age = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 3);
@@ -125,9 +124,7 @@ TEST(a_job_of_hours_asks_for_one_thread)
 
 TEST(a_load_that_grows_asks_for_what_it_grows_by)
 {
-        reading.busy = 10;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 60), 2);
         /* 20 jobs a second come, and 10 threads do as many: 10 more would be needed. */
         for (unsigned i = 0; i < 4; i++) {
                 queue.size += 20;
@@ -182,8 +179,7 @@ TEST(threads_that_run_nothing_are_not_late)
         reading.busy = 5;
         queue.size = 1;
         queue.age = 40 * USEC_PER_SEC;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(reading.busy, 60), 2);
 }
 
 TEST(fewer_only_after_all_of_the_time)
@@ -191,8 +187,7 @@ TEST(fewer_only_after_all_of_the_time)
         reading.count = reading.active = 5;
         reading.busy = 8;
         look();
-        look_for(590);
-        ck_assert_uint_eq(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
         ck_assert(!verdict.peak_whole);
         ck_assert_uint_eq(look(), 4);
         ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
@@ -209,31 +204,23 @@ TEST(fewer_only_after_all_of_the_time)
 TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
 {
         reading.count = reading.active = 5;
-        reading.busy = 4;
-        look_for(400);
+        look_for(4, 400);
         queue.size = 800;
         look();
         queue.size = 0;
-        look_for(590);
-        ck_assert_uint_eq(reading.count, 5);
-        look_for(60);
-        ck_assert_uint_lt(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
+        ck_assert_uint_lt(look_for(reading.busy, 60), 5);
 }
 
 TEST(another_time_by_a_reload_is_watched_from_what_is_known)
 {
         reading.count = reading.active = 5;
-        reading.busy = 20;
-        look_for(3000);
-        reading.busy = 4;
-        look_for(580);
-        ck_assert_uint_eq(reading.count, 5);
+        look_for(20, 3000);
+        ck_assert_uint_eq(look_for(4, 580), 5);
         limits.down_after = USEC_PER_HOUR;
-        look_for(3400);
-        ck_assert_uint_eq(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 3400), 5);
         ck_assert(!verdict.peak_whole);
-        look_for(300);
-        ck_assert_uint_lt(reading.count, 5);
+        ck_assert_uint_lt(look_for(reading.busy, 300), 5);
 }
 
 TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
@@ -241,11 +228,10 @@ TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
         reading.count = reading.active = 5;
         reading.busy = 4;
         limits.down_after = USEC_PER_HOUR;
-        look_for(230);
+        look_for(reading.busy, 230);
         reading.busy = 20;
         look();
-        reading.busy = 4;
-        look_for(300);
+        look_for(4, 300);
         /* The average has come down by then, and one part of an hour is longer than all of that time. */
         double before = verdict.peak;
         limits.down_after = 100 * USEC_PER_SEC;
@@ -284,7 +270,7 @@ TEST(held_keeps_the_count_and_begins_anew)
         for (size_t i = 0; i < ELEMENTSOF(holds); i++) {
                 setup();
                 reading.count = reading.active = 5;
-                look_for(590);
+                look_for(reading.busy, 590);
                 reading.hold = holds[i].hold;
                 queue.size = 100000;
                 ck_assert_uint_eq(look(), 5);
@@ -292,17 +278,14 @@ TEST(held_keeps_the_count_and_begins_anew)
                 ck_assert_str_eq(because(), holds[i].text);
                 reading.hold = SCALING_FREE;
                 queue.size = 0;
-                look_for(590);
-                ck_assert_uint_eq(reading.count, 5);
-                look_for(30);
-                ck_assert_uint_lt(reading.count, 5);
+                ck_assert_uint_eq(look_for(reading.busy, 590), 5);
+                ck_assert_uint_lt(look_for(reading.busy, 30), 5);
         }
 }
 
 TEST(what_happened_unseen_is_no_growth)
 {
-        reading.busy = 5;
-        look_for(60);
+        look_for(5, 60);
         queue.size = 30;
         look_after(300);
         ck_assert_double_eq(verdict.growing, 0);
@@ -319,9 +302,7 @@ TEST(paused_queues_and_those_without_a_target_are_left_out)
 
         reading.queues = queues;
         reading.n_queues = 3;
-        reading.busy = 10;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 60), 2);
         ck_assert_uint_eq(verdict.waiting, 5);
         queues[0].paused = true;
         look();
@@ -367,7 +348,7 @@ TEST(service_time_by_what_is_done)
         look();
         reading.hold = SCALING_FREE;
         reading.done = 0;
-        look_for(60);
+        look_for(reading.busy, 60);
         ck_assert_double_ge((double)verdict.service / USEC_PER_SEC, 2);
 }
 
@@ -375,8 +356,7 @@ TEST(jobs_that_never_end_take_at_least_what_was_worked)
 {
         reading.service = 0;
         reading.done_known = true;
-        reading.busy = 5;
-        look_for(300);
+        look_for(5, 300);
         ck_assert_uint_gt(verdict.service, 100 * USEC_PER_SEC);
 }
 
@@ -388,7 +368,7 @@ TEST(a_counter_that_was_reset_is_no_work_done)
         reading.busy = 6;
         look();
         reading.done = 0;
-        look_for(60);
+        look_for(reading.busy, 60);
         ck_assert_uint_gt(verdict.service, 60 * USEC_PER_SEC);
         ck_assert_uint_eq(reading.count, 2);
 }
@@ -451,16 +431,14 @@ TEST(figures_without_bounds_are_held_within)
                                 reading.busy = (double)UINT32_MAX;
                                 reading.service = ages[3 - j];
                                 reading.boot = ages[3 - k];
-                                look_for(30);
-                                ck_assert_uint_ge(reading.count, limits.min);
+                                ck_assert_uint_ge(look_for(reading.busy, 30), limits.min);
                                 ck_assert_uint_le(reading.count, limits.max);
                                 ck_assert_uint_lt(strlen(because()), SCALING_TEXT_MAX - 1);
                         }
         limits.down_after = 0;
-        look_for(30);
+        look_for(reading.busy, 30);
         limits.down_after = USEC_INFINITY;
-        look_for(30);
-        ck_assert_uint_le(reading.count, limits.max);
+        ck_assert_uint_le(look_for(reading.busy, 30), limits.max);
 }
 
 TEST_MAIN("scaling", .each = {setup, NULL})

@@ -10,37 +10,14 @@
 #include "observe/observe_identity.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
-}
-
-static bool stops(struct worker *worker)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_STOP, worker) > 0;
 }
 
 /* Told to exit, and its process that beat did. */
 static struct worker *reported_wrapper(void)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
@@ -52,8 +29,7 @@ static struct worker *reported_wrapper(void)
 
 static bool kills(struct worker *worker)
 {
-        test_plan(&t);
-        return test_planned(&t, ACTION_KILL, worker) > 0;
+        return test_plans(&t, ACTION_KILL, worker) > 0;
 }
 
 TEST(a_wrapper_that_stays_is_reported_before_it_is_killed)
@@ -61,16 +37,16 @@ TEST(a_wrapper_that_stays_is_reported_before_it_is_killed)
         struct worker *worker = reported_wrapper();
 
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(!stops(worker) && !kills(worker)); /* it is looked at once more */
+        ck_assert(!test_stops(&t, worker) && !kills(worker)); /* it is looked at once more */
         observe_booted(worker, false, t.now);
-        ck_assert(stops(worker) && !kills(worker));
+        ck_assert(test_stops(&t, worker) && !kills(worker));
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker) && kills(worker));
+        ck_assert(!test_stops(&t, worker) && kills(worker));
 }
 
 TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
@@ -80,10 +56,10 @@ TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
         for (unsigned i = 0; i < 5; i++) {
                 t.now += t.fleet_settings.stop_timeout;
                 observe_booted(worker, true, t.now);
-                ck_assert(!stops(worker) && !kills(worker));
+                ck_assert(!test_stops(&t, worker) && !kills(worker));
         }
         t.fleet->force = true; /* the operator's word */
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
@@ -93,7 +69,7 @@ TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
 TEST_LOOP(by_force_too_what_is_started_next_is_reported_before_it_is_killed, 4)
 {
         struct traits traits = *t.fleet_settings.traits;
-        struct worker *worker = _i % 2 == 0 ? reported_wrapper() : quiet_worker();
+        struct worker *worker = _i % 2 == 0 ? reported_wrapper() : test_spawn_quiet(&t);
 
         traits.quiet_is_stop = _i > 1;
         t.fleet_settings.traits = &traits;
@@ -102,10 +78,10 @@ TEST_LOOP(by_force_too_what_is_started_next_is_reported_before_it_is_killed, 4)
         observe_heartbeat_process(worker, 556, 2, t.now);
         test_heartbeat(&t, worker, 500, 1, false);
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(stops(worker) && !kills(worker));
+        ck_assert(test_stops(&t, worker) && !kills(worker));
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_STOP);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
 }
@@ -122,7 +98,7 @@ TEST(by_force_none_is_reported_again_with_its_group)
                 t.now += USEC_PER_SEC;
                 test_heartbeat(&t, worker, 500 + i, 1, false);
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
-                ck_assert(!stops(worker));
+                ck_assert(!test_stops(&t, worker));
         }
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
@@ -132,7 +108,7 @@ TEST(by_force_none_is_reported_again_with_its_group)
 TEST_LOOP(what_is_started_next_is_not_quiet_at_our_word, 3)
 {
         const struct heartbeat heartbeat = {.sent_usec = 500, .busy = 1};
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         ck_assert(heartbeat_complete(worker, &heartbeat, 1, false).quiet);
@@ -164,7 +140,7 @@ TEST(what_takes_jobs_in_it_is_a_worker_again)
         ck_assert(worker->orders.succeeded);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
 }
 
 /* It was told with all of it, and writes the beat of before. */
@@ -196,7 +172,7 @@ TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_L
                 test_heartbeat(&t, worker, at++, 1, i == (unsigned)_i);
         }
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         /* Of the next one it says nothing. */
         observe_heartbeat_process(worker, 556, 2, t.now);
         for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
@@ -220,7 +196,7 @@ TEST(one_that_is_left_behind_leaves_and_is_replaced)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         observe_booted(worker, true, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), planned + 1);
 }
 

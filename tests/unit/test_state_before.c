@@ -31,7 +31,7 @@ static void teardown(void)
 static void read_it(const char *boot, usec_t now)
 {
         uint8_t bytes[STATE_FILE_MAX];
-        size_t size = state_file_read(1, bytes);
+        size_t size = state_file_read("1", bytes);
 
         ck_assert_int_eq(state_unpack(bytes, size, boot, now, &state), STATE_READ);
         ck_assert_uint_eq(state->n_fleets, FLEETS_MAX);

@@ -10,17 +10,9 @@
 #include "observe/observe_template.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         test_preload(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static struct template *settle(void)
@@ -38,8 +30,7 @@ static void run_fast(double seconds)
 
 TEST(the_application_is_loaded_before_any_worker_is_there)
 {
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, t.loads, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for its template: it has been loading for 0s, given up in 2min");
         ck_assert_str_eq(wait_code(t.fleet->waits_for), "template");
@@ -86,8 +77,7 @@ TEST(a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert_str_eq(test_waits_for(&t, worker), "waits to be written into the state file");
         ck_assert_uint_eq(t.stops, 0);
         t.save_fails = false;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.gos, 3);
+        test_after(&t, 1, t.gos, 3);
         ck_assert(!worker->process.awaits_go);
         /* The time that it has to come up begins. */
         ck_assert_uint_eq(worker_boot_deadline(worker), t.now + t.fleet_settings.boot_timeout);
@@ -105,8 +95,7 @@ TEST(a_fork_that_was_asked_for_takes_its_place)
         ck_assert_uint_eq(test_spawn(&t)->index, 2);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 3);
         t.fleet_settings.max_processes = 2;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_PLACES);
         test_redis(&t, false);
         ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
@@ -115,13 +104,11 @@ TEST(a_fork_that_was_asked_for_takes_its_place)
 TEST(nothing_is_loaded_while_found_processes_may_be_workers)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_ADOPTION);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
 
 TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
@@ -133,8 +120,7 @@ TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
                          "socket open");
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "its application leaves a socket open");
         ck_assert_uint_eq(test_forked(&t), 0);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 60, test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_READY), 0);
@@ -145,8 +131,7 @@ TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
         t.newborn_template.unsafe = NULL;
         command_restart(t.fleet, NULL, t.now);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        test_run(&t, 60);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 60, t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_forked(&t), 3);
 }
 
@@ -159,8 +144,7 @@ TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
         template_observe_ready(template, template->pid, template->pid_start, "it cannot be", t.now);
         command_restart(t.fleet, NULL, t.now);
         ck_assert_ptr_null(fleet_template_to_fork(t.fleet, true));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 1);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
 }
 
@@ -195,8 +179,7 @@ TEST(one_that_works_is_a_worker)
         struct template *template = fleet_template(t.fleet);
         pid_t pid = template->pid;
         ck_assert_uint_eq(template->boot_polled_at, 0);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(template->boot_polled_at, t.now);
+        test_after(&t, 1, template->boot_polled_at, t.now);
         settle();
         struct worker *worker = test_worker(&t, 1);
         ck_assert_int_eq(worker->process.pid, pid);
@@ -204,8 +187,7 @@ TEST(one_that_works_is_a_worker)
         ck_assert(strstr(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
-        test_run(&t, 600);
-        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        test_after(&t, 600, worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(t.template_ends + t.template_kills + t.quiets + t.stops, 0);
         ck_assert_uint_eq(test_forked(&t), 0);
 }
@@ -226,8 +208,7 @@ TEST(after_three_loads_that_fail_workers_boot_separately)
         ck_assert(strstr(fleet_preload_refused(t.fleet),
                          "3 times in a row; the last: the template of fleet 'default' (pid "));
         ck_assert(strstr(fleet_preload_refused(t.fleet), "exited with status 1 after 1s, before it was"));
-        test_run(&t, 300);
-        ck_assert_uint_eq(t.loads, 3);
+        test_after(&t, 300, t.loads, 3);
 }
 
 /* It is the machine that lacks what it takes, and has it again some time. */
@@ -246,13 +227,11 @@ TEST(the_next_load_waits_after_one_that_failed)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 2, t.loads, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->crash.next_at);
         t.now = t.fleet->crash.next_at;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
 
 static const int shortages[] = {ENOMEM, EAGAIN, EMFILE, ENFILE};
@@ -290,8 +269,7 @@ TEST(a_request_that_descriptors_are_short_for_is_made_again)
 {
         t.ask_error = EMFILE;
         test_load(&t);
-        test_run(&t, 30);
-        ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
+        test_after(&t, 30, t.fleet->waits_for, WAIT_FORK);
         ck_assert_uint_le(t.starts, 31);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->preload.retry_at);
         t.ask_error = 0;
@@ -318,11 +296,9 @@ TEST(a_fork_that_succeeds_ends_the_row)
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         process->fork_fails = "it failed";
         for (unsigned round = 0; round < 2; round++) {
-                test_run(&t, 2);
-                ck_assert_uint_eq(t.fleet->preload.failures, 2);
+                test_after(&t, 2, t.fleet->preload.failures, 2);
                 process->fork_fails = NULL;
-                test_tick(&t, 1);
-                ck_assert_uint_eq(t.fleet->preload.failures, 0);
+                test_after(&t, 1, t.fleet->preload.failures, 0);
                 process->fork_fails = "it failed";
         }
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
@@ -367,8 +343,7 @@ TEST(a_fork_that_fails_uses_a_freed_place_up)
         test_exit(&t, test_worker(&t, 2), 1);
         ck_assert_uint_eq(t.fleet->crash.freed, 1);
         test_template_process(template)->fork_fails = "it failed";
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+        test_after(&t, 10, t.fleet->totals.template_failures, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
 }
 

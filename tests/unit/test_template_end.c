@@ -11,17 +11,9 @@
 #include "observe/observe_template.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         test_preload(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static struct template *settle(void)
@@ -34,19 +26,15 @@ TEST(one_that_never_loads_is_ended_after_boot_timeout)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         t.newborn_template.deaf = true;
-        test_run(&t, 121);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 121, t.template_ends, 1);
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),
                          "did not load the application within boot_timeout"));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
         ck_assert_ptr_null(fleet_template(t.fleet));
         /* It may work for all that is known: it has the time that a worker has. */
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.template_kills, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.template_kills, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+        test_after(&t, 59, t.template_kills, 0);
+        test_after(&t, 1, t.template_kills, 1);
+        test_after(&t, 1, t.fleet->totals.template_failures, 1);
 }
 
 TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
@@ -58,15 +46,12 @@ TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
         test_redis(&t, false);
         test_run(&t, 600);
         test_redis(&t, true);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.template_ends, 0);
+        test_after(&t, 119, t.template_ends, 0);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
         t.now += 2 * USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 0);
         ck_assert_ptr_null(template_observe_booted(template, false, t.now));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 1);
 }
 
 TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
@@ -75,14 +60,12 @@ TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
 
         test_run(&t, 60);
         test_template_exit(&t, template);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 2);
+        test_after(&t, 1, t.loads, 2);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED), "exited with status 1 after "));
         ck_assert_uint_eq(test_counts(&t).ready, 3);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_after(&t, 60, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
         ck_assert_uint_eq(t.starts, 3);
 }
@@ -94,8 +77,7 @@ TEST(after_a_short_life_the_next_one_waits)
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
         t.now = template->state_at + 59 * USEC_PER_SEC;
         test_template_exit(&t, template);
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 10, t.loads, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
@@ -163,13 +145,10 @@ TEST_LOOP(where_none_is_to_be_forked_it_ends_at_once, (int)ELEMENTSOF(orders))
 {
         settle();
         orders[_i]();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert_str_eq(template_state_name(t.fleet->templates[0].state), "ending");
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 0);
-        test_run(&t, 30);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, test_templates(&t), 0);
+        test_after(&t, 30, t.loads, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
@@ -179,8 +158,7 @@ TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         test_run(&t, 10);
         order_stop();
-        test_run(&t, 2);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 2, test_templates(&t), 0);
         command_start(t.fleet, NULL, t.now);
         test_settle(&t);
         ck_assert_uint_eq(t.loads, 2);
@@ -194,13 +172,10 @@ TEST(one_that_serves_and_does_not_end_is_killed_soon)
         settle();
         order_no_preload();
         test_tick(&t, 1);
-        test_run(&t, 4);
-        ck_assert_uint_eq(t.template_kills, 0);
+        test_after(&t, 4, t.template_kills, 0);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.template_kills, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 1, t.template_kills, 1);
+        test_after(&t, 1, test_templates(&t), 0);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
 
@@ -209,8 +184,7 @@ TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_load(&t);
         order_quiet();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert(!fleet_has_place(t.fleet, 1));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
@@ -308,12 +282,10 @@ TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
         struct template *template = adopt(TEMPLATE_READY, false);
 
         template->process->deaf = true;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(t.starts, 0);
-        test_run(&t, 6);
-        ck_assert_uint_eq(t.template_kills, 1);
+        test_after(&t, 6, t.template_kills, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
@@ -328,11 +300,9 @@ TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
         struct template *template = adopt(TEMPLATE_LOADING, false);
 
         t.newborn_template.load_usec = 5 * USEC_PER_SEC;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, t.loads, 1);
         ck_assert(template_is_kept(template));
-        test_run(&t, 50);
-        ck_assert_uint_eq(t.template_ends + t.template_kills, 0);
+        test_after(&t, 50, t.template_ends + t.template_kills, 0);
         ck_assert_uint_eq(test_templates(&t), 0);
         unsigned found = 0;
         for (size_t i = 0; i < t.fleet->n_workers; i++)
@@ -357,8 +327,7 @@ TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
         t.newborn_template.load_usec = 5 * USEC_PER_SEC;
         test_settle(&t);
         ck_assert_uint_eq(t.template_ends, 0);
-        test_run(&t, 120);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 120, t.template_ends, 1);
         ck_assert_uint_eq(test_templates(&t), 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);

@@ -32,21 +32,14 @@ static const struct traits title_completes = {.name = "title-completes",
                                               .reports_busy = true,
                                               .stale_usec = 30 * USEC_PER_SEC};
 
-static struct test_world t;
 static struct worker *worker;
 static double clock_of_heartbeats;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.traits = &quiet_is_stop;
         worker = test_spawn_ready(&t);
         clock_of_heartbeats = 200;
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* A beat that is new, and says nothing of a work list. */
