@@ -85,6 +85,15 @@ static struct sighting leader(pid_t pid)
                 .pid = pid, .parent = 1, .group = pid, .session = pid, .start = (uint64_t)pid, .uid = USER};
 }
 
+/* One that has not run its command yet. */
+static struct sighting launcher(pid_t pid)
+{
+        struct sighting sighting = leader(pid);
+
+        sighting.launching = true;
+        return sighting;
+}
+
 /* One that carries our mark. */
 static struct sighting marked(pid_t pid, const char *worker)
 {
@@ -166,7 +175,27 @@ static void known(struct fleet *fleet, unsigned index)
         known_of(fleet, index, 3);
 }
 
-START_TEST(a_mark_counts_from_who_may_carry_it)
+/* The same of the first fleet, and none of the second. */
+static void known_all(unsigned index)
+{
+        known(world->fleets[0], index);
+        known(world->fleets[1], 0);
+}
+
+/* After a search among these all is clear, and all that is adopted is as the text says. */
+#define ADOPTS_ALL(text, ...)                                                                                \
+        do {                                                                                                 \
+                ck_assert(SEARCH(__VA_ARGS__));                                                              \
+                ck_assert_str_eq(adopted(), text);                                                           \
+        } while (0)
+/* The same, and more is to be looked for. */
+#define ADOPTS(text, ...)                                                                                    \
+        do {                                                                                                 \
+                ck_assert(!SEARCH(__VA_ARGS__));                                                             \
+                ck_assert_str_eq(adopted(), text);                                                           \
+        } while (0)
+
+TEST(a_mark_counts_from_who_may_carry_it)
 {
         struct sighting foreign = marked(11, "mail/1"), user = foreign, place = foreign, place2 = foreign;
         struct sighting fleet = foreign, removed = foreign;
@@ -177,23 +206,19 @@ START_TEST(a_mark_counts_from_who_may_carry_it)
         place2.worker = "mail/1x";
         fleet.worker = "mail";
         removed.worker = "gone/1";
-        ck_assert(SEARCH(foreign, user, place, place2, fleet, removed));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", foreign, user, place, place2, fleet, removed);
 }
-END_TEST
 
-START_TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
+TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
 {
         struct sighting moved = marked(11, "mail/1");
 
         moved.instance = ANOTHER;
         moved.in_service = true;
-        ck_assert(SEARCH(moved));
-        ck_assert_str_eq(adopted(), "mail/1=11");
+        ADOPTS_ALL("mail/1=11", moved);
 }
-END_TEST
 
-START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
+TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
 {
         struct sighting wrapper = marked(20, "mail/1"), child = marked(19, "mail/1");
         struct sighting orphan = marked(10, "mail/2"), elder = marked(30, "mail/2");
@@ -203,14 +228,12 @@ START_TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
         orphan.group = orphan.session = 9;
         younger.start = 99;
         /* None of the others is passed over: it may be the worker all the same. */
-        ck_assert(SEARCH(child, wrapper, orphan, younger, elder));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30 mail/7=31 mail/8=10");
+        ADOPTS_ALL("mail/1=20 mail/2=30 mail/7=31 mail/8=10", child, wrapper, orphan, younger, elder);
         for (size_t i = 0; i < 4; i++)
                 ck_assert(world->fleets[0]->workers[i]->process.unproven);
 }
-END_TEST
 
-START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
+TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
         struct sighting wrapper = marked(30, "mail/2"), below = marked(31, "mail/2");
@@ -218,85 +241,68 @@ START_TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
 
         live.booted_as = below.booted_as = &sidekiq_traits;
         below.parent = below.group = below.session = 30;
-        ck_assert(SEARCH(elder, live, left, wrapper, below));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/2=30");
+        ADOPTS_ALL("mail/1=20 mail/2=30", elder, live, left, wrapper, below);
         ck_assert(!world->fleets[0]->workers[0]->process.unproven);
         ck_assert(!world->fleets[0]->workers[1]->process.unproven);
 }
-END_TEST
 
-START_TEST(of_what_has_not_booted_the_last_start_counts)
+TEST(of_what_has_not_booted_the_last_start_counts)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
 
         elder.started_at = STARTED - 1;
         live.started_at = STARTED;
-        ck_assert(SEARCH(elder, live));
-        ck_assert_str_eq(adopted(), "mail/1=20");
+        ADOPTS_ALL("mail/1=20", elder, live);
         ck_assert(world->fleets[0]->workers[0]->process.unproven);
 }
-END_TEST
 
-START_TEST(two_that_have_booted_in_one_place_are_both_taken)
+TEST(two_that_have_booted_in_one_place_are_both_taken)
 {
         struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
 
         elder.started_at = STARTED - 1;
         live.started_at = STARTED;
         elder.booted_as = live.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(elder, live));
-        ck_assert_str_eq(adopted(), "mail/1=20 mail/7=10");
+        ADOPTS_ALL("mail/1=20 mail/7=10", elder, live);
 }
-END_TEST
 
-START_TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
+TEST(one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing)
 {
         struct sighting left = marked(10, "mail/1"), live = marked(20, "mail/1"), launching = leader(11);
 
         launching.launching = true;
         left.started_at = STARTED - 1;
         live.started_at = STARTED;
-        ck_assert(!SEARCH(left, launching));
-        ck_assert_str_eq(adopted(), "mail/1=10");
-        ck_assert(SEARCH(left, live));
-        ck_assert_str_eq(adopted(), "mail/1=10 mail/7=20");
+        ADOPTS("mail/1=10", left, launching);
+        ADOPTS_ALL("mail/1=10 mail/7=20", left, live);
 }
-END_TEST
 
-START_TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
+TEST(a_known_fleet_takes_back_what_it_was_starting_alone)
 {
         struct sighting right = marked(10, "mail/2"), other = marked(11, "mail/1");
         struct sighting of_before = marked(12, "mail/2");
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert(adoption_needs_search(adoption));
         of_before.generation = "2";
-        ck_assert(!SEARCH(of_before, other));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS("", of_before, other);
         right.generation = "3";
-        ck_assert(SEARCH(right, other));
-        ck_assert_str_eq(adopted(), "mail/2=10");
+        ADOPTS_ALL("mail/2=10", right, other);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
-END_TEST
 
-START_TEST(a_start_under_way_is_known_from_those_before_it)
+TEST(a_start_under_way_is_known_from_those_before_it)
 {
         struct sighting leftover = marked(10, "mail/2"), right = marked(11, "mail/2");
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         leftover.generation = right.generation = "3";
         leftover.started_at = STARTED - 1;
         right.started_at = STARTED;
-        ck_assert(!SEARCH(leftover));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(leftover, right));
-        ck_assert_str_eq(adopted(), "mail/2=11");
+        ADOPTS("", leftover);
+        ADOPTS_ALL("mail/2=11", leftover, right);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->spawned_at, STARTED);
 }
-END_TEST
 
 /* The state names a worker of that start, whose processes have ended meanwhile. */
 static void ended(enum worker_state state, bool quiet_ordered)
@@ -313,14 +319,13 @@ static void ended(enum worker_state state, bool quiet_ordered)
                 .orders.quiet = quiet_ordered,
         };
 
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &was, 0, 0, NOW);
         ck_assert_int_eq(worker->state, WORKER_GONE);
         fleet_reap(world->fleets[0], NULL);
 }
 
-START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
+TEST_LOOP(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 2)
 {
         struct sighting left = marked(10, "mail/2"), earlier = left, right = left;
 
@@ -331,17 +336,15 @@ START_TEST(of_a_worker_that_has_ended_what_else_has_booted_takes_its_place)
         earlier.started_at = STARTED - 1;
         earlier.pid = 11, right.pid = 12;
         earlier.booted_as = right.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(left, earlier, right));
-        ck_assert_str_eq(adopted(), "mail/2=12");
+        ADOPTS_ALL("mail/2=12", left, earlier, right);
         const struct worker *worker = world->fleets[0]->workers[0];
         ck_assert(!worker->process.unproven);
         ck_assert_uint_eq(worker->generation, 3);
         ck_assert_int_eq(worker->orders.quiet, _i == 1);
         ck_assert_int_eq(worker->orders.succeeded, _i == 1);
 }
-END_TEST
 
-START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
+TEST_LOOP(a_job_whose_worker_has_died_is_finished_and_is_no_worker, 3)
 {
         struct sighting job = marked(10, "mail/1"), worker = marked(20, "mail/2"),
                         child = marked(21, "mail/2");
@@ -353,8 +356,7 @@ START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
         /* Of an earlier start, or a later one: the worker has its place. */
         orphan.started_at = STARTED + (usec_t)_i;
         worker.started_at = child.started_at = STARTED + 1;
-        ck_assert(SEARCH(job, worker, child, orphan));
-        ck_assert_str_eq(adopted(), "mail/1=10 mail/2=20 mail/7=22");
+        ADOPTS_ALL("mail/1=10 mail/2=20 mail/7=22", job, worker, child, orphan);
         for (size_t i = 0; i < 3; i++) {
                 const struct worker *taken = world->fleets[0]->workers[i];
 
@@ -364,22 +366,19 @@ START_TEST(a_job_whose_worker_has_died_is_finished_and_is_no_worker)
                 ck_assert(!worker_proven_idle(taken));
         }
 }
-END_TEST
 
-START_TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
+TEST(for_what_a_worker_that_has_ended_left_no_start_is_held)
 {
-        struct sighting launching = leader(11);
+        struct sighting launching = launcher(11);
 
-        launching.launching = true;
         ended(WORKER_ACTIVE, false);
         ck_assert(SEARCH(launching));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
         ck_assert_str_eq(adopted(), "");
 }
-END_TEST
 
 /* Its place is given to another start at the very time at which it is given up. */
-START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
+TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
 {
         struct sighting launching = leader(50);
         struct plan plan = {0};
@@ -388,8 +387,7 @@ START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
         size_t size;
 
         launching.launching = true;
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert(!SEARCH(launching));
         usec_t now = world->fleets[0]->hold_until;
         ck_assert_int_eq(plan_make(&plan, world, now), 0);
@@ -409,10 +407,9 @@ START_TEST(a_start_in_the_place_of_one_that_is_given_up_is_reported_once)
         free(bytes);
         plan_free(&plan);
 }
-END_TEST
 
 /* A fleet's user may mark his own processes, and title them. Check's limit of time ends it otherwise. */
-START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
+TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have)
 {
         static struct sighting seen[4000];
 
@@ -433,29 +430,24 @@ START_TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_coul
                 ck_assert_ptr_null(adoption_full(adoption));
         }
 }
-END_TEST
 
-START_TEST(nothing_is_searched_where_the_state_reports_all)
+TEST(nothing_is_searched_where_the_state_reports_all)
 {
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         ck_assert(!adoption_needs_search(adoption));
 }
-END_TEST
 
-START_TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way)
+TEST(starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way)
 {
-        known(world->fleets[0], 1);
-        known(world->fleets[1], 0);
+        known_all(1);
         ck_assert(!search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + USEC_PER_MIN);
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
         ck_assert(search(NULL, 0));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
+TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
 {
         struct sighting launching = leader(10), of_another = leader(11), of_nobody = leader(12);
 
@@ -466,13 +458,11 @@ START_TEST(one_that_launches_is_waited_for_unless_its_sqmgr_lives)
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert(SEARCH(of_another, of_nobody));
 }
-END_TEST
 
-START_TEST(one_that_launches_holds_the_fleets_of_its_user)
+TEST(one_that_launches_holds_the_fleets_of_its_user)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         ck_assert(!SEARCH(launching, marked(11, "mail/1")));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert(world->fleets[0]->unknown);
@@ -481,19 +471,16 @@ START_TEST(one_that_launches_holds_the_fleets_of_its_user)
         /* Nothing that comes later is a worker of an earlier sqmgr's of the other one. */
         struct sighting late = marked(12, "video/1");
         late.uid = SUBMIT;
-        ck_assert(!SEARCH(launching, late));
-        ck_assert_str_eq(adopted(), "mail/1=11");
+        ADOPTS("mail/1=11", launching, late);
         ck_assert(SEARCH(late));
         ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
 }
-END_TEST
 
 /* Its before_start may run for as long as the boot_timeout of its own fleet, which may be the longest. */
-START_TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
+TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         adoption->sought[1].uid = USER;
         ck_assert(!search_at(&launching, 1, NOW + USEC_PER_MIN));
         ck_assert_uint_eq(world->fleets[0]->hold_until, NOW + 2 * USEC_PER_MIN);
@@ -501,23 +488,19 @@ START_TEST(one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boot
         ck_assert(search_at(&launching, 1, NOW + 2 * USEC_PER_MIN));
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
+TEST(one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting)
 {
         struct sighting launching = leader(11), other = overwritten(12);
 
         launching.launching = true;
         other.uid = SUBMIT;
-        ck_assert(!SEARCH(overwritten(10), launching, other));
-        ck_assert_str_eq(adopted(), "video/1=12");
+        ADOPTS("video/1=12", overwritten(10), launching, other);
         ck_assert_uint_eq(world->fleets[1]->hold_until, 0);
-        ck_assert(SEARCH(overwritten(10), other));
-        ck_assert_str_eq(adopted(), "mail/1=10 video/1=12");
+        ADOPTS_ALL("mail/1=10 video/1=12", overwritten(10), other);
 }
-END_TEST
 
-START_TEST(fleets_of_one_user_are_clear_together)
+TEST(fleets_of_one_user_are_clear_together)
 {
         fleet_settings[1].traits = &sidekiq_traits;
         adoption->sought[1].uid = USER;
@@ -525,34 +508,29 @@ START_TEST(fleets_of_one_user_are_clear_together)
         /* It may be of the fleet that is lost, which starts none before that is known. */
         ck_assert(!SEARCH(overwritten(10)));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "mail/1=10");
+        ADOPTS_ALL("mail/1=10", overwritten(10));
 }
-END_TEST
 
-START_TEST(one_that_launches_and_is_our_users_yet_holds_all)
+TEST(one_that_launches_and_is_our_users_yet_holds_all)
 {
-        struct sighting launching = leader(10);
+        struct sighting launching = launcher(10);
 
-        launching.launching = true;
         launching.uid = 0;
         ck_assert(!SEARCH(launching));
         ck_assert_uint_ne(world->fleets[0]->hold_until, 0);
         ck_assert_uint_ne(world->fleets[1]->hold_until, 0);
 }
-END_TEST
 
-START_TEST(who_may_be_ours_is_reported_by_the_user)
+TEST(who_may_be_ours_is_reported_by_the_user)
 {
         ck_assert(!adoption_seeks_user(adoption, 0));
         ck_assert(adoption_seeks_user(adoption, USER));
         ck_assert(adoption_seeks_user(adoption, SUBMIT));
         ck_assert(!adoption_seeks_user(adoption, 7));
 }
-END_TEST
 
 /* Passed over, it would be started once more. */
-START_TEST(one_that_memory_was_short_for_is_found_again)
+TEST(one_that_memory_was_short_for_is_found_again)
 {
         const struct sighting seen = marked(10, "mail/1");
         struct worker *worker = NULL;
@@ -574,18 +552,16 @@ START_TEST(one_that_memory_was_short_for_is_found_again)
         ck_assert_int_ge(failures, 3);
         ck_assert_str_eq(adopted(), "mail/1=10");
 }
-END_TEST
 
-START_TEST(a_search_that_fails_puts_the_end_off)
+TEST(a_search_that_fails_puts_the_end_off)
 {
         adoption_search_begin(adoption);
         usec_t late = adoption->sought[0].until - USEC_PER_MSEC;
         ck_assert(!adoption_search_end(adoption, -EMFILE, late));
         ck_assert_uint_gt(world->fleets[0]->hold_until, late + 100 * USEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(the_control_group_reports_of_a_leader_that_has_booted)
+TEST(the_control_group_reports_of_a_leader_that_has_booted)
 {
         struct sighting child = overwritten(10), elsewhere = overwritten(11), booting = overwritten(12);
         struct sighting user = overwritten(13), other = overwritten(14);
@@ -595,56 +571,41 @@ START_TEST(the_control_group_reports_of_a_leader_that_has_booted)
         booting.booted_as = NULL;
         user.uid = 7;
         other.uid = SUBMIT;
-        ck_assert(SEARCH(child, elsewhere, booting, user, overwritten(15), other));
-        ck_assert_str_eq(adopted(), "mail/1=15 video/1=14");
+        ADOPTS_ALL("mail/1=15 video/1=14", child, elsewhere, booting, user, overwritten(15), other);
 }
-END_TEST
 
-START_TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
+TEST(a_place_that_is_reported_is_not_given_to_one_that_reports_none)
 {
-        ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
+        ADOPTS_ALL("mail/1=11 mail/2=10", overwritten(10), marked(11, "mail/1"));
 }
-END_TEST
 
-START_TEST(one_that_reports_no_place_waits_for_those_that_launch)
+TEST(one_that_reports_no_place_waits_for_those_that_launch)
 {
-        struct sighting launching = leader(11);
+        struct sighting launching = launcher(11);
 
-        launching.launching = true;
-        ck_assert(!SEARCH(overwritten(10), launching));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(overwritten(10), marked(11, "mail/1")));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=10");
+        ADOPTS("", overwritten(10), launching);
+        ADOPTS_ALL("mail/1=11 mail/2=10", overwritten(10), marked(11, "mail/1"));
 }
-END_TEST
 
-START_TEST(nobody_is_adopted_twice)
+TEST(nobody_is_adopted_twice)
 {
-        struct sighting launching = leader(12);
+        struct sighting launching = launcher(12);
 
-        launching.launching = true;
         ck_assert(!SEARCH(marked(11, "mail/1"), launching));
         /* Its title grew over its mark meanwhile. */
-        ck_assert(SEARCH(overwritten(11), overwritten(12)));
-        ck_assert_str_eq(adopted(), "mail/1=11 mail/2=12");
+        ADOPTS_ALL("mail/1=11 mail/2=12", overwritten(11), overwritten(12));
 }
-END_TEST
 
-START_TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
+TEST(a_start_under_way_is_found_by_the_control_group_once_all_is_clear)
 {
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
-        ck_assert(!SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "mail/2=10");
+        known_all(2);
+        ADOPTS("", overwritten(10));
+        ADOPTS_ALL("mail/2=10", overwritten(10));
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
 }
-END_TEST
 
 /* After a halt it is forked from the template of the old generation. */
-START_TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
+TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
 {
         struct sighting new = marked(10, "mail/2"), old = marked(11, "mail/2");
 
@@ -653,26 +614,21 @@ START_TEST(a_fork_under_way_is_known_by_the_generation_of_its_template)
         new.generation = "3";
         old.generation = "2";
         new.started_at = old.started_at = STARTED;
-        ck_assert(!SEARCH(new));
-        ck_assert_str_eq(adopted(), "");
-        ck_assert(SEARCH(new, old));
-        ck_assert_str_eq(adopted(), "mail/2=11");
+        ADOPTS("", new);
+        ADOPTS_ALL("mail/2=11", new, old);
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 2);
         ck_assert_uint_eq(world->fleets[0]->generation, 3);
 }
-END_TEST
 
-START_TEST(the_mark_of_a_template_is_none_of_a_worker)
+TEST(the_mark_of_a_template_is_none_of_a_worker)
 {
         struct sighting template = marked(10, "mail/template  "), grown = marked(11, "mail/template");
 
         template.booted_as = &sidekiq_traits;
-        ck_assert(SEARCH(template, grown));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", template, grown);
 }
-END_TEST
 
-START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
+TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
 {
         const struct template loading = {.state = TEMPLATE_LOADING,
                                          .generation = 3,
@@ -681,17 +637,14 @@ START_TEST(a_template_that_the_state_names_is_no_start_that_was_under_way)
                                          .started_at = STARTED,
                                          .state_at = STARTED};
 
-        known(world->fleets[0], 2);
-        known(world->fleets[1], 0);
+        known_all(2);
         ck_assert_ptr_nonnull(template_observe_adopted(world->fleets[0], &loading, false, 10, 0));
         ck_assert(!SEARCH(overwritten(10)));
-        ck_assert(SEARCH(overwritten(10)));
-        ck_assert_str_eq(adopted(), "");
+        ADOPTS_ALL("", overwritten(10));
 }
-END_TEST
 
 /* It has seen that its sqmgr ended, and has done nothing. */
-START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
+TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
 {
         const struct worker waited = {.index = 2,
                                       .generation = 3,
@@ -701,8 +654,7 @@ START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
                                       .process.forked = true,
                                       .process.awaits_go = true};
 
-        known(world->fleets[0], 0);
-        known(world->fleets[1], 0);
+        known_all(0);
         world->fleets[0]->redis_up = true;
         world->fleets[0]->rollout.state = ROLLOUT_RUNNING;
         const struct worker *worker = adoption_take_known(adoption, world->fleets[0], &waited, 0, 0, NOW);
@@ -716,9 +668,8 @@ START_TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(worker->process.forked && !worker->process.awaits_go);
 }
-END_TEST
 
-START_TEST(with_the_state_lost_the_workers_report_the_generation)
+TEST(with_the_state_lost_the_workers_report_the_generation)
 {
         struct sighting old = marked(10, "mail/1"), new = marked(11, "mail/2"), untold = marked(12, "mail/3");
 
@@ -731,49 +682,5 @@ START_TEST(with_the_state_lost_the_workers_report_the_generation)
         ck_assert_uint_eq(world->fleets[0]->workers[2]->generation, 9);
         ck_assert_uint_eq(world->fleets[1]->generation, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("adoption");
-        TCase *cases = tcase_create("adoption");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_mark_counts_from_who_may_carry_it);
-        tcase_add_test(cases, in_our_service_another_instance_is_our_own_with_its_state_elsewhere);
-        tcase_add_test(cases, of_several_of_one_worker_the_leader_counts_then_the_eldest);
-        tcase_add_test(cases, what_has_booted_is_the_worker_before_what_an_elder_one_left_behind);
-        tcase_add_test(cases, of_what_has_not_booted_the_last_start_counts);
-        tcase_add_test(cases, two_that_have_booted_in_one_place_are_both_taken);
-        tcase_add_test(cases, one_that_shows_itself_later_is_not_kept_out_by_what_proved_nothing);
-        tcase_add_test(cases, a_known_fleet_takes_back_what_it_was_starting_alone);
-        tcase_add_test(cases, a_start_under_way_is_known_from_those_before_it);
-        tcase_add_loop_test(cases, of_a_worker_that_has_ended_what_else_has_booted_takes_its_place, 0, 2);
-        tcase_add_loop_test(cases, a_job_whose_worker_has_died_is_finished_and_is_no_worker, 0, 3);
-        tcase_add_test(cases, for_what_a_worker_that_has_ended_left_no_start_is_held);
-        tcase_add_test(cases, a_start_in_the_place_of_one_that_is_given_up_is_reported_once);
-        tcase_add_test(cases, of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have);
-        tcase_add_test(cases, nothing_is_searched_where_the_state_reports_all);
-        tcase_add_test(cases, starts_are_held_until_two_searches_find_nothing_of_one_that_was_under_way);
-        tcase_add_test(cases, one_that_launches_is_waited_for_unless_its_sqmgr_lives);
-        tcase_add_test(cases, one_that_launches_holds_the_fleets_of_its_user);
-        tcase_add_test(cases, one_that_launches_is_waited_for_as_long_as_any_fleet_of_its_user_boots);
-        tcase_add_test(cases, one_that_waits_for_those_of_its_user_keeps_none_of_another_waiting);
-        tcase_add_test(cases, fleets_of_one_user_are_clear_together);
-        tcase_add_test(cases, one_that_launches_and_is_our_users_yet_holds_all);
-        tcase_add_test(cases, who_may_be_ours_is_reported_by_the_user);
-        tcase_add_test(cases, one_that_memory_was_short_for_is_found_again);
-        tcase_add_test(cases, a_search_that_fails_puts_the_end_off);
-        tcase_add_test(cases, the_control_group_reports_of_a_leader_that_has_booted);
-        tcase_add_test(cases, a_place_that_is_reported_is_not_given_to_one_that_reports_none);
-        tcase_add_test(cases, one_that_reports_no_place_waits_for_those_that_launch);
-        tcase_add_test(cases, nobody_is_adopted_twice);
-        tcase_add_test(cases, a_start_under_way_is_found_by_the_control_group_once_all_is_clear);
-        tcase_add_test(cases, a_fork_under_way_is_known_by_the_generation_of_its_template);
-        tcase_add_test(cases, the_mark_of_a_template_is_none_of_a_worker);
-        tcase_add_test(cases, a_template_that_the_state_names_is_no_start_that_was_under_way);
-        tcase_add_test(cases, a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash);
-        tcase_add_test(cases, with_the_state_lost_the_workers_report_the_generation);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("adoption", .each = {setup, teardown})

@@ -12,24 +12,8 @@
 #include "world.h"
 #include <string.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        return worker;
 }
 
 /* One more, of each ten seconds. */
@@ -61,9 +45,9 @@ static const struct {
         {.known = true, .quiet = false, .busy = 2, .stops = false},
 };
 
-START_TEST(two_idle_heartbeats_prove_nothing_against_the_title)
+TEST_LOOP(two_idle_heartbeats_prove_nothing_against_the_title, ELEMENTSOF(titles))
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         ck_assert_uint_ne(worker_poll_items(worker, false, t.now) & POLL_TITLE, 0);
         send_heartbeat(worker, true);
@@ -87,11 +71,10 @@ START_TEST(two_idle_heartbeats_prove_nothing_against_the_title)
         ck_assert(plans(ACTION_STOP, worker));
         ck_assert(!worker->heartbeat.ambiguous);
 }
-END_TEST
 
-START_TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
+TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_title(worker, true, 1, true);
         send_heartbeat(worker, true);
@@ -102,11 +85,10 @@ START_TEST(a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence)
         observe_title(worker, true, 0, true);
         ck_assert(plans(ACTION_STOP, worker));
 }
-END_TEST
 
-START_TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
+TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (int i = 0; i < WORKER_LOUD_HEARTBEATS; i++)
                 send_heartbeat(worker, false);
@@ -123,9 +105,8 @@ START_TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
         ck_assert(!worker->heartbeat.ambiguous);
         ck_assert(plans(ACTION_STOP, worker));
 }
-END_TEST
 
-START_TEST(one_of_several_that_heartbeat_under_its_name_gets_no_signal)
+TEST(one_of_several_that_heartbeat_under_its_name_gets_no_signal)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -151,10 +132,9 @@ START_TEST(one_of_several_that_heartbeat_under_its_name_gets_no_signal)
         observe_ambiguous(worker, true); /* what is known to beat is not given up */
         ck_assert(!worker->heartbeat.ambiguous);
 }
-END_TEST
 
 /* Its clock goes back by hours, and forward by a day, as the host's may: it is the same worker. */
-START_TEST(no_step_of_a_clock_makes_it_another)
+TEST(no_step_of_a_clock_makes_it_another)
 {
         static const double steps[] = {-7 * 3600.0, 86400.0, -3600.0};
         struct worker *worker = test_spawn_ready(&t);
@@ -172,7 +152,6 @@ START_TEST(no_step_of_a_clock_makes_it_another)
         }
         ck_assert_uint_eq(test_events(&t, EVENT_AMBIGUOUS), 0);
 }
-END_TEST
 
 #define OURS    "vm:100:aaaaaaaaaaaa"
 #define ANOTHER "vm:100:bbbbbbbbbbbb"
@@ -238,7 +217,7 @@ static usec_t longest_unnoticed_pause(void)
 static const usec_t intervals[] = {100 * USEC_PER_MSEC, 5 * USEC_PER_SEC, 10 * USEC_PER_SEC, USEC_PER_MIN};
 
 /* The machine is paused right before it would beat again, and the other host goes on. */
-START_TEST(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host)
+TEST_LOOP(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, ELEMENTSOF(intervals))
 {
         struct worker *worker = test_spawn(&t);
         _cleanup_(match_clear) struct match match = {0};
@@ -258,22 +237,5 @@ START_TEST(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host)
         read_both(&match, 20, 50);
         ck_assert_str_eq(decided(&match, worker), ANOTHER);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ambiguous");
-        TCase *cases = tcase_create("ambiguous");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_loop_test(cases, two_idle_heartbeats_prove_nothing_against_the_title, 0,
-                            ELEMENTSOF(titles));
-        tcase_add_test(cases, a_title_that_was_read_before_the_heartbeat_is_waited_for_in_silence);
-        tcase_add_test(cases, one_that_is_quiet_by_its_title_is_not_reported_again);
-        tcase_add_test(cases, one_of_several_that_heartbeat_under_its_name_gets_no_signal);
-        tcase_add_test(cases, no_step_of_a_clock_makes_it_another);
-        tcase_add_loop_test(cases, no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, 0,
-                            ELEMENTSOF(intervals));
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("ambiguous", .each = {setup, teardown})

@@ -14,20 +14,12 @@
 #include "world.h"
 #include <string.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
         t.fleet_settings.active_process_max = 8;
         t.fleet_settings.latency_target = (char *)"30s mail:5min";
         t.fleet_settings.scale_down_after = USEC_PER_MIN;
         t.fleet_settings.ready_after = 0;
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void serve(struct fleet *fleet, const char *names, size_t size)
@@ -83,7 +75,7 @@ static void begin(void)
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
 }
 
-START_TEST(without_active_process_max_the_count_is_the_configured_one)
+TEST(without_active_process_max_the_count_is_the_configured_one)
 {
         t.fleet_settings.active_process_max = 0;
         t.fleet->automatic_count = 7;
@@ -96,9 +88,8 @@ START_TEST(without_active_process_max_the_count_is_the_configured_one)
         t.fleet_settings.active_process_max = 5;
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 5);
 }
-END_TEST
 
-START_TEST(what_waits_doubles_the_count_once_for_each_boot)
+TEST(what_waits_doubles_the_count_once_for_each_boot)
 {
         begin();
         test_tick(&t, 1);
@@ -113,10 +104,9 @@ START_TEST(what_waits_doubles_the_count_once_for_each_boot)
         ck_assert_uint_eq(test_counts(&t).active, 8);
         ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
 }
-END_TEST
 
 /* One at a time, each drained before the next, and never below what is in force: the world checks that. */
-START_TEST(the_calm_takes_it_back_one_by_one)
+TEST(the_calm_takes_it_back_one_by_one)
 {
         begin();
         look_for(20, 2000, 3);
@@ -135,10 +125,9 @@ START_TEST(the_calm_takes_it_back_one_by_one)
         ck_assert_uint_eq(t.kills, 0);
         ck_assert_uint_eq(t.fleet->totals.scaled_down, 6);
 }
-END_TEST
 
 /* However rare looks are, fewer may be found to be enough. */
-START_TEST(rare_looks_take_it_back_too)
+TEST(rare_looks_take_it_back_too)
 {
         t.settings.check_interval = 5 * USEC_PER_MIN;
         begin();
@@ -150,10 +139,9 @@ START_TEST(rare_looks_take_it_back_too)
         }
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
 }
-END_TEST
 
 /* A wrapper that starts its program anew, or one whose start no sqmgr saw: what lies between is no boot. */
-START_TEST(what_took_longer_than_boots_may_is_no_boot)
+TEST(what_took_longer_than_boots_may_is_no_boot)
 {
         begin();
         usec_t boot = autoscale_of(t.fleet)->boot;
@@ -163,7 +151,6 @@ START_TEST(what_took_longer_than_boots_may_is_no_boot)
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->boot, boot);
 }
-END_TEST
 
 static const char *line_of(const char *word)
 {
@@ -175,7 +162,7 @@ static const char *line_of(const char *word)
         return NULL;
 }
 
-START_TEST(a_boot_that_is_not_known_is_not_reported)
+TEST(a_boot_that_is_not_known_is_not_reported)
 {
         begin();
         ck_assert_pstr_eq(
@@ -189,9 +176,8 @@ START_TEST(a_boot_that_is_not_known_is_not_reported)
         ck_assert_pstr_eq(line_of("a worker runs"),
                           "a job takes 1s, by the metrics of Sidekiq; a worker runs 5 at once");
 }
-END_TEST
 
-START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
+TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
 {
         struct findings findings = {0};
         char text[AUTOSCALE_TEXT_MAX];
@@ -211,9 +197,8 @@ START_TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
         ck_assert_uint_eq(findings.n, 0);
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
 }
-END_TEST
 
-START_TEST(the_idlest_leaves_first)
+TEST(the_idlest_leaves_first)
 {
         begin();
         look_for(20, 2000, 3);
@@ -225,9 +210,8 @@ START_TEST(the_idlest_leaves_first)
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_ACTIVE);
         ck_assert(!test_worker(&t, 6) || test_worker(&t, 6)->state != WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
+TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
 {
         struct autoscale_reading away = {0};
         char text[AUTOSCALE_TEXT_MAX];
@@ -245,9 +229,8 @@ START_TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
         ck_assert(!autoscale_line(t.fleet, 0, text));
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
 }
-END_TEST
 
-START_TEST(the_operators_count_goes_before_it_until_it_is_given_back)
+TEST(the_operators_count_goes_before_it_until_it_is_given_back)
 {
         char text[AUTOSCALE_TEXT_MAX];
 
@@ -267,9 +250,8 @@ START_TEST(the_operators_count_goes_before_it_until_it_is_given_back)
         t.fleet_settings.active_process_max = 0;
         ck_assert_int_eq(command_scale_auto(t.fleet, NULL, t.now), COMMAND_FIXED);
 }
-END_TEST
 
-START_TEST(no_more_are_wanted_than_memory_is_there_for)
+TEST(no_more_are_wanted_than_memory_is_there_for)
 {
         begin();
         /* Each holds 200M: one more fits with what must stay free, and a second one does not. */
@@ -287,9 +269,8 @@ START_TEST(no_more_are_wanted_than_memory_is_there_for)
         t.world->available_bytes = (uint64_t)100 << 20;
         ck_assert(!look(2000, 3));
 }
-END_TEST
 
-START_TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
+TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
 {
         char text[AUTOSCALE_TEXT_MAX];
 
@@ -303,9 +284,8 @@ START_TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
         look_for(5, 0, 0);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
 }
-END_TEST
 
-START_TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
+TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
 {
         struct autoscale_reading reading = {.service = USEC_PER_SEC};
         char text[AUTOSCALE_TEXT_MAX];
@@ -323,11 +303,10 @@ START_TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
         ck_assert_str_eq(autoscale_text(t.fleet, text),
                          "no queue that it serves has a target and may be taken from: the count is kept");
 }
-END_TEST
 
 /* Threads of others that run nothing are subtracted, but not where a job has waited that they would have
  * taken. */
-START_TEST(what_others_have_idle_is_subtracted)
+TEST(what_others_have_idle_is_subtracted)
 {
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 40, USEC_PER_SEC),
@@ -353,7 +332,6 @@ START_TEST(what_others_have_idle_is_subtracted)
                 i++;
         ck_assert_uint_eq(i, 4);
 }
-END_TEST
 
 /* Another fleet beside the one of the world, of two workers of five threads. */
 static struct fleet *second_fleet(struct fleet_settings *settings)
@@ -386,7 +364,7 @@ static struct fleet *second_fleet(struct fleet_settings *settings)
         return fleet;
 }
 
-START_TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
+TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
 {
         struct fleet_settings settings;
         unsigned alone, shared;
@@ -411,7 +389,6 @@ START_TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 1);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 10, 0.001);
 }
-END_TEST
 
 /* A look while another host tells this; share: NULL, it is silent. */
 static void look_beside(const struct peer_share *share, uint64_t size)
@@ -437,7 +414,7 @@ static void look_beside(const struct peer_share *share, uint64_t size)
         peers_clear(&peers);
 }
 
-START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
+TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
 {
         ck_assert_int_eq(autoscale_attach(t.fleet), 0);
         const struct scaling_verdict *verdict = &autoscale_of(t.fleet)->verdict;
@@ -466,9 +443,8 @@ START_TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
         ck_assert_double_gt(verdict->need, 0.9 * alone);
 }
-END_TEST
 
-START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
+TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
 {
         struct peer_share held = {.threads = 20, .busy = 4, .idle = 7, .queues = "default\0"};
         struct peer_share other = {.weight = 8, .threads = 20, .idle = 7, .queues = "low\0"};
@@ -499,9 +475,8 @@ START_TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtract
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 18, 0.001);
         peers_clear(&peers);
 }
-END_TEST
 
-START_TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
+TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
 {
         struct peer_share none = {.weight = PEER_WEIGHT_MAX, .queues = "default\0"};
         struct peer_share all = {
@@ -521,9 +496,8 @@ START_TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
                 ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
         }
 }
-END_TEST
 
-START_TEST(until_the_other_hosts_are_read_the_count_is_kept)
+TEST(until_the_other_hosts_are_read_the_count_is_kept)
 {
         struct autoscale_reading reading = {.service = USEC_PER_SEC, .peers_unread = true};
         char text[AUTOSCALE_TEXT_MAX];
@@ -537,9 +511,8 @@ START_TEST(until_the_other_hosts_are_read_the_count_is_kept)
         reading.peers_unread = false;
         ck_assert(autoscale_observe(t.fleet, &reading, t.now));
 }
-END_TEST
 
-START_TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
+TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
 {
         struct fleet_settings settings;
         struct peer_share share;
@@ -574,9 +547,8 @@ START_TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
         autoscale_share(t.fleet, 1e300, &share);
         ck_assert_uint_eq(share.idle, PEER_THREADS_MAX + 19);
 }
-END_TEST
 
-START_TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
+TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
         struct autoscale_reading reading = {.done_known = true, .others_known = true};
@@ -595,7 +567,6 @@ START_TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redi
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
 }
-END_TEST
 
 static void expect_trouble(size_t i, const char *wanted)
 {
@@ -608,7 +579,7 @@ static void expect_trouble(size_t i, const char *wanted)
         findings_clear(&findings);
 }
 
-START_TEST(what_keeps_targets_from_being_kept_is_reported)
+TEST(what_keeps_targets_from_being_kept_is_reported)
 {
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 100000, USEC_PER_SEC),
@@ -636,9 +607,8 @@ START_TEST(what_keeps_targets_from_being_kept_is_reported)
         t.fleet_settings.active_process_max = 0;
         expect_trouble(0, NULL);
 }
-END_TEST
 
-START_TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
+TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
 {
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
@@ -652,7 +622,6 @@ START_TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
         (void)look(3, 61);
         expect_trouble(0, NULL);
 }
-END_TEST
 
 static bool others_take_it;
 
@@ -681,7 +650,7 @@ static void expect_queue(const char *name, usec_t age, const char *wanted)
         queues_free(queues);
 }
 
-START_TEST(jobs_that_nobody_takes_are_reported)
+TEST(jobs_that_nobody_takes_are_reported)
 {
         static const char lost[] =
                 "7 jobs wait in queue 'lo?t', the oldest for 2min, and no worker takes from it";
@@ -708,38 +677,5 @@ START_TEST(jobs_that_nobody_takes_are_reported)
         t.fleet_settings.active_process_max = 0;
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("autoscale");
-        TCase *cases = tcase_create("autoscale");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, without_active_process_max_the_count_is_the_configured_one);
-        tcase_add_test(cases, what_waits_doubles_the_count_once_for_each_boot);
-        tcase_add_test(cases, the_calm_takes_it_back_one_by_one);
-        tcase_add_test(cases, rare_looks_take_it_back_too);
-        tcase_add_test(cases, what_took_longer_than_boots_may_is_no_boot);
-        tcase_add_test(cases, a_boot_that_is_not_known_is_not_reported);
-        tcase_add_test(cases, of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported);
-        tcase_add_test(cases, the_idlest_leaves_first);
-        tcase_add_test(cases, a_restart_and_a_redis_that_is_away_keep_the_count);
-        tcase_add_test(cases, the_operators_count_goes_before_it_until_it_is_given_back);
-        tcase_add_test(cases, no_more_are_wanted_than_memory_is_there_for);
-        tcase_add_test(cases, a_fleet_that_is_quieted_neither_grows_nor_shrinks);
-        tcase_add_test(cases, queues_without_a_target_and_paused_ones_are_not_looked_at);
-        tcase_add_test(cases, what_others_have_idle_is_subtracted);
-        tcase_add_test(cases, of_a_need_that_two_fleets_follow_each_takes_its_share);
-        tcase_add_test(cases, of_a_need_that_two_hosts_follow_each_takes_its_share);
-        tcase_add_test(cases, of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted);
-        tcase_add_test(cases, what_a_forger_reports_of_hosts_stays_within_the_limits);
-        tcase_add_test(cases, until_the_other_hosts_are_read_the_count_is_kept);
-        tcase_add_test(cases, a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle);
-        tcase_add_test(cases, what_keeps_targets_from_being_kept_is_reported);
-        tcase_add_test(cases, jobs_that_wait_while_all_threads_are_idle_are_reported);
-        tcase_add_test(cases, jobs_that_nobody_takes_are_reported);
-        tcase_add_test(cases, a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("autoscale", .each = {setup, teardown})

@@ -10,58 +10,41 @@
 #include "settings/settings.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
         test_settle(&t);
 }
 
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-START_TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
+TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
 {
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.quiets, 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 1, t.quiets, 2);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_str_eq(fleet_order_name(t.fleet->order), "quiet");
         command_start(t.fleet, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 4);
+        test_after(&t, 1, t.starts, 4);
 }
-END_TEST
 
-START_TEST(restart_brings_a_quieted_fleet_back)
+TEST(restart_brings_a_quieted_fleet_back)
 {
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 20);
-        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        test_after(&t, 20, test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->workers[0]->generation, 2);
 }
-END_TEST
 
-START_TEST(restart_leaves_a_stopped_fleet_stopped)
+TEST(restart_leaves_a_stopped_fleet_stopped)
 {
         command_stop(t.fleet, false, NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.fleet->generation, 1);
         ck_assert_str_eq(fleet_order_name(t.fleet->order), "stopped");
 }
-END_TEST
 
 /* The texts of the events that are not yet told, and whether each names the operator. */
 static void expect_reported(const struct orderer *by, const char *text)
@@ -75,7 +58,7 @@ static void expect_reported(const struct orderer *by, const char *text)
                 ck_assert_uint_eq(last->by.uid, by->uid);
 }
 
-START_TEST(each_order_says_by_whom)
+TEST(each_order_says_by_whom)
 {
         static const struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"},
                                     unnamed = {.known = true, .uid = 70000};
@@ -99,44 +82,35 @@ START_TEST(each_order_says_by_whom)
         command_start(t.fleet, NULL, t.now);
         expect_reported(NULL, "fleet 'default': started by the operator");
 }
-END_TEST
 
-START_TEST(stop_waits_for_jobs_and_force_does_not)
+TEST(stop_waits_for_jobs_and_force_does_not)
 {
         test_process(test_worker(&t, 1))->busy = 1;
         test_run(&t, 6);
         command_stop(t.fleet, false, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 600, t.stops, 1);
         command_stop(t.fleet, true, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
 }
-END_TEST
 
-START_TEST(force_ends_the_booting_and_the_unseen_too)
+TEST(force_ends_the_booting_and_the_unseen_too)
 {
         test_redis(&t, false);
         test_spawn(&t);
         command_stop(t.fleet, true, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 3);
-        test_run(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 1, t.stops, 3);
+        test_after(&t, 1, test_counts(&t).live, 0);
 }
-END_TEST
 
-START_TEST(start_takes_force_back)
+TEST(start_takes_force_back)
 {
         command_stop(t.fleet, true, NULL, t.now);
         command_start(t.fleet, NULL, t.now);
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 10, t.stops, 0);
         ck_assert_uint_eq(test_counts(&t).active, 2);
 }
-END_TEST
 
-START_TEST(a_stopped_fleet_stays_so_through_a_deployment)
+TEST(a_stopped_fleet_stays_so_through_a_deployment)
 {
         ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
         command_stop(t.fleet, true, NULL, t.now);
@@ -146,9 +120,8 @@ START_TEST(a_stopped_fleet_stays_so_through_a_deployment)
         command_start(t.fleet, NULL, t.now);
         ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
 }
-END_TEST
 
-START_TEST(quiet_and_stop_abort_a_rollout)
+TEST(quiet_and_stop_abort_a_rollout)
 {
         command_restart(t.fleet, NULL, t.now);
         command_quiet_fleet(t.fleet, NULL, t.now);
@@ -158,9 +131,8 @@ START_TEST(quiet_and_stop_abort_a_rollout)
         command_stop(t.fleet, false, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
 }
-END_TEST
 
-START_TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
+TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
 {
         for (unsigned i = 0; i < 2; i++) {
                 command_start(t.fleet, NULL, t.now);
@@ -181,20 +153,17 @@ START_TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
                 ck_assert_ptr_null(strstr(t.fleet->rollout.error, "boom"));
         }
 }
-END_TEST
 
-START_TEST(a_quieted_worker_is_refilled)
+TEST(a_quieted_worker_is_refilled)
 {
         ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_DONE);
-        test_run(&t, 2);
-        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        test_after(&t, 2, test_worker(&t, 2)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_OPERATOR);
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_int_eq(command_quiet_worker(test_worker(&t, 2), NULL, t.now), COMMAND_LEAVING);
 }
-END_TEST
 
-START_TEST(scale_takes_1_to_max_processes)
+TEST(scale_takes_1_to_max_processes)
 {
         t.fleet_settings.max_processes = 5;
         ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_RANGE);
@@ -205,12 +174,10 @@ START_TEST(scale_takes_1_to_max_processes)
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 5);
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
 }
-END_TEST
 
-START_TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
+TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
 {
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.fleet, 7, NULL, t.now), COMMAND_RANGE);
@@ -221,9 +188,8 @@ START_TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_forc
         t.fleet->scale = 9;
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
 }
-END_TEST
 
-START_TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
+TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
         char text[FLEET_SCALED_MAX];
@@ -239,16 +205,14 @@ START_TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
         ck_assert(!fleet_is_scaled(t.fleet));
         ck_assert_str_eq(fleet_scaled_text(t.fleet, t.now, text), "");
 }
-END_TEST
 
-START_TEST(a_fleet_scaled_down_can_be_scaled_back)
+TEST(a_fleet_scaled_down_can_be_scaled_back)
 {
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
 }
-END_TEST
 
 /* Another count in the file, read by a reload. */
 static void configure_count(unsigned count)
@@ -257,125 +221,96 @@ static void configure_count(unsigned count)
         t.fleet->scale = 0;
 }
 
-START_TEST(a_count_of_0_switches_a_fleet_off)
+TEST(a_count_of_0_switches_a_fleet_off)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         configure_count(0);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
         test_process(test_worker(&t, 1))->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_uint_eq(t.kills, 0);
         ck_assert_int_eq(fleet_order(t.fleet), ORDER_RUN);
         ck_assert_uint_ge(fleet_max_processes(t.fleet), 1);
 }
-END_TEST
 
-START_TEST(a_restart_of_a_fleet_that_is_off_is_done_at_once)
+TEST(a_restart_of_a_fleet_that_is_off_is_done_at_once)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         configure_count(0);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 30);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 30, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
         test_process(test_worker(&t, 1))->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_tick(&t, 1);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 60, test_counts(&t).live, 0);
+        test_restart_to(&t, 1, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, 2);
 }
-END_TEST
 
-START_TEST(a_fleet_that_is_off_is_scaled_up_and_back)
+TEST(a_fleet_that_is_off_is_scaled_up_and_back)
 {
         configure_count(0);
-        test_run(&t, 90);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 90, test_counts(&t).live, 0);
         unsigned before = t.starts;
         ck_assert_int_eq(command_scale(t.fleet, 2, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 90);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 90, ROLLOUT_DONE);
         ck_assert_uint_eq(t.starts, before + 4);
         ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
 }
-END_TEST
 
-START_TEST(force_kills_without_redis_too)
+TEST(force_kills_without_redis_too)
 {
         test_settle(&t);
         t.newborn.deaf = true;
         test_process(test_worker(&t, 1))->deaf = true;
         test_redis(&t, false);
         ck_assert_int_eq(command_stop(t.fleet, true, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 3, t.kills, 1);
         ck_assert_uint_eq(test_counts(&t).live, 0);
 }
-END_TEST
 
-START_TEST(shutdown_drains_and_then_ends_the_rest)
+TEST(shutdown_drains_and_then_ends_the_rest)
 {
         test_process(test_worker(&t, 1))->busy = 1;
         test_run(&t, 6);
         command_shutdown(t.world, t.now);
-        test_run(&t, 30);
-        ck_assert_uint_eq(t.quiets, 2);
+        test_after(&t, 30, t.quiets, 2);
         ck_assert_uint_eq(t.stops, 1);
-        test_run(&t, 29);
-        ck_assert_uint_eq(t.stops, 1);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 29, t.stops, 1);
+        test_after(&t, 1, t.stops, 2);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SHUTDOWN);
         ck_assert_uint_eq(t.starts, 2);
 }
-END_TEST
 
-START_TEST(a_second_shutdown_ends_all_now)
+TEST(a_second_shutdown_ends_all_now)
 {
         test_process(test_worker(&t, 1))->busy = 1;
         test_process(test_worker(&t, 2))->busy = 1;
         test_process(test_worker(&t, 2))->deaf = true;
         command_shutdown(t.world, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 1, t.stops, 0);
         command_shutdown(t.world, t.now);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
         test_redis(&t, false);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 1, t.kills, 1);
 }
-END_TEST
 
-START_TEST(shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline)
+TEST(shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline)
 {
         test_redis(&t, false);
         command_shutdown(t.world, t.now);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.quiets + t.stops, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 59, t.quiets + t.stops, 0);
+        test_after(&t, 1, t.stops, 2);
 }
-END_TEST
 
 /* The settings as a reload leaves them, with one fleet more. */
 static struct fleet_settings changed, second;
@@ -399,53 +334,47 @@ static void setup_reload(void)
         second.name = NULL;
 }
 
-START_TEST(reload_applies_what_ends_nobody_at_once)
+TEST_FIXTURE(setup_reload, teardown)
+
+TEST(reload_applies_what_ends_nobody_at_once)
 {
         changed.active_process_count = 3;
         command_scale(t.fleet, 4, NULL, t.now);
         reload();
         ck_assert_uint_eq(fleet_target(t.fleet), 3);
         ck_assert_uint_eq(t.fleet->generation, 1);
-        test_run(&t, 30);
-        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_after(&t, 30, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(reload_marks_workers_outdated_and_leaves_them)
+TEST(reload_marks_workers_outdated_and_leaves_them)
 {
         changed.launch_hash++;
         reload();
         ck_assert_uint_eq(test_counts(&t).outdated, 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.quiets + t.stops, 0);
+        test_after(&t, 60, t.quiets + t.stops, 0);
         ck_assert_uint_eq(t.starts, 2);
         /* Who takes the place of one that crashed is started as it is configured now. */
         test_exit(&t, test_worker(&t, 1), 1);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).outdated, 1);
+        test_after(&t, 60, test_counts(&t).outdated, 1);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        test_after(&t, 120, test_counts(&t).outdated, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(reload_during_a_restart_is_rolled_out_with_it)
+TEST(reload_during_a_restart_is_rolled_out_with_it)
 {
         command_restart(t.fleet, NULL, t.now);
         test_run(&t, 3);
         changed.launch_hash++;
         reload();
         ck_assert_uint_eq(t.fleet->generation, 3);
-        test_run(&t, 180);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 180, t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_worker(&t, t.fleet->workers[0]->index)->generation, 3);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
 }
-END_TEST
 
-START_TEST(a_removed_fleet_drains_and_is_forgotten)
+TEST(a_removed_fleet_drains_and_is_forgotten)
 {
         struct worker *busy = test_worker(&t, 1);
 
@@ -456,29 +385,25 @@ START_TEST(a_removed_fleet_drains_and_is_forgotten)
         t.urgent = true;
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_eq(fleet_order_name(fleet_order(t.fleet)), "stopped");
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 1);
+        test_after(&t, 60, test_counts(&t).live, 1);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_STOPPED);
         ck_assert_int_eq(command_start(t.fleet, NULL, t.now), COMMAND_REMOVED);
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_REMOVED);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 1);
         test_process(busy)->busy = 0;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
+        test_after(&t, 60, test_counts(&t).live, 0);
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 0);
 }
-END_TEST
 
-START_TEST(a_removed_fleet_can_come_back)
+TEST(a_removed_fleet_can_come_back)
 {
         test_process(test_worker(&t, 1))->busy = 1;
         changed.removed = true;
         reload();
         t.urgent = true;
-        test_run(&t, 10);
-        ck_assert_uint_eq(test_counts(&t).active, 0);
+        test_after(&t, 10, test_counts(&t).active, 0);
         changed.removed = false;
         /* The same settings, as a second reload hands them in. */
         struct fleet_settings again = changed;
@@ -488,13 +413,11 @@ START_TEST(a_removed_fleet_can_come_back)
         changed.removed = true;
         ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ORDER), 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 2);
+        test_after(&t, 60, test_counts(&t).ready, 2);
         ck_assert_uint_eq(test_counts(&t).live, 3);
 }
-END_TEST
 
-START_TEST(an_added_fleet_joins)
+TEST(an_added_fleet_joins)
 {
         char name[] = "second";
 
@@ -510,46 +433,5 @@ START_TEST(an_added_fleet_joins)
         reload();
         ck_assert_uint_eq(t.world->n_fleets, 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("command");
-        TCase *cases = tcase_create("command");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_quieted_fleet_drains_and_is_not_refilled_until_start);
-        tcase_add_test(cases, restart_brings_a_quieted_fleet_back);
-        tcase_add_test(cases, restart_leaves_a_stopped_fleet_stopped);
-        tcase_add_test(cases, each_order_says_by_whom);
-        tcase_add_test(cases, stop_waits_for_jobs_and_force_does_not);
-        tcase_add_test(cases, force_ends_the_booting_and_the_unseen_too);
-        tcase_add_test(cases, start_takes_force_back);
-        tcase_add_test(cases, a_stopped_fleet_stays_so_through_a_deployment);
-        tcase_add_test(cases, quiet_and_stop_abort_a_rollout);
-        tcase_add_test(cases, abort_and_stop_acknowledge_a_restart_that_has_halted);
-        tcase_add_test(cases, a_quieted_worker_is_refilled);
-        tcase_add_test(cases, scale_takes_1_to_max_processes);
-        tcase_add_test(cases, max_processes_is_three_times_the_configured_count_whatever_is_in_force);
-        tcase_add_test(cases, shutdown_drains_and_then_ends_the_rest);
-        tcase_add_test(cases, a_second_shutdown_ends_all_now);
-        tcase_add_test(cases, shutdown_without_redis_quiets_nothing_and_ends_all_at_the_deadline);
-        tcase_add_test(cases, a_count_of_0_switches_a_fleet_off);
-        tcase_add_test(cases, a_restart_of_a_fleet_that_is_off_is_done_at_once);
-        tcase_add_test(cases, a_fleet_that_is_off_is_scaled_up_and_back);
-        tcase_add_test(cases, that_another_count_is_in_force_is_reported_with_who_asked_for_it);
-        tcase_add_test(cases, a_fleet_scaled_down_can_be_scaled_back);
-        tcase_add_test(cases, force_kills_without_redis_too);
-        suite_add_tcase(suite, cases);
-
-        TCase *reloads = tcase_create("reload");
-        tcase_add_checked_fixture(reloads, setup_reload, teardown);
-        tcase_add_test(reloads, reload_applies_what_ends_nobody_at_once);
-        tcase_add_test(reloads, reload_marks_workers_outdated_and_leaves_them);
-        tcase_add_test(reloads, reload_during_a_restart_is_rolled_out_with_it);
-        tcase_add_test(reloads, a_removed_fleet_drains_and_is_forgotten);
-        tcase_add_test(reloads, a_removed_fleet_can_come_back);
-        tcase_add_test(reloads, an_added_fleet_joins);
-        suite_add_tcase(suite, reloads);
-        return unit_main(suite);
-}
+TEST_MAIN("command", .each = {setup, teardown})

@@ -12,33 +12,27 @@
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-static struct test_world t;
 static struct worker *worker;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.memory_threshold = MIB(500);
         worker = test_spawn(&t);
         observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
 }
 
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-/* A beat of its own that is read now. */
-static void send_heartbeat(unsigned busy, uint64_t rss_bytes)
+/* Another heartbeat of its own, read now. Returns the size from which it has grown. */
+static uint64_t send_heartbeat(unsigned busy, uint64_t rss_bytes)
 {
         static uint64_t sent_usec = 100;
         const struct heartbeat heartbeat = {.sent_usec = ++sent_usec, .busy = busy, .rss_bytes = rss_bytes};
 
         observe_heartbeat(worker, &heartbeat, t.now);
+        return worker->memory.mark_bytes;
 }
 
-/* A look: a sample, and then its heartbeat is read, which is the same as before. */
-static void look(uint64_t bytes)
+/* A poll: a sample, and then its heartbeat is read, which is the same as before. Returns the same. */
+static uint64_t look(uint64_t bytes)
 {
         const struct heartbeat same = {.sent_usec = worker->heartbeat.written_usec,
                                        .busy = worker->heartbeat.busy,
@@ -46,11 +40,24 @@ static void look(uint64_t bytes)
 
         observe_memory(worker, bytes, t.now);
         observe_heartbeat(worker, &same, t.now);
+        return worker->memory.mark_bytes;
 }
 
 static void pass(unsigned seconds)
 {
         t.now += seconds * USEC_PER_SEC;
+}
+
+static uint64_t send_heartbeat_after(unsigned seconds, unsigned busy, uint64_t rss_bytes)
+{
+        pass(seconds);
+        return send_heartbeat(busy, rss_bytes);
+}
+
+static uint64_t look_after(unsigned seconds, uint64_t bytes)
+{
+        pass(seconds);
+        return look(bytes);
 }
 
 /* Jobs of these classes, named in one text; borrowed from static memory. */
@@ -87,13 +94,11 @@ static const char *reported_memory(const char *classes)
         return text + n;
 }
 
-START_TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
+TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
 {
         send_heartbeat(0, MIB(100));
-        pass(5);
-        send_heartbeat(0, MIB(308));
-        pass(40);
-        look(MIB(520));
+        send_heartbeat_after(5, 0, MIB(308));
+        look_after(40, MIB(520));
         send_heartbeat(3, MIB(520));
         ck_assert_str_eq(reported_memory("ReportJob|MailJob|ReportJob"),
                          "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
@@ -117,9 +122,8 @@ START_TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbea
         ck_assert_uint_eq(first->classes.more, 0);
         ck_assert_uint_eq(t.fleet->culprits[2].at, 0);
 }
-END_TEST
 
-START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
+TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
 {
         send_heartbeat(0, MIB(300));
         ck_assert_str_eq(reported_memory(""), "was running no job");
@@ -128,9 +132,8 @@ START_TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
         ck_assert_uint_eq(t.fleet->culprits[0].leak_bytes, 0);
         ck_assert_ptr_nonnull(strstr(reported(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
 }
-END_TEST
 
-START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
+TEST(one_whose_index_another_has_by_now_is_a_former_one)
 {
         char text[CULPRITS_TEXT_MAX], former[128];
         pid_t pid = worker->process.pid;
@@ -146,18 +149,16 @@ START_TEST(one_whose_index_another_has_by_now_is_a_former_one)
         culprits_text(t.fleet, &t.fleet->culprits[0], text, sizeof(text));
         ck_assert_msg(strncmp(text, former, strlen(former)) == 0, "%s", text);
 }
-END_TEST
 
-START_TEST(an_empty_list_reports_nothing_where_jobs_ran)
+TEST(an_empty_list_reports_nothing_where_jobs_ran)
 {
         send_heartbeat(1, MIB(300));
         ck_assert_str_eq(reported(CULPRITS_MEMORY, ""), "");
         ck_assert_uint_eq(t.fleet->culprits[0].at, 0);
         ck_assert_str_ne(reported(CULPRITS_MEMORY, "A"), "");
 }
-END_TEST
 
-START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
+TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
 {
         send_heartbeat(1, 0);
         ck_assert_str_eq(reported_memory("G|F|E|D|C|B|A"), "was running A, B, C, D, E and 2 more");
@@ -167,9 +168,8 @@ START_TEST(the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted)
         ck_assert_uint_eq(t.fleet->culprits[0].classes.more, 2);
         ck_assert_str_eq(t.fleet->culprits[0].classes.list[2].name, "G");
 }
-END_TEST
 
-START_TEST(names_of_classes_are_cut_and_made_printable)
+TEST(names_of_classes_are_cut_and_made_printable)
 {
         char classes[4096] = "", expect[JOB_CLASS_MAX];
 
@@ -195,9 +195,8 @@ START_TEST(names_of_classes_are_cut_and_made_printable)
         expect[sizeof(expect) - 2] = '?';
         ck_assert_str_eq(t.fleet->culprits[0].classes.list[0].name, expect);
 }
-END_TEST
 
-START_TEST(a_class_without_a_name_is_one_too)
+TEST(a_class_without_a_name_is_one_too)
 {
         struct job jobs[] = {{.class = (char *)""}, {.class = (char *)"A"}};
         const struct job_list list = {.jobs = jobs, .n_jobs = 2};
@@ -205,9 +204,8 @@ START_TEST(a_class_without_a_name_is_one_too)
         culprits_observe(t.fleet, worker, CULPRITS_MEMORY, &list, t.now);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CULPRITS), "running ?, A"));
 }
-END_TEST
 
-START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
+TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
 {
         char class[] = "A";
 
@@ -219,60 +217,38 @@ START_TEST(the_last_ones_are_kept_the_newest_first_and_outlive_a_reload)
                 ck_assert_int_eq(t.fleet->culprits[i].classes.list[0].name[0],
                                  'A' + CULPRITS_KEPT + 1 - (int)i);
 }
-END_TEST
 
-START_TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
+TEST(the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job)
 {
         observe_memory(worker, MIB(10), t.now);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        pass(5);
-        send_heartbeat(2, MIB(100));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
-        pass(5);
-        send_heartbeat(2, MIB(200));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(100));
-        pass(5);
-        send_heartbeat(0, MIB(150));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 2, MIB(100)), MIB(100));
+        ck_assert_uint_eq(send_heartbeat_after(5, 2, MIB(200)), MIB(100));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(150)), MIB(150));
         ck_assert_uint_eq(worker->memory.mark_at, t.now);
         /* It took it over and has ended. */
-        pass(5);
-        send_heartbeat(0, MIB(501));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(501)), MIB(150));
         t.fleet_settings.memory_threshold = 0;
         t.fleet_settings.memory_limit = MIB(500);
-        pass(5);
-        send_heartbeat(0, MIB(501));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(150));
-        pass(5);
-        send_heartbeat(0, MIB(500));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(500));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(501)), MIB(150));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(500)), MIB(500));
         /* Another process: of that one nothing is known, and then that it begins over the limit. */
         observe_memory(worker, MIB(700), t.now);
         observe_heartbeat_process(worker, worker->process.pid + 1, 1, t.now);
         ck_assert_ptr_nonnull(strstr(reported(CULPRITS_MEMORY, ""), " held 700M, running no job"));
-        pass(5);
-        send_heartbeat(0, MIB(600));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(600));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, MIB(600)), MIB(600));
 }
-END_TEST
 
-START_TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
+TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
 {
         send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        pass(5);
-        look(MIB(120));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
-        look(MIB(130));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(120));
-        pass(5);
-        send_heartbeat(0, 0);
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(130));
+        ck_assert_uint_eq(look_after(5, MIB(120)), MIB(120));
+        ck_assert_uint_eq(look(MIB(130)), MIB(120));
+        ck_assert_uint_eq(send_heartbeat_after(5, 0, 0), MIB(130));
 }
-END_TEST
 
-START_TEST(an_adopted_one_has_grown_since_then)
+TEST(an_adopted_one_has_grown_since_then)
 {
         const struct worker known = {.index = 7,
                                      .generation = 1,
@@ -284,13 +260,11 @@ START_TEST(an_adopted_one_has_grown_since_then)
         worker = observe_adopted(t.fleet, &known, 5, 0, t.now);
         ck_assert_ptr_nonnull(worker);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        look(MIB(300));
-        ck_assert_uint_eq(worker->memory.mark_bytes, MIB(300));
+        ck_assert_uint_eq(look(MIB(300)), MIB(300));
         ck_assert_uint_eq(worker->memory.mark_at, t.now);
 }
-END_TEST
 
-START_TEST(what_an_earlier_sqmgr_reported_of_is_not_asked_for_again)
+TEST(what_an_earlier_sqmgr_reported_of_is_not_asked_for_again)
 {
         struct worker known = {.index = 7,
                                .generation = 1,
@@ -319,48 +293,40 @@ START_TEST(what_an_earlier_sqmgr_reported_of_is_not_asked_for_again)
         observe_memory(worker, MIB(601), t.now);
         ck_assert_uint_eq(worker->memory.breach_at, t.now);
 }
-END_TEST
 
 /* Three samples over the threshold; beats come with the first of them, and later. */
-START_TEST(over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for)
+TEST(over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for)
 {
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 2; i++) {
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 ck_assert(!culprits_take(worker));
         }
-        pass(5);
-        look(MIB(501));
+        look_after(5, MIB(501));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(501));
+        send_heartbeat_after(5, 1, MIB(501));
         ck_assert(culprits_take(worker));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        look(MIB(501));
+        look_after(5, MIB(501));
         send_heartbeat(1, MIB(501));
         ck_assert(!culprits_take(worker));
 }
-END_TEST
 
-START_TEST(where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for)
+TEST(where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for)
 {
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert(!culprits_take(worker));
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 if (i == 1)
                         send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
 }
-END_TEST
 
 /* What is read together with the sample was written before it. */
-START_TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
+TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
 {
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(0, MIB(100));
@@ -368,73 +334,58 @@ START_TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
         observe_memory(worker, MIB(601), t.now);
         send_heartbeat(0, MIB(100));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
         send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
         /* The threshold below it is no news. */
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
-        pass(5);
-        look(MIB(400));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(400));
+        look_after(5, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
-END_TEST
 
-START_TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
+TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
 {
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
-                pass(5);
-                look(MIB(501));
+                look_after(5, MIB(501));
                 send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
-        pass(5);
-        look(MIB(601));
+        look_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(culprits_take(worker));
 }
-END_TEST
 
-START_TEST(a_heartbeat_that_comes_much_later_reports_nothing_of_then)
+TEST(a_heartbeat_that_comes_much_later_reports_nothing_of_then)
 {
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         look(MIB(601));
-        pass(41);
-        look(MIB(601));
+        look_after(41, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
-END_TEST
 
-START_TEST(a_heartbeat_from_a_time_of_doubt_is_not_waited_for)
+TEST(a_heartbeat_from_a_time_of_doubt_is_not_waited_for)
 {
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         look(MIB(601));
         pass(5);
         t.world->doubt.since = t.now;
-        pass(1);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(1, 1, MIB(601));
         ck_assert(!culprits_take(worker));
-        pass(5);
-        send_heartbeat(1, MIB(601));
+        send_heartbeat_after(5, 1, MIB(601));
         ck_assert(culprits_take(worker));
 }
-END_TEST
 
 #define SIGNALLED(n)                                                                                         \
         (struct exit_status)                                                                                 \
@@ -459,7 +410,7 @@ static bool killed(enum worker_state state, usec_t killed_at, struct exit_status
         return culprits_oom_killed(t.world, &dead, &exit, t.now);
 }
 
-START_TEST(a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work)
+TEST(a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work)
 {
         observe_oom_kills(t.world, 7, t.now);
         ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
@@ -482,33 +433,5 @@ START_TEST(a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_w
         pass(1);
         ck_assert(!killed(WORKER_ACTIVE, 0, SIGNALLED(SIGKILL)));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("culprits");
-        TCase *cases = tcase_create("culprits");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat);
-        tcase_add_test(cases, no_growth_no_memory_and_no_job_are_said_as_they_are);
-        tcase_add_test(cases, one_whose_index_another_has_by_now_is_a_former_one);
-        tcase_add_test(cases, an_empty_list_reports_nothing_where_jobs_ran);
-        tcase_add_test(cases, the_classes_with_the_most_jobs_come_first_and_the_rest_is_counted);
-        tcase_add_test(cases, names_of_classes_are_cut_and_made_printable);
-        tcase_add_test(cases, a_class_without_a_name_is_one_too);
-        tcase_add_test(cases, the_last_ones_are_kept_the_newest_first_and_outlive_a_reload);
-        tcase_add_test(cases, the_growth_begins_at_the_first_heartbeat_and_at_each_without_a_job);
-        tcase_add_test(cases, a_heartbeat_that_does_not_report_its_memory_has_the_last_sample);
-        tcase_add_test(cases, an_adopted_one_has_grown_since_then);
-        tcase_add_test(cases, what_an_earlier_sqmgr_reported_of_is_not_asked_for_again);
-        tcase_add_test(cases, over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for);
-        tcase_add_test(cases, where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for);
-        tcase_add_test(cases, over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old);
-        tcase_add_test(cases, over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice);
-        tcase_add_test(cases, a_heartbeat_that_comes_much_later_reports_nothing_of_then);
-        tcase_add_test(cases, a_heartbeat_from_a_time_of_doubt_is_not_waited_for);
-        tcase_add_test(cases, a_kill_that_sqmgr_did_not_send_is_the_oom_killers_where_that_was_at_work);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("culprits", .each = {setup, teardown})

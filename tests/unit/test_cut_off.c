@@ -6,16 +6,8 @@
 #include "world.h"
 #include <syslog.h>
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* A worker that drains, its 2 jobs read of it, or not. */
@@ -35,7 +27,7 @@ static struct worker *drain_with_jobs(bool read)
         return worker;
 }
 
-START_TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
+TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         struct worker *worker = drain_with_jobs(true);
@@ -50,9 +42,8 @@ START_TEST(a_drain_that_will_be_cut_off_says_when_and_what_was)
         ck_assert_uint_eq(t.fleet->totals.jobs_cut_off[CUT_DRAIN_TIMEOUT], 2);
         ck_assert_int_eq(event_kinds[EVENT_DRAIN_CUT].level, LOG_WARNING);
 }
-END_TEST
 
-START_TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
+TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_process(drain_with_jobs(true))->busy = 1;
@@ -60,19 +51,16 @@ START_TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_DRAIN_CUT), "with 1 running job, of HardJob, MailJob"));
 }
-END_TEST
 
-START_TEST(a_drain_that_ends_by_itself_is_not_cut_off)
+TEST(a_drain_that_ends_by_itself_is_not_cut_off)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_process(drain_with_jobs(true))->busy = 0;
-        test_run(&t, 320);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 320, t.stops, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 0);
 }
-END_TEST
 
-START_TEST(a_shutdown_that_will_cut_off_says_when_and_what_was)
+TEST(a_shutdown_that_will_cut_off_says_when_and_what_was)
 {
         t.settings.shutdown_timeout = USEC_PER_MIN;
         struct worker *worker = drain_with_jobs(false);
@@ -87,9 +75,8 @@ START_TEST(a_shutdown_that_will_cut_off_says_when_and_what_was)
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_DRAIN_CUT),
                                      " is cut off after 1min (shutdown_timeout) with 2 running jobs"));
 }
-END_TEST
 
-START_TEST(by_force_jobs_are_cut_off_as_ordered)
+TEST(by_force_jobs_are_cut_off_as_ordered)
 {
         drain_with_jobs(false);
         t.urgent = true;
@@ -98,19 +85,5 @@ START_TEST(by_force_jobs_are_cut_off_as_ordered)
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_DRAIN_CUT), " is cut off as ordered with 2 running jobs"));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("cut_off");
-        TCase *cases = tcase_create("cut_off");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_drain_that_will_be_cut_off_says_when_and_what_was);
-        tcase_add_test(cases, jobs_that_have_ended_since_they_were_read_may_be_among_those_named);
-        tcase_add_test(cases, a_drain_that_ends_by_itself_is_not_cut_off);
-        tcase_add_test(cases, a_shutdown_that_will_cut_off_says_when_and_what_was);
-        tcase_add_test(cases, by_force_jobs_are_cut_off_as_ordered);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("cut_off", .each = {setup, teardown})

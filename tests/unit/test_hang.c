@@ -8,17 +8,9 @@
 #include "settings/settings.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
         t.fleet_settings.hang_after = 5 * USEC_PER_MIN;
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static struct worker *hang(unsigned index)
@@ -29,15 +21,14 @@ static struct worker *hang(unsigned index)
         return worker;
 }
 
-START_TEST(one_that_hangs_is_replaced_and_kept)
+TEST(one_that_hangs_is_replaced_and_kept)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 5 * 60);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_uint_eq(test_counts(&t).active, 2);
-        test_run(&t, 5);
-        ck_assert_uint_eq(test_counts(&t).hung, 1);
+        test_after(&t, 5, test_counts(&t).hung, 1);
         ck_assert_uint_eq(t.starts, 3);
         test_run(&t, 600);
         struct fleet_counts counts = test_counts(&t);
@@ -51,17 +42,14 @@ START_TEST(one_that_hangs_is_replaced_and_kept)
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
-END_TEST
 
-START_TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
+TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
-        test_run(&t, 400);
-        ck_assert(worker->heartbeat.hung);
+        test_after(&t, 400, worker->heartbeat.hung, true);
         test_process(worker)->hung = false;
-        test_run(&t, 10);
-        ck_assert(!worker->heartbeat.hung);
+        test_after(&t, 10, worker->heartbeat.hung, false);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_BEATS_AGAIN), "beats again, and counts as active"));
         test_run(&t, 60);
@@ -71,25 +59,22 @@ START_TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
         ck_assert_uint_eq(counts.hung, 0);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(its_place_counts_for_max_processes)
+TEST(its_place_counts_for_max_processes)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
         hang(1);
         test_run(&t, 400);
         hang(2);
-        test_run(&t, 400);
-        ck_assert_uint_eq(test_counts(&t).live, 3);
+        test_after(&t, 400, test_counts(&t).live, 3);
         ck_assert_uint_eq(test_counts(&t).hung, 2);
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_ptr_nonnull(
                 strstr(test_fleet_waits_for(&t), "2 of 3 (max_processes) are draining or hung, default/1"));
 }
-END_TEST
 
-START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
+TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
@@ -97,69 +82,56 @@ START_TEST(silence_without_redis_or_in_doubtful_time_is_no_hang)
         test_redis(&t, false);
         test_run(&t, 600);
         test_redis(&t, true);
-        test_run(&t, 200);
-        ck_assert(!worker->heartbeat.hung);
+        test_after(&t, 200, worker->heartbeat.hung, false);
         t.suspended_usec += USEC_PER_HOUR;
-        test_run(&t, 200);
-        ck_assert(!worker->heartbeat.hung);
-        test_run(&t, 110);
-        ck_assert(worker->heartbeat.hung);
+        test_after(&t, 200, worker->heartbeat.hung, false);
+        test_after(&t, 110, worker->heartbeat.hung, true);
 }
-END_TEST
 
-START_TEST(it_hangs_no_earlier_than_it_is_stale)
+TEST(it_hangs_no_earlier_than_it_is_stale)
 {
         t.fleet_settings.hang_after = USEC_PER_SEC;
         test_settle(&t);
         struct worker *worker = hang(1);
-        test_run(&t, 34);
-        ck_assert(!worker->heartbeat.hung);
-        test_run(&t, 20);
-        ck_assert(worker->heartbeat.hung);
+        test_after(&t, 34, worker->heartbeat.hung, false);
+        test_after(&t, 20, worker->heartbeat.hung, true);
 }
-END_TEST
 
-START_TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
+TEST(a_quiet_one_that_hangs_is_reported_of_and_kept)
 {
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 1;
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 30);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_after(&t, 30, worker->state, WORKER_QUIET);
         hang(1);
-        test_run(&t, 400);
-        ck_assert(worker->heartbeat.hung);
+        test_after(&t, 400, worker->heartbeat.hung, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, worker), "hangs"));
         ck_assert_uint_eq(test_counts(&t).hung, 0);
         ck_assert_uint_eq(t.stops, 0);
 }
-END_TEST
 
-START_TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
+TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
         struct worker *worker = hang(1);
         test_process(worker)->deaf = true;
         test_process(worker)->busy = 3;
-        test_run(&t, 305);
-        ck_assert_int_eq(worker->state, WORKER_STOPPING);
+        test_after(&t, 305, worker->state, WORKER_STOPPING);
         ck_assert_int_eq(worker->reason, REASON_HUNG);
         /* That it hangs is what it is told to exit for, not how it is doing that. */
         ck_assert(!worker->heartbeat.hung);
         ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 70);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 70, t.stops, 1);
         ck_assert_uint_eq(t.kills, 1);
         ck_assert_uint_eq(test_counts(&t).live, 2);
         ck_assert_uint_eq(test_counts(&t).active, 2);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
+TEST(with_all_silent_one_is_tried_and_none_is_killed)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         t.newborn.boot_usec = USEC_PER_SEC;
@@ -167,39 +139,32 @@ START_TEST(with_all_silent_one_is_tried_and_none_is_killed)
         hang(1);
         hang(2);
         t.newborn.boot_usec = 100 * USEC_PER_SEC;
-        test_run(&t, 320);
-        ck_assert_uint_eq(test_counts(&t).hung, 2);
+        test_after(&t, 320, test_counts(&t).hung, 2);
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_uint_eq(t.stops, 0);
         ck_assert_ptr_nonnull(strstr(test_fleet_waits_for(&t), "until one of its workers beats"));
         /* It beats: the other place is filled too, and those who stay silent are ended. */
-        test_run(&t, 90);
-        ck_assert_uint_eq(t.starts, 4);
+        test_after(&t, 90, t.starts, 4);
         ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 60, t.stops, 2);
 }
-END_TEST
 
-START_TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
+TEST(all_that_were_silent_and_heartbeat_again_at_once_live)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         test_settle(&t);
         hang(1);
         hang(2);
         t.newborn.boot_usec = USEC_INFINITY;
-        test_run(&t, 400);
-        ck_assert_uint_eq(test_counts(&t).hung, 2);
+        test_after(&t, 400, test_counts(&t).hung, 2);
         test_process(test_worker(&t, 2))->hung = false;
         test_run(&t, 12);
         test_process(test_worker(&t, 1))->hung = false;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).active, 2);
+        test_after(&t, 60, test_counts(&t).active, 2);
         ck_assert(!test_worker(&t, 1)->heartbeat.hung);
 }
-END_TEST
 
-START_TEST(without_a_place_one_is_ended_to_try_another)
+TEST(without_a_place_one_is_ended_to_try_another)
 {
         t.fleet_settings.hang_action = HANG_KILL;
         t.fleet_settings.max_processes = 2;
@@ -208,66 +173,36 @@ START_TEST(without_a_place_one_is_ended_to_try_another)
         hang(1);
         hang(2);
         t.newborn.boot_usec = 20 * USEC_PER_SEC;
-        test_run(&t, 310);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 310, t.stops, 1);
         ck_assert_uint_eq(test_counts(&t).live, 2);
-        test_run(&t, 120);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 120, t.stops, 2);
         ck_assert_uint_eq(test_counts(&t).ready, 2);
 }
-END_TEST
 
-START_TEST(a_restart_does_not_wait_for_one_that_hangs)
+TEST(a_restart_does_not_wait_for_one_that_hangs)
 {
         test_settle(&t);
         struct worker *worker = hang(1);
         test_run(&t, 400);
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 120, ROLLOUT_DONE);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), "1 of the old hangs"));
         ck_assert(worker->heartbeat.hung);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_counts(&t).live, 3);
         /* Even where a place has become empty meanwhile, its old code does not go on. */
         test_process(worker)->hung = false;
-        test_run(&t, 10);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_after(&t, 10, worker->state, WORKER_QUIET);
+        test_after(&t, 60, test_counts(&t).live, 2);
         ck_assert_uint_eq(test_counts(&t).active, 2);
 }
-END_TEST
 
-START_TEST(without_hang_after_none_hangs)
+TEST(without_hang_after_none_hangs)
 {
         t.fleet_settings.hang_after = 0;
         test_settle(&t);
         struct worker *worker = hang(1);
-        test_run(&t, 1000);
-        ck_assert(!worker->heartbeat.hung);
+        test_after(&t, 1000, worker->heartbeat.hung, false);
         ck_assert_uint_eq(t.starts, 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("hang");
-        TCase *cases = tcase_create("hang");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_that_hangs_is_replaced_and_kept);
-        tcase_add_test(cases, one_that_heartbeats_again_counts_again_and_one_too_many_leaves);
-        tcase_add_test(cases, its_place_counts_for_max_processes);
-        tcase_add_test(cases, silence_without_redis_or_in_doubtful_time_is_no_hang);
-        tcase_add_test(cases, it_hangs_no_earlier_than_it_is_stale);
-        tcase_add_test(cases, a_quiet_one_that_hangs_is_reported_of_and_kept);
-        tcase_add_test(cases, hang_action_kill_reports_it_to_exit_and_kills_it);
-        tcase_add_test(cases, with_all_silent_one_is_tried_and_none_is_killed);
-        tcase_add_test(cases, all_that_were_silent_and_heartbeat_again_at_once_live);
-        tcase_add_test(cases, without_a_place_one_is_ended_to_try_another);
-        tcase_add_test(cases, a_restart_does_not_wait_for_one_that_hangs);
-        tcase_add_test(cases, without_hang_after_none_hangs);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("hang", .each = {setup, teardown})

@@ -11,18 +11,10 @@
 #define MEGABYTE ((uint64_t)1 << 20)
 #define EACH     (30 * USEC_PER_SEC)
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         t.fleet_settings.memory_threshold = 1024 * MEGABYTE;
         test_settle(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* Those of the newest generation grow by so much an hour, each from so much, one of them not where steady. */
@@ -64,7 +56,7 @@ static const char *text(void)
         return leak_text(t.fleet, buffer);
 }
 
-START_TEST(a_leak_is_reported_once_with_when_it_reaches_the_threshold)
+TEST(a_leak_is_reported_once_with_when_it_reaches_the_threshold)
 {
         char buffer[LEAK_TEXT_MAX];
 
@@ -83,9 +75,8 @@ START_TEST(a_leak_is_reported_once_with_when_it_reaches_the_threshold)
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_MEMORY_GROWTH), "fleet 'default': its workers grow"));
 }
-END_TEST
 
-START_TEST(siblings_that_do_not_are_no_proof)
+TEST(siblings_that_do_not_are_no_proof)
 {
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 t.fleet->workers[i]->state = i == 0 ? WORKER_ACTIVE : WORKER_QUIET;
@@ -102,9 +93,8 @@ START_TEST(siblings_that_do_not_are_no_proof)
         grow(3, 300, 60, 1);
         ck_assert_str_eq(text(), "");
 }
-END_TEST
 
-START_TEST(what_does_not_grow_or_has_no_limit)
+TEST(what_does_not_grow_or_has_no_limit)
 {
         const char *name;
 
@@ -121,9 +111,8 @@ START_TEST(what_does_not_grow_or_has_no_limit)
         ck_assert_uint_eq(leak_limit_bytes(t.fleet, &name), 0);
         ck_assert_str_eq(text(), "its workers grow by about 60M an hour");
 }
-END_TEST
 
-START_TEST(a_release_is_compared_with_the_one_that_grew_before_it)
+TEST(a_release_is_compared_with_the_one_that_grew_before_it)
 {
         uint64_t than;
 
@@ -143,9 +132,8 @@ START_TEST(a_release_is_compared_with_the_one_that_grew_before_it)
         grow(3, 300, 120, 0);
         ck_assert_ptr_null(strstr(text(), "this release"));
 }
-END_TEST
 
-START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
+TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
 {
         struct state_source source = {.world = t.world, .boot_id = "boot", .now = t.now};
         struct state *state = NULL;
@@ -177,19 +165,5 @@ START_TEST(the_state_keeps_what_grew_and_what_memory_pressure_left_empty)
         state_free(state);
         free(bytes);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("growth");
-        TCase *tests = tcase_create("growth");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, a_leak_is_reported_once_with_when_it_reaches_the_threshold);
-        tcase_add_test(tests, siblings_that_do_not_are_no_proof);
-        tcase_add_test(tests, what_does_not_grow_or_has_no_limit);
-        tcase_add_test(tests, a_release_is_compared_with_the_one_that_grew_before_it);
-        tcase_add_test(tests, the_state_keeps_what_grew_and_what_memory_pressure_left_empty);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("growth", .each = {setup, teardown})

@@ -10,25 +10,8 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
 }
 
 /* Memory */
@@ -38,7 +21,7 @@ static void memory(struct worker *worker, unsigned megabytes)
         observe_memory(worker, (uint64_t)megabytes << 20, t.now);
 }
 
-START_TEST(memory_counts_after_three_samples_in_a_row_and_sticks)
+TEST(memory_counts_after_three_samples_in_a_row_and_sticks)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -60,9 +43,8 @@ START_TEST(memory_counts_after_three_samples_in_a_row_and_sticks)
         memory(worker, 900);
         ck_assert(!worker->memory.over_threshold);
 }
-END_TEST
 
-START_TEST(memory_limit_counts_at_once)
+TEST(memory_limit_counts_at_once)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -72,7 +54,6 @@ START_TEST(memory_limit_counts_at_once)
         memory(worker, 501);
         ck_assert(worker->memory.over_limit);
 }
-END_TEST
 
 static struct worker *replacement(bool heartbeats)
 {
@@ -91,7 +72,7 @@ static void grow(struct worker *worker)
                 memory(worker, 600);
 }
 
-START_TEST(a_replacement_that_grows_within_10_min_is_churn)
+TEST(a_replacement_that_grows_within_10_min_is_churn)
 {
         struct worker *worker = replacement(true);
 
@@ -100,9 +81,8 @@ START_TEST(a_replacement_that_grows_within_10_min_is_churn)
         ck_assert_uint_eq(t.fleet->churn.count, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_CHURN), 1);
 }
-END_TEST
 
-START_TEST(a_replacement_that_grows_later_is_no_churn)
+TEST(a_replacement_that_grows_later_is_no_churn)
 {
         struct worker *worker = replacement(true);
 
@@ -110,9 +90,8 @@ START_TEST(a_replacement_that_grows_later_is_no_churn)
         grow(worker);
         ck_assert_uint_eq(t.fleet->churn.count, 0);
 }
-END_TEST
 
-START_TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
+TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
 {
         struct worker *worker = replacement(false);
 
@@ -122,9 +101,8 @@ START_TEST(a_replacement_over_the_threshold_while_it_boots_is_churn)
         ck_assert(worker->memory.over_threshold);
         ck_assert_uint_eq(t.fleet->churn.count, 1);
 }
-END_TEST
 
-START_TEST(churn_is_forgotten_after_10_min_without)
+TEST(churn_is_forgotten_after_10_min_without)
 {
         struct worker *worker = replacement(true);
 
@@ -135,11 +113,10 @@ START_TEST(churn_is_forgotten_after_10_min_without)
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->churn.count, 0);
 }
-END_TEST
 
 /* Crashes */
 
-START_TEST(short_lives_back_off)
+TEST(short_lives_back_off)
 {
         for (unsigned i = 0; i < 5; i++) {
                 struct worker *worker = test_spawn(&t);
@@ -151,7 +128,6 @@ START_TEST(short_lives_back_off)
         }
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "exited with status 1 before its first beat"));
 }
-END_TEST
 
 static const char *crash_text(void)
 {
@@ -178,7 +154,7 @@ static void fail_and_live(void)
         t.newborn.die_usec = USEC_INFINITY;
 }
 
-START_TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over)
+TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over)
 {
         fail_and_live();
         while (test_counts(&t).starting == 0) {
@@ -196,12 +172,10 @@ START_TEST(a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_o
                               "last: default/1 (pid ",
                               98) == 0,
                       "%s", text);
-        test_run(&t, 11);
-        ck_assert_int_eq(crash_state(), CRASH_NONE);
+        test_after(&t, 11, crash_state(), CRASH_NONE);
 }
-END_TEST
 
-START_TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died)
+TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died)
 {
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
         fail_and_live();
@@ -217,9 +191,8 @@ START_TEST(a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_o
         ck_assert_uint_eq(t.fleet->crash.count, 3);
         ck_assert_msg(strstr(crash_text(), "; since then: default/2 (pid"), "%s", crash_text());
 }
-END_TEST
 
-START_TEST(where_none_is_to_be_started_no_start_is_named)
+TEST(where_none_is_to_be_started_no_start_is_named)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -239,9 +212,8 @@ START_TEST(where_none_is_to_be_started_no_start_is_named)
         snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "the last: %s", t.fleet->crash_last);
         ck_assert_ptr_null(strstr(crash_text(), "the last"));
 }
-END_TEST
 
-START_TEST(a_crash_loop_is_reported_once_until_it_is_over)
+TEST(a_crash_loop_is_reported_once_until_it_is_over)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -256,9 +228,8 @@ START_TEST(a_crash_loop_is_reported_once_until_it_is_over)
                 command_start(t.fleet, NULL, t.now);
         }
 }
-END_TEST
 
-START_TEST(no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt)
+TEST(no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
@@ -271,15 +242,12 @@ START_TEST(no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt)
         t.newborn.die_usec = USEC_INFINITY;
         test_run(&t, 120);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        test_restart_to(&t, 600, ROLLOUT_HALTED);
         ck_assert_uint_ge(t.fleet->crash.count, 3);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASH_LOOP), 0);
 }
-END_TEST
 
-START_TEST(a_life_is_short_when_it_ended_before_it_was_ready)
+TEST_LOOP(a_life_is_short_when_it_ended_before_it_was_ready, 4)
 {
         static const unsigned trials[] = {1, 10, 30, 600};
         usec_t enough = MAX(trials[_i], 10U) * USEC_PER_SEC;
@@ -296,9 +264,8 @@ START_TEST(a_life_is_short_when_it_ended_before_it_was_ready)
         test_exit(&t, other, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
-END_TEST
 
-START_TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release)
+TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release)
 {
         t.fleet_settings.ready_after = 0;
         command_restart(t.fleet, NULL, t.now);
@@ -310,9 +277,8 @@ START_TEST(after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of
         ck_assert_uint_gt(t.fleet->crash.next_at, t.now);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
 }
-END_TEST
 
-START_TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
+TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
 {
         t.fleet_settings.ready_after = 90 * USEC_PER_SEC;
         test_exit(&t, test_spawn(&t), 1);
@@ -324,7 +290,6 @@ START_TEST(a_row_of_short_lives_goes_on_until_one_is_ready)
         observe_time(t.world, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
 static void fail_once(void)
 {
@@ -333,7 +298,7 @@ static void fail_once(void)
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
 
-START_TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
+TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
 {
         test_settle(&t);
         t.fleet_settings.backoff_min = 50 * USEC_PER_SEC;
@@ -347,14 +312,11 @@ START_TEST(a_long_life_is_replaced_at_once_though_short_ones_back_off)
         t.newborn.die_usec = USEC_INFINITY;
         unsigned starts = t.starts;
         test_exit(&t, old, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, starts + 1);
-        test_run(&t, 5);
-        ck_assert_uint_eq(t.starts, starts + 1);
+        test_after(&t, 1, t.starts, starts + 1);
+        test_after(&t, 5, t.starts, starts + 1);
 }
-END_TEST
 
-START_TEST(a_limit_below_the_boot_size_does_not_churn)
+TEST(a_limit_below_the_boot_size_does_not_churn)
 {
         test_settle(&t);
         t.fleet_settings.memory_limit = 100;
@@ -366,9 +328,8 @@ START_TEST(a_limit_below_the_boot_size_does_not_churn)
         ck_assert_uint_ge(t.fleet->crash.count, 5);
         ck_assert_uint_le(t.starts, 60);
 }
-END_TEST
 
-START_TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
+TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -377,9 +338,8 @@ START_TEST(a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails)
         observe_booted(worker, false, t.now);
         ck_assert(worker->process.booted);
 }
-END_TEST
 
-START_TEST(sixty_seconds_of_activity_reset_the_backoff)
+TEST(sixty_seconds_of_activity_reset_the_backoff)
 {
         fail_once();
         struct worker *worker = test_spawn(&t);
@@ -392,9 +352,8 @@ START_TEST(sixty_seconds_of_activity_reset_the_backoff)
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.fleet->crash.next_at, 0);
 }
-END_TEST
 
-START_TEST(redis_coming_back_resets_the_backoff)
+TEST(redis_coming_back_resets_the_backoff)
 {
         fail_once();
         test_redis(&t, false);
@@ -402,9 +361,8 @@ START_TEST(redis_coming_back_resets_the_backoff)
         test_redis(&t, true);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(an_earlier_backoff_outlives_the_first_connection_only)
+TEST(an_earlier_backoff_outlives_the_first_connection_only)
 {
         test_redis(&t, false);
         fail_once();
@@ -416,9 +374,8 @@ START_TEST(an_earlier_backoff_outlives_the_first_connection_only)
         test_redis(&t, true);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(an_earlier_backoff_is_reset_where_redis_was_away_at_first)
+TEST(an_earlier_backoff_is_reset_where_redis_was_away_at_first)
 {
         test_redis(&t, false);
         fail_once();
@@ -428,9 +385,8 @@ START_TEST(an_earlier_backoff_is_reset_where_redis_was_away_at_first)
         test_redis(&t, true);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(restart_and_start_reset_the_backoff)
+TEST(restart_and_start_reset_the_backoff)
 {
         fail_once();
         command_restart(t.fleet, NULL, t.now);
@@ -439,18 +395,16 @@ START_TEST(restart_and_start_reset_the_backoff)
         command_start(t.fleet, NULL, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_failed_start_backs_off_and_says_why)
+TEST(a_failed_start_backs_off_and_says_why)
 {
         observe_start_failed(t.fleet, 3, "no such user 'nobody2'", t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_str_eq(test_event_text(&t, EVENT_START_FAILED),
                          "default/3 could not be started: no such user 'nobody2'");
 }
-END_TEST
 
-START_TEST(the_end_is_reported_in_words)
+TEST(the_end_is_reported_in_words)
 {
         static const struct {
                 struct exit_status exit;
@@ -472,9 +426,8 @@ START_TEST(the_end_is_reported_in_words)
                 ck_assert_int_eq(worker->reason, REASON_CRASH);
         }
 }
-END_TEST
 
-START_TEST(one_that_never_ran_its_command_had_no_heartbeat_to_wait_for)
+TEST(one_that_never_ran_its_command_had_no_heartbeat_to_wait_for)
 {
         observe_exit(test_spawn(&t),
                      &(struct exit_status){.launch_error = "env:2: the line is not NAME=VALUE"}, t.now);
@@ -482,9 +435,8 @@ START_TEST(one_that_never_ran_its_command_had_no_heartbeat_to_wait_for)
         ck_assert_ptr_null(strstr(text, "before its first beat"));
         ck_assert_str_eq(strchr(text, ')'), ") could not be started: env:2: the line is not NAME=VALUE");
 }
-END_TEST
 
-START_TEST(last_lines_that_are_too_long_are_cut_between_characters)
+TEST(last_lines_that_are_too_long_are_cut_between_characters)
 {
         char lines[3001];
 
@@ -499,7 +451,6 @@ START_TEST(last_lines_that_are_too_long_are_cut_between_characters)
                 ck_assert_str_eq(test_event_text(&t, EVENT_CRASHED), t.fleet->crash_last);
         }
 }
-END_TEST
 
 static void die_with_token(uint64_t token)
 {
@@ -507,7 +458,7 @@ static void die_with_token(uint64_t token)
                      t.now);
 }
 
-START_TEST(last_lines_that_come_later_are_reported)
+TEST(last_lines_that_come_later_are_reported)
 {
         die_with_token(7);
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
@@ -518,9 +469,8 @@ START_TEST(last_lines_that_come_later_are_reported)
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "again"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
-END_TEST
 
-START_TEST(last_lines_of_an_earlier_death_are_not_reported)
+TEST(last_lines_of_an_earlier_death_are_not_reported)
 {
         die_with_token(1);
         die_with_token(2);
@@ -538,20 +488,18 @@ START_TEST(last_lines_of_an_earlier_death_are_not_reported)
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
-END_TEST
 
-START_TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
+TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
 {
         die_with_token(1);
         observe_log_tail(t.fleet, 1, "");
         ck_assert_ptr_null(strstr(t.fleet->crash_last, "last lines"));
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 0);
 }
-END_TEST
 
-START_TEST(a_worker_that_was_reported_to_exit_is_no_crash)
+TEST(a_worker_that_was_reported_to_exit_is_no_crash)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         test_exit(&t, worker, 0);
@@ -559,58 +507,15 @@ START_TEST(a_worker_that_was_reported_to_exit_is_no_crash)
         ck_assert_uint_eq(test_events(&t, EVENT_GONE), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_quiet_worker_that_dies_does_not_back_off)
+TEST(a_quiet_worker_that_dies_does_not_back_off)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_exit(&t, worker, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_int_eq(worker->reason, REASON_OPERATOR);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("lives");
-        TCase *cases = tcase_create("lives");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, memory_counts_after_three_samples_in_a_row_and_sticks);
-        tcase_add_test(cases, memory_limit_counts_at_once);
-        tcase_add_test(cases, a_replacement_that_grows_within_10_min_is_churn);
-        tcase_add_test(cases, a_replacement_that_grows_later_is_no_churn);
-        tcase_add_test(cases, a_replacement_over_the_threshold_while_it_boots_is_churn);
-        tcase_add_test(cases, churn_is_forgotten_after_10_min_without);
-        tcase_add_test(cases, short_lives_back_off);
-        tcase_add_test(cases, a_fleet_that_is_whole_again_is_reported_to_recover_until_its_row_is_over);
-        tcase_add_test(cases, a_fleet_that_fails_says_when_the_next_start_is_and_of_what_the_last_one_died);
-        tcase_add_test(cases, where_none_is_to_be_started_no_start_is_named);
-        tcase_add_test(cases, a_crash_loop_is_reported_once_until_it_is_over);
-        tcase_add_test(cases, no_crash_loop_is_reported_of_for_want_of_redis_nor_after_a_halt);
-        tcase_add_loop_test(cases, a_life_is_short_when_it_ended_before_it_was_ready, 0, 4);
-        tcase_add_test(cases,
-                       after_a_short_trial_an_end_delays_the_next_start_and_is_no_failure_of_the_release);
-        tcase_add_test(cases, a_row_of_short_lives_goes_on_until_one_is_ready);
-        tcase_add_test(cases, sixty_seconds_of_activity_reset_the_backoff);
-        tcase_add_test(cases, redis_coming_back_resets_the_backoff);
-        tcase_add_test(cases, restart_and_start_reset_the_backoff);
-        tcase_add_test(cases, an_earlier_backoff_outlives_the_first_connection_only);
-        tcase_add_test(cases, an_earlier_backoff_is_reset_where_redis_was_away_at_first);
-        tcase_add_test(cases, a_failed_start_backs_off_and_says_why);
-        tcase_add_test(cases, the_end_is_reported_in_words);
-        tcase_add_test(cases, one_that_never_ran_its_command_had_no_heartbeat_to_wait_for);
-        tcase_add_test(cases, last_lines_that_are_too_long_are_cut_between_characters);
-        tcase_add_test(cases, last_lines_that_come_later_are_reported);
-        tcase_add_test(cases, last_lines_of_an_earlier_death_are_not_reported);
-        tcase_add_test(cases, last_lines_that_there_are_none_of_leave_all_as_it_is);
-        tcase_add_test(cases, a_worker_that_was_reported_to_exit_is_no_crash);
-        tcase_add_test(cases, a_quiet_worker_that_dies_does_not_back_off);
-        tcase_add_test(cases, a_long_life_is_replaced_at_once_though_short_ones_back_off);
-        tcase_add_test(cases, a_limit_below_the_boot_size_does_not_churn);
-        tcase_add_test(cases, a_worker_once_seen_booted_is_left_alone_though_a_later_look_fails);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("lives", .each = {setup, teardown})

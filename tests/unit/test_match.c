@@ -85,6 +85,15 @@ static void heartbeat_of(const char *identity, uint64_t sent_usec, usec_t now)
         match_read(find(identity), sent_usec ? &heartbeat : NULL, now);
 }
 
+/* Every ten, up to until. */
+static void both_heartbeat(const char *first, const char *second, usec_t at, usec_t until)
+{
+        for (; at < until; at += 10) {
+                heartbeat_of(first, 1000 + at, at);
+                heartbeat_of(second, 1000 + at, at);
+        }
+}
+
 static const char *decided_since(usec_t spawned_at, usec_t since)
 {
         const struct match_claim claim = {
@@ -107,23 +116,50 @@ static const char *decided(usec_t spawned_at)
         return decided_since(spawned_at, spawned_at);
 }
 
-START_TEST(takes_an_identity_that_appeared_after_the_spawn)
+/* Finds what belongs to the worker. */
+static void scan_own(usec_t at, const char *first, const char *second)
+{
+        scan(at, first, second);
+        own(first);
+        if (second)
+                own(second);
+}
+
+/* Finds at 20 what a scan at 10 has not found. */
+static void appear(const char *first, const char *second)
 {
         scan(10, NULL, NULL);
-        scan(30, NEW, NULL);
-        own(NEW);
+        scan_own(20, first, second);
+}
+
+/* A reading of one, and what is decided then of a worker spawned at 5. */
+#define reads(identity_, sent_usec, now, expected)                                                           \
+        do {                                                                                                 \
+                heartbeat_of(identity_, sent_usec, now);                                                     \
+                ck_assert_str_eq(decided(5), expected);                                                      \
+        } while (0)
+
+/* The same of OLD and NEW. */
+#define reads_both(old_usec, new_usec, now, expected)                                                        \
+        do {                                                                                                 \
+                heartbeat_of(OLD, old_usec, now);                                                            \
+                reads(NEW, new_usec, now, expected);                                                         \
+        } while (0)
+
+TEST(takes_an_identity_that_appeared_after_the_spawn)
+{
+        scan(10, NULL, NULL);
+        scan_own(30, NEW, NULL);
         ck_assert_str_eq(decided(10), "none"); /* no heartbeat was read yet */
         heartbeat_of(NEW, 1000, 30);
         ck_assert_str_eq(decided(10), NEW);
         ck_assert_str_eq(decided(5), NEW);
         ck_assert_str_eq(decided(11), "none"); /* it may have come between the scan at 10 and the spawn */
 }
-END_TEST
 
-START_TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
+TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
 {
-        scan(30, OLD, NULL);
-        own(OLD);
+        scan_own(30, OLD, NULL);
         heartbeat_of(OLD, 1000, 30);
         ck_assert_str_eq(decided(10), "none");
         heartbeat_of(OLD, 1000, 40);
@@ -131,224 +167,141 @@ START_TEST(distrusts_what_the_first_scan_finds_until_its_heartbeat_changes)
         heartbeat_of(OLD, 2000, 50);
         ck_assert_str_eq(decided(10), OLD);
 }
-END_TEST
 
-START_TEST(distrusts_everything_new_after_a_reconnect)
+TEST(distrusts_everything_new_after_a_reconnect)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
         match_connected(&match, 25);
-        scan(30, BELOW, NEW);
-        own(BELOW);
-        own(NEW);
+        scan_own(30, BELOW, NEW);
         heartbeat_of(BELOW, 1000, 30);
-        heartbeat_of(NEW, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 40);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 1000, 30, "none");
+        reads(NEW, 2000, 40, NEW);
 }
-END_TEST
 
-START_TEST(distrusts_a_change_that_began_before_its_process_ended)
+TEST(distrusts_a_change_that_began_before_its_process_ended)
 {
-        scan(10, OLD, NULL);
-        own(OLD);
+        scan_own(10, OLD, NULL);
         heartbeat_of(OLD, 1000, 10);
         heartbeat_of(OLD, 2000, 30); /* its last beat, written before it died at 20 */
         ck_assert_str_eq(decided_since(5, 20), "none");
         heartbeat_of(OLD, 3000, 40);
         ck_assert_str_eq(decided_since(5, 20), OLD);
 }
-END_TEST
 
 /* Two hosts of one name have processes of one pid, and one Redis. */
-START_TEST(takes_none_of_two_that_heartbeat)
+TEST(takes_none_of_two_that_heartbeat)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* of the other nothing is known yet */
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* either may be a dead one's */
-        heartbeat_of(NEW, 2000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        appear(OLD, NEW);
+        reads(OLD, 1000, 20, "none"); /* of the other nothing is known yet */
+        reads(NEW, 1000, 20, "none"); /* either may be a dead one's */
+        reads(NEW, 2000, 30, "none");
+        reads(OLD, 2000, 40, "ambiguous");
         heartbeat_of(NEW, 3000, 50);
-        heartbeat_of(OLD, 3000, 50);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads(OLD, 3000, 50, "ambiguous");
 }
-END_TEST
 
-START_TEST(takes_the_one_that_heartbeats_on)
+TEST(takes_the_one_that_heartbeats_on)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        appear(OLD, NEW);
         heartbeat_of(OLD, 1000, 20);
         heartbeat_of(NEW, 1000, 20);
-        heartbeat_of(OLD, 2000, 30);
-        heartbeat_of(NEW, 2000, 30);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads_both(2000, 2000, 30, "ambiguous");
         heartbeat_of(NEW, 3000, 30 + STALE);
-        heartbeat_of(OLD, 2000, 30 + STALE);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(OLD, 2000, 500);
-        heartbeat_of(NEW, 3000, 500);
-        ck_assert_str_eq(decided(5), "ambiguous");
+        reads(OLD, 2000, 30 + STALE, "ambiguous");
+        reads_both(2000, 3000, 500, "ambiguous");
         match_connected(&match, 600); /* what was away then tells of neither */
-        heartbeat_of(NEW, 4000, 610);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(NEW, 5000, 601 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 4000, 610, "ambiguous");
+        reads(NEW, 5000, 601 + STALE, NEW);
 }
-END_TEST
 
 /* The machine was paused, and ours with it: another host's process beat on meanwhile. */
-START_TEST(takes_none_for_ended_that_may_have_slept)
+TEST(takes_none_for_ended_that_may_have_slept)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        for (usec_t at = 20; at < 50; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(NEW, 1000 + at, at);
-        }
+        appear(OLD, NEW);
+        both_heartbeat(OLD, NEW, 20, 50);
         usec_t woken = 1000;
         heartbeat_of(OLD, 1040, woken);
         find(NEW)->asked_at = 50; /* an answer that waited all the while */
         match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, woken);
         ck_assert_str_eq(decided(5), "ambiguous");
         doubt_at = woken;
-        heartbeat_of(OLD, 1040, woken + STALE);
-        heartbeat_of(NEW, 3000, woken + STALE);
-        ck_assert_str_eq(decided(5), "ambiguous");
-        heartbeat_of(NEW, 4000, woken + STALE + 1);
-        ck_assert_str_eq(decided(5), NEW);
+        reads_both(1040, 3000, woken + STALE, "ambiguous");
+        reads(NEW, 4000, woken + STALE + 1, NEW);
 }
-END_TEST
 
 /* That is no sign of life, and none that it has ended. */
-START_TEST(takes_none_for_ended_whose_clock_went_back)
+TEST(takes_none_for_ended_whose_clock_went_back)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        scan_own(10, OLD, NEW);
         heartbeat_of(OLD, 9000, 10);
         heartbeat_of(NEW, 1000, 10);
         heartbeat_of(OLD, 2000, STALE);
-        heartbeat_of(NEW, 2000, 11 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 2000, 2 * STALE);
-        heartbeat_of(NEW, 3000, 2 * STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 4000, 1 + 2 * STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 2000, 11 + STALE, "none");
+        reads_both(2000, 3000, 2 * STALE, "none");
+        reads(NEW, 4000, 1 + 2 * STALE, NEW);
 }
-END_TEST
 
-START_TEST(takes_the_one_that_is_left)
+TEST(takes_the_one_that_is_left)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        for (usec_t at = 10; at < 40; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(NEW, 1000 + at, at);
-        }
+        scan_own(10, OLD, NEW);
+        both_heartbeat(OLD, NEW, 10, 40);
         ck_assert_str_eq(decided(5), "ambiguous");
         scan(40, NULL, NEW);
         ck_assert_str_eq(decided(5), NEW);
 }
-END_TEST
 
-START_TEST(waits_for_no_heartbeat_that_has_long_gone)
+TEST(waits_for_no_heartbeat_that_has_long_gone)
 {
         scan(10, OLD, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(NEW, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 0, 30);
-        ck_assert_str_eq(decided(5), NEW);
+        scan_own(20, OLD, NEW);
+        reads(NEW, 1000, 30, "none");
+        reads(OLD, 0, 30, NEW);
 }
-END_TEST
 
-START_TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
+TEST(waits_for_the_heartbeat_of_one_that_came_of_late)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 0, 20);
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 21 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        appear(OLD, NEW);
+        reads_both(0, 1000, 20, "none");
+        reads(NEW, 2000, 21 + STALE, NEW);
 }
-END_TEST
 
 /* No heartbeat could be read for a while, as those of a replica that lags: one that is there when they can be
  * may be the last one of a process that has ended. */
-START_TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
+TEST(waits_for_a_change_where_the_other_has_no_heartbeat)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NEW);
-        own(OLD);
-        own(NEW);
-        heartbeat_of(OLD, 0, 21 + STALE);
-        heartbeat_of(NEW, 1000, 21 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 1000, 30 + STALE);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(NEW, 2000, 40 + STALE);
-        ck_assert_str_eq(decided(5), NEW);
+        appear(OLD, NEW);
+        reads_both(0, 1000, 21 + STALE, "none");
+        reads(NEW, 1000, 30 + STALE, "none");
+        reads(NEW, 2000, 40 + STALE, NEW);
 }
-END_TEST
 
-START_TEST(prefers_the_process_whose_heartbeat_changes)
+TEST(prefers_the_process_whose_heartbeat_changes)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        appear(OLD, BELOW);
         heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(BELOW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none"); /* nobody can tell */
-        heartbeat_of(BELOW, 2000, 30);
-        ck_assert_str_eq(decided(5), BELOW);
-        heartbeat_of(OLD, 2000, 40);
-        ck_assert_str_eq(decided(5), OLD);
+        reads(BELOW, 1000, 20, "none"); /* nobody can tell */
+        reads(BELOW, 2000, 30, BELOW);
+        reads(OLD, 2000, 40, OLD);
         heartbeat_of(BELOW, 3000, 50);
         heartbeat_of(OLD, 3000, 50);
         ck_assert_str_ne(decided(5), "none"); /* both are alive: either will do */
         except = 100;
         ck_assert_str_eq(decided(5), BELOW);
 }
-END_TEST
 
-START_TEST(prefers_the_later_process_of_two_that_appeared)
+TEST(prefers_the_later_process_of_two_that_appeared)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NULL);
-        scan(30, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(30, OLD, BELOW);
         heartbeat_of(OLD, 1000, 30);
-        heartbeat_of(BELOW, 1000, 30);
-        ck_assert_str_eq(decided(5), BELOW);
+        reads(BELOW, 1000, 30, BELOW);
 }
-END_TEST
 
-START_TEST(takes_none_that_was_there_before_the_worker)
+TEST(takes_none_that_was_there_before_the_worker)
 {
-        scan(10, OLD, NULL);
-        own(OLD);
+        scan_own(10, OLD, NULL);
         heartbeat_of(OLD, 1000, 30);
         heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided(11), "none"); /* of a process that had its pid, or has it on another host */
@@ -361,37 +314,29 @@ START_TEST(takes_none_that_was_there_before_the_worker)
         heartbeat_of(NEW, 2000, 60);
         ck_assert_str_eq(decided(11), NEW);
 }
-END_TEST
 
-START_TEST(takes_none_that_was_there_before_its_process_had_booted)
+TEST(takes_none_that_was_there_before_its_process_had_booted)
 {
-        scan(10, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(10, OLD, BELOW);
         match_unbooted(&match, &owner, 100);
         heartbeat_of(OLD, 1000, 10);
-        heartbeat_of(OLD, 2000, 20);
-        ck_assert_str_eq(decided(5), "none");
+        reads(OLD, 2000, 20, "none");
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(BELOW));
         scan(30, OLD, NEW);
         own(NEW);
         heartbeat_of(NEW, 1000, 30);
         heartbeat_of(NEW, 2000, 40);
-        heartbeat_of(OLD, 3000, 50);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(OLD, 3000, 50, NEW);
         match_owner_removed(&match, &owner); /* the next worker of that pid looks for itself */
         ck_assert(!find(OLD)->foreign);
 }
-END_TEST
 
-START_TEST(names_each_process_that_may_heartbeat)
+TEST(names_each_process_that_may_heartbeat)
 {
         size_t at = 0;
 
         scan(10, OLD, BELOW);
-        scan(20, OLD, BELOW);
-        own(OLD);
-        own(BELOW);
+        scan_own(20, OLD, BELOW);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 100);
         match_unbooted(&match, &owner, 100);
         ck_assert_int_eq(match_pid(&match, &owner, &at), 101);
@@ -401,50 +346,36 @@ START_TEST(names_each_process_that_may_heartbeat)
         at = 0;
         ck_assert_int_eq(match_pid(&match, &other, &at), 0);
 }
-END_TEST
 
 /* Its clock went back by an hour, and then forward by a day: neither says whose it is. */
-START_TEST(knows_it_by_any_clock)
+TEST(knows_it_by_any_clock)
 {
-        scan(10, NULL, NULL);
-        scan(20, NEW, NULL);
-        own(NEW);
+        appear(NEW, NULL);
         heartbeat_of(NEW, 10000, 20);
-        heartbeat_of(NEW, 5000, 30);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 5000, 30, NEW);
         heartbeat_of(NEW, 5001, 40);
         ck_assert_uint_eq(find(NEW)->changed_at, 40);
-        heartbeat_of(NEW, 90000, 50);
-        ck_assert_str_eq(decided(5), NEW);
+        reads(NEW, 90000, 50, NEW);
 }
-END_TEST
 
-START_TEST(ignores_one_whose_heartbeat_is_gone)
+TEST(ignores_one_whose_heartbeat_is_gone)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NULL);
-        own(OLD);
+        appear(OLD, NULL);
         heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(OLD, 0, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(OLD, 1000, 40);
-        ck_assert_str_eq(decided(5), OLD);
+        reads(OLD, 0, 30, "none");
+        reads(OLD, 1000, 40, OLD);
         ck_assert_uint_eq(find(OLD)->changed_at, 0); /* the same beat again is no change */
 }
-END_TEST
 
-START_TEST(ignores_what_belongs_to_others)
+TEST(ignores_what_belongs_to_others)
 {
         scan(10, NULL, NULL);
         scan(20, OLD, NEW);
         find(OLD)->owner = &other;
-        heartbeat_of(OLD, 1000, 20);
-        heartbeat_of(NEW, 1000, 20);
-        ck_assert_str_eq(decided(5), "none");
+        reads_both(1000, 1000, 20, "none");
 }
-END_TEST
 
-START_TEST(forgets_what_later_scans_do_not_find)
+TEST(forgets_what_later_scans_do_not_find)
 {
         scan(10, OLD, NEW);
         scan(20, NEW, NEW);
@@ -455,13 +386,10 @@ START_TEST(forgets_what_later_scans_do_not_find)
         scan(40, NULL, NULL);
         ck_assert_uint_eq(match.n_candidates, 0);
 }
-END_TEST
 
-START_TEST(wants_a_change_of_one_whose_process_ended)
+TEST(wants_a_change_of_one_whose_process_ended)
 {
-        scan(10, NULL, NULL);
-        scan(20, OLD, NULL);
-        own(OLD);
+        appear(OLD, NULL);
         heartbeat_of(OLD, 1000, 20);
         match_distrust(&match, NEW);
         ck_assert_str_eq(decided(5), OLD);
@@ -474,9 +402,8 @@ START_TEST(wants_a_change_of_one_whose_process_ended)
         heartbeat_of(OLD, 2000, 40);
         ck_assert_str_eq(decided_since(5, 25), OLD);
 }
-END_TEST
 
-START_TEST(looks_for_owners_anew_when_workers_come_and_go)
+TEST(looks_for_owners_anew_when_workers_come_and_go)
 {
         scan(10, OLD, NEW);
         own(OLD);
@@ -490,13 +417,10 @@ START_TEST(looks_for_owners_anew_when_workers_come_and_go)
         ck_assert(!find(OLD)->resolved);
         ck_assert(find(NEW)->resolved);
 }
-END_TEST
 
-START_TEST(asks_the_longest_unasked_first)
+TEST(asks_the_longest_unasked_first)
 {
-        scan(10, OLD, NEW);
-        own(OLD);
-        own(NEW);
+        scan_own(10, OLD, NEW);
         find(OLD)->asked_at = 20;
         ck_assert_ptr_eq(match_next_unasked(&match, &owner, 30, NULL), find(NEW));
         find(NEW)->asked_at = 30;
@@ -505,9 +429,8 @@ START_TEST(asks_the_longest_unasked_first)
         ck_assert_ptr_null(match_next_unasked(&match, &owner, 20, NULL));
         ck_assert_ptr_null(match_next_unasked(&match, &other, 99, NULL));
 }
-END_TEST
 
-START_TEST(keeps_many_apart)
+TEST(keeps_many_apart)
 {
         char identity[64];
 
@@ -528,7 +451,6 @@ START_TEST(keeps_many_apart)
         ck_assert_int_eq(match_scan_add(&match, &found, 10), 0); /* the beginning of others is another */
         ck_assert_uint_eq(match.n_candidates, 501);
 }
-END_TEST
 
 /* The names that a scan looks for, one behind the other. */
 static const char *scanned(usec_t at)
@@ -545,7 +467,7 @@ static const char *scanned(usec_t at)
         return names;
 }
 
-START_TEST(looks_for_each_name_that_a_worker_may_have)
+TEST(looks_for_each_name_that_a_worker_may_have)
 {
         ck_assert_str_eq(scanned(10), "vm ");
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
@@ -560,13 +482,12 @@ START_TEST(looks_for_each_name_that_a_worker_may_have)
         match_hosts_forget(&match, 100);
         ck_assert_str_eq(scanned(70), "web ");
 }
-END_TEST
 
 #define WEB "web:100:cccccccccccc"
 
 /* What a worker beats under that has not been found is known to the next sqmgr, too: what another host's
  * process of its pid writes is not all that is seen. */
-START_TEST(hands_on_each_name_that_a_worker_may_have)
+TEST(hands_on_each_name_that_a_worker_may_have)
 {
         char names[MATCH_HOSTS_TEXT_MAX], more[MATCH_HOSTS_TEXT_MAX], name[600];
 
@@ -581,13 +502,8 @@ START_TEST(hands_on_each_name_that_a_worker_may_have)
         ck_assert_str_eq(match_hosts_since(&match, 19, more), "third vm web ");
         ck_assert_str_eq(match_hosts_since(&match, 30, more), "third ");
 
-        scan(40, OLD, WEB);
-        own(OLD);
-        own(WEB);
-        for (usec_t at = 40; at < 60; at += 10) {
-                heartbeat_of(OLD, 1000 + at, at);
-                heartbeat_of(WEB, 1000 + at, at);
-        }
+        scan_own(40, OLD, WEB);
+        both_heartbeat(OLD, WEB, 40, 60);
         ck_assert_str_eq(decided(19), "ambiguous");
 
         /* What has no room is left out whole. */
@@ -601,9 +517,8 @@ START_TEST(hands_on_each_name_that_a_worker_may_have)
         ck_assert_uint_eq(strlen(match_hosts_since(&match, 19, more)), sizeof(name) + 3);
         ck_assert_str_eq(strchr(more, ' '), " vm ");
 }
-END_TEST
 
-START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
+TEST(takes_an_old_name_for_workers_of_its_time_alone)
 {
         scan(10, NULL, NULL);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
@@ -618,37 +533,30 @@ START_TEST(takes_an_old_name_for_workers_of_its_time_alone)
         heartbeat_of(WEB, 1000, 40);
         ck_assert_str_eq(decided(20), WEB);
 }
-END_TEST
 
-START_TEST(knows_not_who_was_absent_under_a_new_name)
+TEST(knows_not_who_was_absent_under_a_new_name)
 {
         scan(10, NULL, NULL);
         match_scan_begin(&match, 20);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
         match_scan_end(&match); /* and the name is looked for from the next scan on */
-        scan(30, WEB, NULL);
-        own(WEB);
-        heartbeat_of(WEB, 1000, 30);
-        ck_assert_str_eq(decided(5), "none");
-        heartbeat_of(WEB, 2000, 40);
-        ck_assert_str_eq(decided(5), WEB);
+        scan_own(30, WEB, NULL);
+        reads(WEB, 1000, 30, "none");
+        reads(WEB, 2000, 40, WEB);
 }
-END_TEST
 
-START_TEST(takes_a_name_that_comes_back)
+TEST(takes_a_name_that_comes_back)
 {
         scan(10, NULL, NULL);
         ck_assert_int_eq(match_host_is(&match, "web", 20), 0);
         ck_assert_int_eq(match_host_is(&match, "vm", 30), 0);
         match_hosts_forget(&match, 100);
-        scan(110, NEW, NULL);
-        own(NEW);
+        scan_own(110, NEW, NULL);
         heartbeat_of(NEW, 1000, 110);
         ck_assert_str_eq(decided(10), NEW);
 }
-END_TEST
 
-START_TEST(keeps_the_name_of_now_when_there_are_too_many)
+TEST(keeps_the_name_of_now_when_there_are_too_many)
 {
         char name[] = "a";
 
@@ -658,45 +566,5 @@ START_TEST(keeps_the_name_of_now_when_there_are_too_many)
         ck_assert_int_eq(match_host_was(&match, "x", 1, 30), 0);
         ck_assert_str_eq(scanned(40), "h i j x ");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("match");
-        TCase *tcase = tcase_create("match");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, takes_an_identity_that_appeared_after_the_spawn);
-        tcase_add_test(tcase, distrusts_what_the_first_scan_finds_until_its_heartbeat_changes);
-        tcase_add_test(tcase, distrusts_everything_new_after_a_reconnect);
-        tcase_add_test(tcase, distrusts_a_change_that_began_before_its_process_ended);
-        tcase_add_test(tcase, takes_none_of_two_that_heartbeat);
-        tcase_add_test(tcase, takes_the_one_that_heartbeats_on);
-        tcase_add_test(tcase, takes_none_for_ended_that_may_have_slept);
-        tcase_add_test(tcase, takes_none_for_ended_whose_clock_went_back);
-        tcase_add_test(tcase, takes_the_one_that_is_left);
-        tcase_add_test(tcase, waits_for_no_heartbeat_that_has_long_gone);
-        tcase_add_test(tcase, waits_for_the_heartbeat_of_one_that_came_of_late);
-        tcase_add_test(tcase, waits_for_a_change_where_the_other_has_no_heartbeat);
-        tcase_add_test(tcase, prefers_the_process_whose_heartbeat_changes);
-        tcase_add_test(tcase, prefers_the_later_process_of_two_that_appeared);
-        tcase_add_test(tcase, takes_none_that_was_there_before_the_worker);
-        tcase_add_test(tcase, takes_none_that_was_there_before_its_process_had_booted);
-        tcase_add_test(tcase, names_each_process_that_may_heartbeat);
-        tcase_add_test(tcase, knows_it_by_any_clock);
-        tcase_add_test(tcase, ignores_one_whose_heartbeat_is_gone);
-        tcase_add_test(tcase, ignores_what_belongs_to_others);
-        tcase_add_test(tcase, forgets_what_later_scans_do_not_find);
-        tcase_add_test(tcase, wants_a_change_of_one_whose_process_ended);
-        tcase_add_test(tcase, looks_for_owners_anew_when_workers_come_and_go);
-        tcase_add_test(tcase, asks_the_longest_unasked_first);
-        tcase_add_test(tcase, keeps_many_apart);
-        tcase_add_test(tcase, looks_for_each_name_that_a_worker_may_have);
-        tcase_add_test(tcase, hands_on_each_name_that_a_worker_may_have);
-        tcase_add_test(tcase, takes_an_old_name_for_workers_of_its_time_alone);
-        tcase_add_test(tcase, knows_not_who_was_absent_under_a_new_name);
-        tcase_add_test(tcase, takes_a_name_that_comes_back);
-        tcase_add_test(tcase, keeps_the_name_of_now_when_there_are_too_many);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("match", .each = {setup, teardown})

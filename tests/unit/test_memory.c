@@ -14,16 +14,8 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(4)
 {
-        test_world_open(&t, 4);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void available(unsigned megabytes)
@@ -31,23 +23,16 @@ static void available(unsigned megabytes)
         observe_available_memory(t.world, megabytes * MB);
 }
 
-static unsigned planned_starts(void)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_START, NULL);
-}
-
 /* Four workers of 149M, known to be of that size, grown, and ready. */
 static void settle(void)
 {
         t.newborn.memory_bytes = 149 * MB;
         test_settle(&t);
-        test_run(&t, 70);
-        ck_assert_uint_eq(memory_expected_bytes(t.fleet), 149 * MB);
+        test_after(&t, 70, memory_expected_bytes(t.fleet), 149 * MB);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
 }
 
-START_TEST(the_median_worker_bounds_an_extra_one)
+TEST(the_median_worker_bounds_an_extra_one)
 {
         static const unsigned megabytes[] = {100, 400, 900};
 
@@ -61,15 +46,14 @@ START_TEST(the_median_worker_bounds_an_extra_one)
         observe_available_memory(t.world, 500 * MB - 1);
         ck_assert(memory_lacks(t.fleet, t.now));
 }
-END_TEST
 
 /* Limit 900M, 4 workers of 149M, 337M free: 4 were started at once, and the OOM killer took two old ones. */
-START_TEST(a_restart_starts_as_many_as_there_is_memory_for)
+TEST(a_restart_starts_as_many_as_there_is_memory_for)
 {
         settle();
         available(337);
         command_restart(t.fleet, NULL, t.now);
-        ck_assert_uint_eq(planned_starts(), 2);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 337M available is less than 1.25 x its median worker");
@@ -79,8 +63,7 @@ START_TEST(a_restart_starts_as_many_as_there_is_memory_for)
         /* What they have not taken yet is spoken for, at each reading. */
         for (unsigned i = 0; i < 20; i++) {
                 available(337 - 40);
-                test_tick(&t, 1);
-                ck_assert_uint_eq(test_counts(&t).live, 6);
+                test_after(&t, 1, test_counts(&t).live, 6);
         }
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 2 * 129 * MB);
         ck_assert_str_eq(test_fleet_waits_for(&t),
@@ -89,41 +72,32 @@ START_TEST(a_restart_starts_as_many_as_there_is_memory_for)
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
         /* It proves to be there: one more. */
         available(258 + 187);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 7);
+        test_after(&t, 1, test_counts(&t).live, 7);
         available(4096);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 8);
+        test_after(&t, 1, test_counts(&t).live, 8);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
-END_TEST
 
-START_TEST(a_restart_that_waits_for_memory_does_not_halt)
+TEST(a_restart_that_waits_for_memory_does_not_halt)
 {
         settle();
         available(100);
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 1200);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        test_restart_to(&t, 1200, ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_counts(&t).live, 4);
         available(4096);
-        test_run(&t, 300);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 300, t.fleet->rollout.state, ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(one_below_the_count_is_started_whatever_memory_there_is)
+TEST(one_below_the_count_is_started_whatever_memory_there_is)
 {
         settle();
         available(10);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).live, 4);
+        test_after(&t, 1, test_counts(&t).live, 4);
         ck_assert_uint_eq(test_counts(&t).starting, 1);
 }
-END_TEST
 
-START_TEST(one_beside_workers_that_drain_is_an_extra_one)
+TEST(one_beside_workers_that_drain_is_an_extra_one)
 {
         settle();
         available(10);
@@ -131,22 +105,18 @@ START_TEST(one_beside_workers_that_drain_is_an_extra_one)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).live, 4);
+        test_after(&t, 60, test_counts(&t).live, 4);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         /* But never is nobody left. */
         for (unsigned i = 2; i <= 4; i++)
                 command_quiet_worker(test_worker(&t, i), NULL, t.now);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).quiet, 4);
+        test_after(&t, 60, test_counts(&t).quiet, 4);
         ck_assert_uint_eq(test_counts(&t).active, 1);
         available(4096);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).active, 4);
+        test_after(&t, 60, test_counts(&t).active, 4);
 }
-END_TEST
 
-START_TEST(what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown)
+TEST(what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown)
 {
         settle();
         struct worker *worker = test_spawn(&t);
@@ -167,11 +137,10 @@ START_TEST(what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown)
         observe_memory(other, 200 * MB, t.now);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
 }
-END_TEST
 
 /* Its wrapper started it again and again, while nobody could tell that it did not come up: what it grew to
  * was given to another each time. */
-START_TEST(what_may_come_up_without_redis_is_spoken_for)
+TEST(what_may_come_up_without_redis_is_spoken_for)
 {
         settle();
         struct worker *worker = test_spawn(&t);
@@ -188,9 +157,8 @@ START_TEST(what_may_come_up_without_redis_is_spoken_for)
         observe_memory(worker, 1 * MB, t.now + 1);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now + 1), 0);
 }
-END_TEST
 
-START_TEST(the_size_of_one_that_boots_is_no_size)
+TEST(the_size_of_one_that_boots_is_no_size)
 {
         settle();
         struct worker *worker = test_spawn(&t);
@@ -206,10 +174,9 @@ START_TEST(the_size_of_one_that_boots_is_no_size)
         observe_memory(test_spawn(&t), 40 * MB, t.now);
         ck_assert_uint_eq(memory_expected_bytes(t.fleet), 40 * MB);
 }
-END_TEST
 
 /* Four fleets of one worker each, restarted at once: three of four jobs were lost. */
-START_TEST(the_fleets_of_a_host_share_its_memory)
+TEST(the_fleets_of_a_host_share_its_memory)
 {
         static char names[4][3] = {"f0", "f1", "f2", "f3"};
         struct fleet_settings fleets[4], *list[4];
@@ -254,10 +221,9 @@ START_TEST(the_fleets_of_a_host_share_its_memory)
         plan_free(&plan);
         world_free(world);
 }
-END_TEST
 
 /* What it shares with its template and its siblings is there once. */
-START_TEST(of_one_that_was_forked_its_own_memory_counts)
+TEST(of_one_that_was_forked_its_own_memory_counts)
 {
         settle();
         for (unsigned i = 1; i <= 4; i++)
@@ -272,7 +238,6 @@ START_TEST(of_one_that_was_forked_its_own_memory_counts)
         available(24);
         ck_assert(memory_lacks(t.fleet, t.now));
 }
-END_TEST
 
 /* The same of templates, of 150M; workers are taken to share nothing. */
 static void settle_preloaded(void)
@@ -282,11 +247,10 @@ static void settle_preloaded(void)
         ck_assert_uint_eq(fleet_template_bytes(t.fleet), 150 * MB);
 }
 
-START_TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
+TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
 {
         test_preload(&t);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
+        test_after(&t, 1, memory_reserved_bytes(t.world, t.now), 0);
         settle();
         /* Of the next, in the same place, it is known. */
         t.newborn_template.memory_bytes = 30 * MB;
@@ -300,61 +264,49 @@ START_TEST(what_a_template_grows_to_is_spoken_for_while_it_loads)
         test_load(&t);
         ck_assert_uint_eq(memory_reserved_bytes(t.world, t.now), 0);
         /* It is as large as it was seen to be at last. */
-        test_tick(&t, 1);
-        ck_assert_uint_eq(fleet_template_bytes(t.fleet), 30 * MB);
+        test_after(&t, 1, fleet_template_bytes(t.fleet), 30 * MB);
 }
-END_TEST
 
-START_TEST(a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker)
+TEST(a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker)
 {
         settle();
         test_preload(&t);
         ck_assert_uint_eq(fleet_template_bytes(t.fleet), 149 * MB);
         available(180);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         available(200);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
 /* Its workers share nearly all, so each of them would fit. */
-START_TEST(a_restart_that_waits_for_memory_to_load_does_not_halt)
+TEST(a_restart_that_waits_for_memory_to_load_does_not_halt)
 {
         settle_preloaded();
         for (unsigned i = 1; i <= 4; i++)
                 observe_own_memory(test_worker(&t, i), 5 * MB);
         available(100);
         ck_assert(!memory_lacks(t.fleet, t.now));
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 1200);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_RUNNING);
+        test_restart_to(&t, 1200, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 100M available is less than 1.25 x its template");
         available(200);
-        test_run(&t, 120);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 120, t.fleet->rollout.state, ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is)
+TEST(a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is)
 {
         settle_preloaded();
         available(10);
         test_template_exit(&t, fleet_template(t.fleet));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_MEMORY);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
-START_TEST(templates_of_the_fleets_of_a_host_share_its_memory)
+TEST(templates_of_the_fleets_of_a_host_share_its_memory)
 {
         static char names[3][3] = {"f0", "f1", "f2"};
         struct fleet_settings fleets[3], *list[3];
@@ -389,29 +341,5 @@ START_TEST(templates_of_the_fleets_of_a_host_share_its_memory)
         plan_free(&plan);
         world_free(world);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("memory");
-        TCase *cases = tcase_create("memory");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_median_worker_bounds_an_extra_one);
-        tcase_add_test(cases, a_restart_starts_as_many_as_there_is_memory_for);
-        tcase_add_test(cases, a_restart_that_waits_for_memory_does_not_halt);
-        tcase_add_test(cases, one_below_the_count_is_started_whatever_memory_there_is);
-        tcase_add_test(cases, one_beside_workers_that_drain_is_an_extra_one);
-        tcase_add_test(cases, what_is_spoken_for_is_so_until_it_has_been_seen_to_have_grown);
-        tcase_add_test(cases, what_may_come_up_without_redis_is_spoken_for);
-        tcase_add_test(cases, the_size_of_one_that_boots_is_no_size);
-        tcase_add_test(cases, the_fleets_of_a_host_share_its_memory);
-        tcase_add_test(cases, of_one_that_was_forked_its_own_memory_counts);
-        tcase_add_test(cases, what_a_template_grows_to_is_spoken_for_while_it_loads);
-        tcase_add_test(cases, a_template_of_unknown_size_is_taken_to_be_as_large_as_a_worker);
-        tcase_add_test(cases, a_restart_that_waits_for_memory_to_load_does_not_halt);
-        tcase_add_test(cases, a_template_that_a_missing_worker_waits_for_is_loaded_whatever_memory_there_is);
-        tcase_add_test(cases, templates_of_the_fleets_of_a_host_share_its_memory);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("memory", .each = {setup, teardown})

@@ -16,35 +16,18 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
 }
 
-static void teardown(void)
+/* Whether it is asked to exit after another heartbeat that says that it is quiet. */
+static bool stops_after(struct worker *worker, double sent_at, unsigned busy)
 {
-        test_world_close(&t);
+        test_heartbeat(&t, worker, sent_at, busy, true);
+        return test_stops(&t, worker);
 }
 
-/* A worker that beats at 110, quieted by hand, 10 s of ticks later. */
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
-}
-
-static bool stops(struct worker *worker)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_STOP, worker) > 0;
-}
-
-START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
+TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -54,21 +37,17 @@ START_TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
 }
-END_TEST
 
-START_TEST(one_idle_heartbeat_is_no_proof)
+TEST(one_idle_heartbeat_is_no_proof)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 2 more idle heartbeats (up to 20s)");
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 115, 0));
         ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 120, 0));
 }
-END_TEST
 
 static const struct job_list *some_jobs(size_t n)
 {
@@ -81,7 +60,7 @@ static const struct job_list *some_jobs(size_t n)
         return &list;
 }
 
-START_TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
+TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -111,102 +90,86 @@ START_TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running
         observe_heartbeat_process(worker, 4711, 99, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
 }
-END_TEST
 
-START_TEST(a_heartbeat_read_twice_counts_once)
+TEST(a_heartbeat_read_twice_counts_once)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (unsigned i = 0; i < 5; i++)
                 test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
 }
-END_TEST
 
-START_TEST(a_busy_heartbeat_starts_the_proof_over)
+TEST(a_busy_heartbeat_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 1, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 1));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
+        ck_assert(stops_after(worker, 130, 0));
 }
-END_TEST
 
-START_TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
+TEST(a_heartbeat_that_is_not_quiet_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, false);
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
 }
-END_TEST
 
-START_TEST(an_older_heartbeat_starts_the_proof_over)
+TEST(an_older_heartbeat_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 112, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 112, 0));
+        ck_assert(!stops_after(worker, 120, 0));
+        ck_assert(stops_after(worker, 125, 0));
 }
-END_TEST
 
-START_TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
+TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         test_heartbeat(&t, worker, 115, 0, false);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
 }
-END_TEST
 
-START_TEST(a_work_list_that_is_not_empty_holds)
+TEST(a_work_list_that_is_not_empty_holds)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
         struct heartbeat heartbeat = {.quiet = true, .work_list_known = true};
 
         for (unsigned i = 0; i < 6; i++) {
                 heartbeat.sent_usec = (115 + i) * USEC_PER_SEC;
                 observe_heartbeat(worker, &heartbeat, t.now);
-                ck_assert(!stops(worker));
+                ck_assert(!test_stops(&t, worker));
                 ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
                 ck_assert_uint_eq(worker->verdict.waits_count, 1);
         }
         heartbeat.work_list_empty = true;
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
-END_TEST
 
-START_TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
+TEST(a_work_list_read_at_an_earlier_heartbeat_proves_nothing)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
         struct heartbeat heartbeat = {.sent_usec = 120 * USEC_PER_SEC, .quiet = true};
 
         test_heartbeat(&t, worker, 115, 0, true);
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         heartbeat.work_list_known = heartbeat.work_list_empty = true;
         observe_heartbeat(worker, &heartbeat, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
-END_TEST
 
-START_TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
+TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -214,107 +177,87 @@ START_TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 1);
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 2 more idle heartbeats (up to 20s)");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "exits when 1 job thread has ended, or after 1 more idle heartbeat (up to 10s)");
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 130, 0));
 }
-END_TEST
 
-START_TEST(threads_gone_prove_with_two_heartbeats)
+TEST(threads_gone_prove_with_two_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         observe_threads(worker, 5);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_threads(worker, 0);
-        test_heartbeat(&t, worker, 115, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 115, 0));
+        ck_assert(stops_after(worker, 120, 0));
 }
-END_TEST
 
-START_TEST(threads_never_seen_while_active_do_not_hold)
+TEST(threads_never_seen_while_active_do_not_hold)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_threads(worker, 5);
         test_heartbeat(&t, worker, 115, 0, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 120, 0));
 }
-END_TEST
 
-START_TEST(another_process_starts_the_proof_over)
+TEST(another_process_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         observe_heartbeat_process(worker, 999, 1, t.now);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
 }
-END_TEST
 
-START_TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
+TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for Redis");
         t.now += USEC_PER_SEC;
         test_redis(&t, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 125, 0));
 }
-END_TEST
 
-START_TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
+TEST(the_first_reading_after_redis_is_back_is_only_a_mark)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
-        test_heartbeat(&t, worker, 120, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 120, 0));
         ck_assert(!worker_fresh(worker, t.now));
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(stops_after(worker, 125, 0));
 }
-END_TEST
 
-START_TEST(a_busy_mark_starts_the_proof_over)
+TEST(a_busy_mark_starts_the_proof_over)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         test_redis(&t, true);
         test_heartbeat(&t, worker, 120, 1, true);
-        test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!stops_after(worker, 125, 0));
+        ck_assert(stops_after(worker, 130, 0));
 }
-END_TEST
 
 /* Doubtful time */
 
@@ -325,23 +268,21 @@ static void clocks(usec_t monotonic, usec_t slept, int64_t stepped, bool doubtfu
         ck_assert(observe_clocks(t.world, monotonic, monotonic + slept, real) == doubtful);
 }
 
-START_TEST(the_first_tick_is_trusted)
+TEST(the_first_tick_is_trusted)
 {
         clocks(t.now, 99 * USEC_PER_HOUR, 0, false);
         ck_assert_uint_eq(t.world->doubt.since, 0);
 }
-END_TEST
 
-START_TEST(a_suspend_is_doubtful)
+TEST(a_suspend_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "suspended"));
         clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
 }
-END_TEST
 
-START_TEST(a_clock_step_either_way_is_doubtful)
+TEST(a_clock_step_either_way_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
@@ -349,48 +290,43 @@ START_TEST(a_clock_step_either_way_is_doubtful)
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stepped"));
         ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
 }
-END_TEST
 
-START_TEST(a_stall_is_doubtful_past_twice_the_interval)
+TEST(a_stall_is_doubtful_past_twice_the_interval)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stalled"));
 }
-END_TEST
 
-START_TEST(a_stall_is_doubtful_past_five_seconds_at_least)
+TEST(a_stall_is_doubtful_past_five_seconds_at_least)
 {
         t.settings.check_interval = USEC_PER_SEC;
         clocks(t.now, 0, 0, false);
         clocks(t.now + 6 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 12 * USEC_PER_SEC + 1, 0, 0, true);
 }
-END_TEST
 
-START_TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
+TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         clocks(t.now, 0, 0, false);
         t.now += USEC_PER_SEC;
         clocks(t.now, 60 * USEC_PER_SEC, 0, true);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
         t.now += USEC_PER_SEC;
         test_heartbeat(&t, worker, 125, 0, true);
-        ck_assert_msg(!stops(worker), "what was read first may be from before the doubt");
-        test_heartbeat(&t, worker, 130, 0, true);
-        ck_assert(stops(worker));
+        ck_assert_msg(!test_stops(&t, worker), "what was read first may be from before the doubt");
+        ck_assert(stops_after(worker, 130, 0));
 }
-END_TEST
 
 /* States */
 
-START_TEST(a_worker_quieted_by_someone_else_is_seen)
+TEST(a_worker_quieted_by_someone_else_is_seen)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -398,44 +334,36 @@ START_TEST(a_worker_quieted_by_someone_else_is_seen)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
+TEST(a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else)
 {
         struct worker *worker = test_spawn(&t);
 
         test_heartbeat(&t, worker, 100, 0, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        ck_assert(!stops(worker));
-        test_heartbeat(&t, worker, 105, 0, true);
-        ck_assert(stops(worker));
+        ck_assert(!test_stops(&t, worker));
+        ck_assert(stops_after(worker, 105, 0));
 }
-END_TEST
 
-START_TEST(a_lost_quiet_signal_is_sent_again)
+TEST(a_lost_quiet_signal_is_sent_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+                ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 0);
                 test_heartbeat(&t, worker, 115 + 5 * i, 1, false);
         }
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 1);
         test_execute(&t);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 0);
 }
-END_TEST
 
-START_TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
+TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -452,9 +380,8 @@ START_TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
         ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
         ck_assert(worker_ready(worker, t.now));
 }
-END_TEST
 
-START_TEST(silence_while_redis_is_away_is_not_stale)
+TEST(silence_while_redis_is_away_is_not_stale)
 {
         test_spawn_ready(&t);
         test_redis(&t, false);
@@ -464,9 +391,8 @@ START_TEST(silence_while_redis_is_away_is_not_stale)
         observe_time(t.world, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_STALE), 0);
 }
-END_TEST
 
-START_TEST(redis_going_and_coming_is_reported)
+TEST(redis_going_and_coming_is_reported)
 {
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 0);
         test_redis(&t, true);
@@ -476,9 +402,8 @@ START_TEST(redis_going_and_coming_is_reported)
         test_redis(&t, true);
         ck_assert_uint_eq(test_events(&t, EVENT_REDIS_UP), 1);
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
+TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -496,9 +421,8 @@ START_TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker_ready(worker, t.now));
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
+TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -506,36 +430,33 @@ START_TEST(a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeou
         observe_heartbeat_process(worker, 0, 0, t.now);
         t.now += 119 * USEC_PER_SEC;
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         t.now += USEC_PER_SEC;
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         observe_booted(worker, false, t.now);
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
 }
-END_TEST
 
-START_TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
+TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
-        test_heartbeat(&t, worker, 115, 3, true);
-        ck_assert(!stops(worker));
+        ck_assert(!stops_after(worker, 115, 3));
         observe_heartbeat_process(worker, 0, 0, t.now);
-        ck_assert(!stops(worker)); /* it is not known what is left */
+        ck_assert(!test_stops(&t, worker)); /* it is not known what is left */
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_BOOT | POLL_MEMORY);
         observe_booted(worker, true, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for the first heartbeat of another process of its, which has booted");
         observe_booted(worker, false, t.now); /* that has ended */
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
         test_redis(&t, false);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
 }
-END_TEST
 
-START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
+TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -547,9 +468,8 @@ START_TEST(a_wrapper_whose_process_dies_late_does_not_fail_a_release)
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
+TEST(a_wrapper_that_follows_its_process_is_one_crash)
 {
         const struct exit_status exited = {.known = true, .status = 1};
         struct worker *worker = test_spawn_ready(&t);
@@ -569,9 +489,8 @@ START_TEST(a_wrapper_that_follows_its_process_is_one_crash)
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(the_process_that_heartbeats_outlives_its_wrapper)
+TEST(the_process_that_heartbeats_outlives_its_wrapper)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -581,66 +500,61 @@ START_TEST(the_process_that_heartbeats_outlives_its_wrapper)
         ck_assert_uint_eq(worker->process.start, 77);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
 /* Signals */
 
-START_TEST(a_refused_signal_is_reported_once_and_changes_no_state)
+static void plan_and_execute(void)
+{
+        test_plan(&t);
+        test_execute(&t);
+}
+
+TEST(a_refused_signal_is_reported_once_and_changes_no_state)
 {
         struct worker *worker = test_spawn_ready(&t);
 
         command_quiet_worker(worker, NULL, t.now);
         t.quiet_error = ENOTSUP;
-        for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                test_execute(&t);
-        }
+        for (unsigned i = 0; i < 3; i++)
+                plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "cannot be signalled: it does not catch the quiet signal");
         t.quiet_error = 0;
-        test_plan(&t);
-        test_execute(&t);
+        plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->orders.signal_error, 0);
 }
-END_TEST
 
-START_TEST(a_refused_stop_is_reported)
+TEST(a_refused_stop_is_reported)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         test_heartbeat(&t, worker, 115, 0, true);
         test_heartbeat(&t, worker, 120, 0, true);
         t.stop_error = EPERM;
-        for (unsigned i = 0; i < 3; i++) {
-                test_plan(&t);
-                test_execute(&t);
-        }
+        for (unsigned i = 0; i < 3; i++)
+                plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
         ck_assert_str_eq(test_waits_for(&t, worker), "cannot be signalled: Operation not permitted");
 }
-END_TEST
 
-START_TEST(a_refused_kill_is_reported_and_tried_again)
+TEST(a_refused_kill_is_reported_and_tried_again)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         t.now += 60 * USEC_PER_SEC;
         t.kill_error = EPERM;
-        test_plan(&t);
-        test_execute(&t);
+        plan_and_execute();
         ck_assert_uint_eq(worker->orders.killed_at, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_KILL, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_KILL, worker), 1);
 }
-END_TEST
 
-START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
+TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -648,9 +562,8 @@ START_TEST(a_signal_to_a_process_that_is_gone_is_left_to_its_exit)
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(the_title_reports_of_jobs_only_while_redis_is_away)
+TEST(the_title_reports_of_jobs_only_while_redis_is_away)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -663,9 +576,8 @@ START_TEST(the_title_reports_of_jobs_only_while_redis_is_away)
         ck_assert_uint_eq(worker->heartbeat.busy, 4);
         ck_assert(!worker->evidence.title_known);
 }
-END_TEST
 
-START_TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
+TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
 {
         struct worker *worker = test_spawn(&t), *other = test_spawn(&t);
 
@@ -685,9 +597,8 @@ START_TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
         observe_shutdown_time(other, 101 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
 }
-END_TEST
 
-START_TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
+TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -698,56 +609,5 @@ START_TEST(arguments_with_every_number_are_reported_a_few_times_at_most)
         ck_assert_uint_ge(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 2);
         ck_assert_uint_le(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 12);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("observe");
-        TCase *cases = tcase_create("observe");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_idle_heartbeat_is_no_proof);
-        tcase_add_test(cases, the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running);
-        tcase_add_test(cases, a_heartbeat_read_twice_counts_once);
-        tcase_add_test(cases, a_busy_heartbeat_starts_the_proof_over);
-        tcase_add_test(cases, a_heartbeat_that_is_not_quiet_starts_the_proof_over);
-        tcase_add_test(cases, an_older_heartbeat_starts_the_proof_over);
-        tcase_add_test(cases, a_heartbeat_from_before_the_quiet_proves_nothing);
-        tcase_add_test(cases, a_work_list_that_is_not_empty_holds);
-        tcase_add_test(cases, a_work_list_read_at_an_earlier_heartbeat_proves_nothing);
-        tcase_add_test(cases, job_threads_hold_the_proof_for_two_more_heartbeats);
-        tcase_add_test(cases, threads_gone_prove_with_two_heartbeats);
-        tcase_add_test(cases, threads_never_seen_while_active_do_not_hold);
-        tcase_add_test(cases, another_process_starts_the_proof_over);
-        tcase_add_test(cases, a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back);
-        tcase_add_test(cases, the_first_reading_after_redis_is_back_is_only_a_mark);
-        tcase_add_test(cases, a_busy_mark_starts_the_proof_over);
-        tcase_add_test(cases, the_first_tick_is_trusted);
-        tcase_add_test(cases, a_suspend_is_doubtful);
-        tcase_add_test(cases, a_clock_step_either_way_is_doubtful);
-        tcase_add_test(cases, a_stall_is_doubtful_past_twice_the_interval);
-        tcase_add_test(cases, a_stall_is_doubtful_past_five_seconds_at_least);
-        tcase_add_test(cases, after_a_doubt_a_proof_needs_a_fresh_heartbeat);
-        tcase_add_test(cases, a_worker_quieted_by_someone_else_is_seen);
-        tcase_add_test(cases, a_worker_quiet_at_its_first_heartbeat_was_quieted_by_someone_else);
-        tcase_add_test(cases, a_lost_quiet_signal_is_sent_again);
-        tcase_add_test(cases, a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats);
-        tcase_add_test(cases, silence_while_redis_is_away_is_not_stale);
-        tcase_add_test(cases, redis_going_and_coming_is_reported);
-        tcase_add_test(cases, a_wrapper_whose_beating_process_is_gone_boots_anew);
-        tcase_add_test(cases, a_wrapper_whose_beating_process_stays_gone_is_ended_after_boot_timeout);
-        tcase_add_test(cases, a_quiet_wrapper_whose_beating_process_is_gone_is_stopped);
-        tcase_add_test(cases, a_wrapper_whose_process_dies_late_does_not_fail_a_release);
-        tcase_add_test(cases, a_wrapper_that_follows_its_process_is_one_crash);
-        tcase_add_test(cases, the_process_that_heartbeats_outlives_its_wrapper);
-        tcase_add_test(cases, a_refused_signal_is_reported_once_and_changes_no_state);
-        tcase_add_test(cases, a_refused_stop_is_reported);
-        tcase_add_test(cases, a_refused_kill_is_reported_and_tried_again);
-        tcase_add_test(cases, a_signal_to_a_process_that_is_gone_is_left_to_its_exit);
-        tcase_add_test(cases, the_title_reports_of_jobs_only_while_redis_is_away);
-        tcase_add_test(cases, a_command_that_goes_to_the_background_leaves_its_worker_behind);
-        tcase_add_test(cases, arguments_that_give_longer_than_stop_timeout_are_reported_once);
-        tcase_add_test(cases, arguments_with_every_number_are_reported_a_few_times_at_most);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("observe", .each = {setup, teardown})

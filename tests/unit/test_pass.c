@@ -5,7 +5,6 @@
 #include "model/world.h"
 #include "world.h"
 
-static struct test_world t;
 static bool memory_is_short;
 
 void *__real_realloc(void *before, size_t size);
@@ -22,38 +21,28 @@ void *__wrap_reallocarray(void *before, size_t n, size_t size)
         return memory_is_short ? NULL : __real_reallocarray(before, n, size);
 }
 
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
 }
 
-static void teardown(void)
+TEST(the_state_is_saved_before_starts_and_after)
 {
-        test_world_close(&t);
-}
-
-START_TEST(the_state_is_saved_before_starts_and_after)
-{
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 1, t.starts, 2);
         ck_assert_uint_eq(t.saves, 2);
         ck_assert(!t.starts_saved);
         ck_assert(!t.pass.unsaved);
 }
-END_TEST
 
-START_TEST(where_nothing_changes_nothing_is_saved)
+TEST(where_nothing_changes_nothing_is_saved)
 {
         test_settle(&t);
         world_events_clear(t.world);
         test_tick(&t, 1);
         unsigned saves = t.saves;
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.saves, saves);
+        test_after(&t, 10, t.saves, saves);
 }
-END_TEST
 
-START_TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
+TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
 {
         test_settle(&t);
         t.save_fails = true;
@@ -67,21 +56,18 @@ START_TEST(what_could_not_be_saved_is_saved_with_a_later_pass)
         test_tick(&t, 0.1);
         ck_assert(!t.pass.unsaved);
 }
-END_TEST
 
-START_TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
+TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
 {
         test_settle(&t);
         t.quiet_error = EPERM;
         command_quiet_fleet(t.fleet, NULL, t.now);
         unsigned quiets = t.quiets;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.quiets, quiets + 2);
+        test_after(&t, 1, t.quiets, quiets + 2);
 }
-END_TEST
 
 /* The daemon tells, and the next look makes the plan anew. */
-START_TEST(a_plan_for_which_memory_is_short_says_so)
+TEST(a_plan_for_which_memory_is_short_says_so)
 {
         struct plan plan = {0};
 
@@ -93,9 +79,8 @@ START_TEST(a_plan_for_which_memory_is_short_says_so)
         ck_assert_uint_eq(plan.n_actions, 2);
         plan_free(&plan);
 }
-END_TEST
 
-START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
+TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else)
 {
         t.pass.poll_at = 0;
         t.now += USEC_PER_SEC;
@@ -116,21 +101,5 @@ START_TEST(a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_eac
         ck_assert_uint_eq(t.pass.poll_at, t.now + 5 * USEC_PER_SEC);
         ck_assert_int_eq(pass_poll(&t.pass, t.now + USEC_PER_SEC), PASS_POLL_NONE);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pass");
-        TCase *cases = tcase_create("pass");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_state_is_saved_before_starts_and_after);
-        tcase_add_test(cases, where_nothing_changes_nothing_is_saved);
-        tcase_add_test(cases, what_could_not_be_saved_is_saved_with_a_later_pass);
-        tcase_add_test(cases, an_action_that_fails_is_not_tried_again_in_the_same_pass);
-        tcase_add_test(cases, a_plan_for_which_memory_is_short_says_so);
-        tcase_add_test(cases,
-                       a_look_is_due_after_starts_each_250_ms_while_anything_changes_and_each_interval_else);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("pass", .each = {setup, teardown})

@@ -33,7 +33,7 @@ static const struct {
         {"stuck_job_action", "dump", "workers that tell what their threads are at"},
 };
 
-START_TEST(what_would_do_nothing_is_refused)
+TEST_LOOP(what_would_do_nothing_is_refused, ELEMENTSOF(useless))
 {
         _cleanup_free_ char *errors = NULL;
         char text[256], expected[256];
@@ -44,9 +44,8 @@ START_TEST(what_would_do_nothing_is_refused)
         ck_assert_ptr_null(read_settings(&root_surroundings, text, &errors));
         ck_assert_str_eq(errors, expected);
 }
-END_TEST
 
-START_TEST(what_all_fleets_are_given_is_for_the_others)
+TEST(what_all_fleets_are_given_is_for_the_others)
 {
         char text[1024] = "[fleet]\npreset=huey\nstop_signal=USR1\nstop_timeout=40s\n";
 
@@ -64,7 +63,6 @@ START_TEST(what_all_fleets_are_given_is_for_the_others)
         ck_assert(!settings->fleets[1]->stop_bounded);
         ck_assert_uint_eq(settings->fleets[1]->stop_timeout, 40 * USEC_PER_SEC);
 }
-END_TEST
 
 /* stop: in seconds. */
 static const struct {
@@ -86,7 +84,7 @@ static const struct {
         {"preset=dramatiq", "", SIGTERM, 660, true},
 };
 
-START_TEST(its_own_section_says_how_it_is_stopped_then_the_preset)
+TEST_LOOP(its_own_section_says_how_it_is_stopped_then_the_preset, ELEMENTSOF(stops))
 {
         char text[256];
 
@@ -98,9 +96,8 @@ START_TEST(its_own_section_says_how_it_is_stopped_then_the_preset)
         ck_assert_uint_eq(fleet->stop_timeout, stops[_i].stop * USEC_PER_SEC);
         ck_assert_int_eq(fleet->stop_bounded, stops[_i].bounded);
 }
-END_TEST
 
-START_TEST(a_reload_says_anew_how_it_is_stopped)
+TEST(a_reload_says_anew_how_it_is_stopped)
 {
         _cleanup_settings_ struct settings *old = read_good(FLEET "preset=huey"), *merged = NULL;
         _cleanup_settings_ struct settings *new = read_good(FLEET "stop_signal=QUIT\nstop_timeout=3s");
@@ -110,9 +107,8 @@ START_TEST(a_reload_says_anew_how_it_is_stopped)
         ck_assert_uint_eq(merged->fleets[0]->stop_timeout, 3 * USEC_PER_SEC);
         ck_assert(merged->fleets[0]->stop_bounded);
 }
-END_TEST
 
-START_TEST(until_its_framework_is_another_it_is_stopped_as_before)
+TEST(until_its_framework_is_another_it_is_stopped_as_before)
 {
         _cleanup_settings_ struct settings *plain = read_good(FLEET "preset=huey\nstop_timeout=2s");
         _cleanup_settings_ struct settings *sidekiq = read_good("[fleet:a]\ncommand=run\n");
@@ -125,22 +121,14 @@ START_TEST(until_its_framework_is_another_it_is_stopped_as_before)
         ck_assert_int_eq(fleet_settings_stop_signal(back->fleets[0]), SIGINT);
         ck_assert_uint_eq(back->fleets[0]->stop_timeout, 2 * USEC_PER_SEC);
 }
-END_TEST
 
-static struct test_world t;
 static struct worker *worker;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.traits = &plain_traits;
         t.fleet_settings.heartbeat = HEARTBEAT_UNSET;
         worker = test_spawn_ready(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* Its process runs, seconds later: that is all that is ever seen of it. */
@@ -193,7 +181,9 @@ static void ended(void)
         ck_assert_int_eq(signal, ACTION_SIGNAL_KILL);
 }
 
-START_TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
+TEST_FIXTURE(setup, teardown)
+
+TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
 {
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ACTIVE), "default/1 (pid 100) runs"));
         report();
@@ -212,9 +202,8 @@ START_TEST(its_story_speaks_of_no_heartbeats_and_no_jobs)
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_BOOT_TIMEOUT),
                                      "did not run its command within boot_timeout"));
 }
-END_TEST
 
-START_TEST(one_that_was_reported_is_left_alone_for_ever)
+TEST(one_that_was_reported_is_left_alone_for_ever)
 {
         enum action_signal signal;
 
@@ -226,9 +215,8 @@ START_TEST(one_that_was_reported_is_left_alone_for_ever)
         }
         ck_assert_int_eq(worker->state, WORKER_QUIET);
 }
-END_TEST
 
-START_TEST(within_its_own_stop_timeout_it_must_exit)
+TEST(within_its_own_stop_timeout_it_must_exit)
 {
         enum action_signal signal;
 
@@ -243,14 +231,13 @@ START_TEST(within_its_own_stop_timeout_it_must_exit)
         ck_assert_str_eq(test_event_text(&t, EVENT_KILLED),
                          "default/1 (pid 100) did not exit within 20s (stop_timeout) and is killed");
 }
-END_TEST
 
 /* Of drain_timeout and stop_timeout; seconds. */
 static const struct {
         unsigned drain, stop, ends;
 } both[] = {{10, 20, 20}, {30, 20, 30}};
 
-START_TEST(the_longer_of_both_times_counts)
+TEST_LOOP(the_longer_of_both_times_counts, ELEMENTSOF(both))
 {
         enum action_signal signal;
         char text[128];
@@ -271,9 +258,8 @@ START_TEST(the_longer_of_both_times_counts)
                 ck_assert_int_eq(signal, ACTION_SIGNAL_NONE);
         ck_assert_uint_eq(test_events(&t, EVENT_KILLED), 1);
 }
-END_TEST
 
-START_TEST(at_a_shutdown_it_is_reported_once_and_has_its_time)
+TEST(at_a_shutdown_it_is_reported_once_and_has_its_time)
 {
         enum action_signal signal;
 
@@ -293,11 +279,10 @@ START_TEST(at_a_shutdown_it_is_reported_once_and_has_its_time)
         runs(1);
         ck_assert_int_eq(done(&signal), ACTION_KILL);
 }
-END_TEST
 
 /* With all that it had started, while its command was not seen to run: that it does then is no sign of
  * another one, which had not been told. */
-START_TEST(one_that_was_reported_before_it_ran_is_not_reported_again)
+TEST(one_that_was_reported_before_it_ran_is_not_reported_again)
 {
         enum action_signal signal;
 
@@ -310,23 +295,19 @@ START_TEST(one_that_was_reported_before_it_ran_is_not_reported_again)
                 ck_assert_int_eq(done(&signal), -1);
         }
 }
-END_TEST
 
 /* It is beyond doubt from its first moment on: there is no Redis that could be away. */
-START_TEST(a_release_that_dies_young_halts_its_restart)
+TEST(a_release_that_dies_young_halts_its_restart)
 {
         t.newborn.boot_usec = 0;
         t.newborn.die_usec = 2 * USEC_PER_SEC;
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        test_run(&t, 60);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_HALTED);
+        test_restart_to(&t, 60, ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_ge(test_events(&t, EVENT_CRASHED), 3);
 }
-END_TEST
 
-START_TEST(one_that_dies_young_is_started_again_later_and_later)
+TEST(one_that_dies_young_is_started_again_later_and_later)
 {
         t.newborn.boot_usec = 0;
         t.newborn.die_usec = 2 * USEC_PER_SEC;
@@ -339,7 +320,6 @@ START_TEST(one_that_dies_young_is_started_again_later_and_later)
         t.now = t.fleet->crash.next_at;
         test_settle(&t);
 }
-END_TEST
 
 /* What the state has of the worker, whose process lives, in the place of the world's own. */
 static void adopt(void)
@@ -360,7 +340,7 @@ static void adopt(void)
         free(bytes);
 }
 
-START_TEST(the_next_sqmgr_does_not_report_it_again)
+TEST(the_next_sqmgr_does_not_report_it_again)
 {
         enum action_signal signal;
 
@@ -379,19 +359,17 @@ START_TEST(the_next_sqmgr_does_not_report_it_again)
         runs(30);
         ended();
 }
-END_TEST
 
 static const struct traits may_catch = {
         .name = "may-catch", .uncaught_is_stop = true, .reports_busy = true, .stale_usec = USEC_PER_MIN};
 
-START_TEST(one_that_would_die_of_being_quieted_is_reported_to_exit)
+TEST(one_that_would_die_of_being_quieted_is_reported_to_exit)
 {
         enum action_signal signal;
 
         t.fleet_settings.traits = &may_catch;
         command_quiet_worker(worker, NULL, t.now);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_QUIET, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_QUIET, worker), 1);
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_QUIET);
         observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
@@ -409,7 +387,6 @@ START_TEST(one_that_would_die_of_being_quieted_is_reported_to_exit)
         ck_assert_uint_eq(test_events(&t, EVENT_QUIET_UNCAUGHT), 1);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 0);
 }
-END_TEST
 
 static char *metrics(void)
 {
@@ -422,7 +399,7 @@ static char *metrics(void)
         return metrics_render(&info, &ticks, t.now);
 }
 
-START_TEST(what_it_does_not_report_is_shown_as_unknown)
+TEST(what_it_does_not_report_is_shown_as_unknown)
 {
         const struct status_settings age = {.loaded_at = 1};
         const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
@@ -443,9 +420,8 @@ START_TEST(what_it_does_not_report_is_shown_as_unknown)
         ck_assert_ptr_null(strstr(text, "sqmgr_redis_up"));
         ck_assert_ptr_null(strstr(text, "sqmgr_queue_jobs"));
 }
-END_TEST
 
-START_TEST(places_that_it_holds_are_reported_of_without_jobs)
+TEST(places_that_it_holds_are_reported_of_without_jobs)
 {
         t.fleet_settings.max_processes = 1;
         report();
@@ -456,9 +432,8 @@ START_TEST(places_that_it_holds_are_reported_of_without_jobs)
                 "waits for one of its processes to end: 1 of 1 (max_processes) is draining, default/1 "
                 "(pid 100) for 5s");
 }
-END_TEST
 
-START_TEST(the_doctor_asks_for_no_heartbeat)
+TEST(the_doctor_asks_for_no_heartbeat)
 {
         struct findings findings = {0};
         const struct doctor_machine machine = {0};
@@ -470,35 +445,5 @@ START_TEST(the_doctor_asks_for_no_heartbeat)
         ck_assert_str_eq(findings.list[0].text, "stopped: it starts no worker");
         findings_clear(&findings);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plain");
-        TCase *settings = tcase_create("settings"), *model = tcase_create("model");
-
-        tcase_add_loop_test(settings, what_would_do_nothing_is_refused, 0, ELEMENTSOF(useless));
-        tcase_add_test(settings, what_all_fleets_are_given_is_for_the_others);
-        tcase_add_loop_test(settings, its_own_section_says_how_it_is_stopped_then_the_preset, 0,
-                            ELEMENTSOF(stops));
-        tcase_add_test(settings, a_reload_says_anew_how_it_is_stopped);
-        tcase_add_test(settings, until_its_framework_is_another_it_is_stopped_as_before);
-        suite_add_tcase(suite, settings);
-
-        tcase_add_checked_fixture(model, setup, teardown);
-        tcase_add_test(model, its_story_speaks_of_no_heartbeats_and_no_jobs);
-        tcase_add_test(model, one_that_was_reported_is_left_alone_for_ever);
-        tcase_add_test(model, within_its_own_stop_timeout_it_must_exit);
-        tcase_add_loop_test(model, the_longer_of_both_times_counts, 0, ELEMENTSOF(both));
-        tcase_add_test(model, at_a_shutdown_it_is_reported_once_and_has_its_time);
-        tcase_add_test(model, one_that_was_reported_before_it_ran_is_not_reported_again);
-        tcase_add_test(model, a_release_that_dies_young_halts_its_restart);
-        tcase_add_test(model, one_that_dies_young_is_started_again_later_and_later);
-        tcase_add_test(model, the_next_sqmgr_does_not_report_it_again);
-        tcase_add_test(model, one_that_would_die_of_being_quieted_is_reported_to_exit);
-        tcase_add_test(model, what_it_does_not_report_is_shown_as_unknown);
-        tcase_add_test(model, places_that_it_holds_are_reported_of_without_jobs);
-        tcase_add_test(model, the_doctor_asks_for_no_heartbeat);
-        suite_add_tcase(suite, model);
-        return unit_main(suite);
-}
+TEST_MAIN("plain")

@@ -9,16 +9,8 @@
 #include "observe/observe_world.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void grow(struct worker *worker, unsigned megabytes)
@@ -26,41 +18,34 @@ static void grow(struct worker *worker, unsigned megabytes)
         test_process(worker)->memory_bytes = (uint64_t)megabytes << 20;
 }
 
-START_TEST(starts_the_configured_count_with_the_lowest_free_indexes)
+TEST(starts_the_configured_count_with_the_lowest_free_indexes)
 {
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 1, t.starts, 2);
         test_settle(&t);
         ck_assert_ptr_nonnull(test_worker(&t, 1));
         ck_assert_ptr_nonnull(test_worker(&t, 2));
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 60, t.starts, 2);
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
-END_TEST
 
-START_TEST(fills_the_gap_that_a_crash_leaves_at_once)
+TEST(fills_the_gap_that_a_crash_leaves_at_once)
 {
         test_settle(&t);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_STARTING);
 }
-END_TEST
 
-START_TEST(replaces_a_crashed_worker_with_redis_away)
+TEST(replaces_a_crashed_worker_with_redis_away)
 {
         test_settle(&t);
         test_redis(&t, false);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_run(&t, 5);
-        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_after(&t, 5, test_counts(&t).live, 2);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
 }
-END_TEST
 
-START_TEST(a_crash_loop_waits_longer_and_longer)
+TEST(a_crash_loop_waits_longer_and_longer)
 {
         t.newborn.die_usec = 500 * USEC_PER_MSEC;
         test_run(&t, 600);
@@ -69,9 +54,8 @@ START_TEST(a_crash_loop_waits_longer_and_longer)
         test_tick(&t, 0.1);
         ck_assert_str_ne(t.fleet->crash_last, "");
 }
-END_TEST
 
-START_TEST(says_how_long_it_waits_after_a_crash)
+TEST(says_how_long_it_waits_after_a_crash)
 {
         t.fleet->crash =
                 (struct backoff){.count = 3, .failed_at = t.now, .next_at = t.now + 30 * USEC_PER_SEC};
@@ -80,15 +64,13 @@ START_TEST(says_how_long_it_waits_after_a_crash)
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(test_fleet_waits_for(&t), "waits 30s before the next start");
 }
-END_TEST
 
-START_TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
+TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
         grow(test_worker(&t, 1), 600);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 3, t.starts, 3);
         ck_assert_int_eq(test_worker(&t, 3)->started_for, REASON_MEMORY);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits until 1 more worker is ready");
         while (test_worker(&t, 1)->state == WORKER_ACTIVE) {
@@ -97,12 +79,10 @@ START_TEST(memory_replacement_is_ready_before_the_old_one_is_quieted)
         }
         ck_assert(worker_ready(test_worker(&t, 3), t.now));
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_MEMORY);
-        test_run(&t, 40);
-        ck_assert_uint_eq(test_counts(&t).live, 2);
+        test_after(&t, 40, test_counts(&t).live, 2);
 }
-END_TEST
 
-START_TEST(memory_replaces_one_worker_at_a_time)
+TEST(memory_replaces_one_worker_at_a_time)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
@@ -117,23 +97,19 @@ START_TEST(memory_replaces_one_worker_at_a_time)
         ck_assert_uint_eq(t.starts, 4);
         ck_assert_uint_eq(t.quiets, 2);
 }
-END_TEST
 
-START_TEST(memory_limit_quiets_at_once_without_a_replacement)
+TEST(memory_limit_quiets_at_once_without_a_replacement)
 {
         t.fleet_settings.memory_limit = (uint64_t)500 << 20;
         test_settle(&t);
         grow(test_worker(&t, 2), 600);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 2)->state, WORKER_QUIET);
+        test_after(&t, 1, test_worker(&t, 2)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_MEMORY);
         ck_assert_uint_eq(t.starts, 2);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
-END_TEST
 
-START_TEST(a_threshold_below_the_boot_size_does_not_churn)
+TEST(a_threshold_below_the_boot_size_does_not_churn)
 {
         t.fleet_settings.memory_threshold = (uint64_t)100 << 20;
         t.fleet_settings.backoff_min = 5 * USEC_PER_MIN;
@@ -144,36 +120,30 @@ START_TEST(a_threshold_below_the_boot_size_does_not_churn)
         ck_assert_uint_ge(test_events(&t, EVENT_MEMORY_CHURN), 1);
         ck_assert_uint_ge(test_counts(&t).active, 2);
 }
-END_TEST
 
-START_TEST(no_extra_process_while_memory_is_short)
+TEST(no_extra_process_while_memory_is_short)
 {
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
         test_settle(&t);
         observe_available_memory(t.world, (uint64_t)249 << 20);
         grow(test_worker(&t, 1), 600);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.starts, 2);
+        test_after(&t, 60, t.starts, 2);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for memory: 249M available is less than 1.25 x its median worker");
         ck_assert_uint_ge(test_events(&t, EVENT_PLACES_HELD), 1);
         observe_available_memory(t.world, (uint64_t)1 << 30);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
-END_TEST
 
-START_TEST(short_memory_does_not_hold_what_is_no_extra)
+TEST(short_memory_does_not_hold_what_is_no_extra)
 {
         test_settle(&t);
         observe_available_memory(t.world, 1);
         test_exit(&t, test_worker(&t, 1), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 3);
+        test_after(&t, 1, t.starts, 3);
 }
-END_TEST
 
-START_TEST(old_age_replaces_one_at_a_time)
+TEST(old_age_replaces_one_at_a_time)
 {
         t.fleet_settings.max_age = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -189,28 +159,24 @@ START_TEST(old_age_replaces_one_at_a_time)
         ck_assert_uint_eq(t.quiets, 2);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STOPPING), "age"));
 }
-END_TEST
 
 /* Draining */
 
-START_TEST(a_drain_lasts_as_long_as_its_jobs)
+TEST(a_drain_lasts_as_long_as_its_jobs)
 {
         test_settle(&t);
         struct worker *worker = test_worker(&t, 1);
         test_process(worker)->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 7200);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_after(&t, 7200, worker->state, WORKER_QUIET);
         ck_assert_uint_eq(t.stops, 0);
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
         test_process(worker)->busy = 0;
-        test_run(&t, 16);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 16, t.stops, 1);
 }
-END_TEST
 
-START_TEST(drain_timeout_ends_a_drain)
+TEST(drain_timeout_ends_a_drain)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -218,14 +184,11 @@ START_TEST(drain_timeout_ends_a_drain)
         test_process(worker)->busy = 1;
         test_run(&t, 6);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 300);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 300, t.stops, 0);
+        test_after(&t, 2, t.stops, 1);
 }
-END_TEST
 
-START_TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
+TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
 {
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         test_settle(&t);
@@ -233,17 +196,13 @@ START_TEST(drain_timeout_waits_for_redis_and_a_fresh_heartbeat)
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
         test_run(&t, 10);
         test_redis(&t, false);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 600, t.stops, 0);
         test_redis(&t, true);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 12);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 1, t.stops, 0);
+        test_after(&t, 12, t.stops, 1);
 }
-END_TEST
 
-START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
+TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
 {
         t.newborn.deaf = true;
         test_settle(&t);
@@ -252,20 +211,16 @@ START_TEST(kills_only_what_ignored_its_stop_for_stop_timeout)
         while (t.stops == 0)
                 test_tick(&t, 1);
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
+        test_after(&t, 59, t.kills, 0);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for it to exit, killed in 1s (stop_timeout 1min)");
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 1, t.kills, 1);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_KILLED), "did not exit within 1min (stop_timeout)"));
-        test_run(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).stopping, 0);
+        test_after(&t, 1, test_counts(&t).stopping, 0);
 }
-END_TEST
 
-START_TEST(never_kills_with_redis_away)
+TEST(never_kills_with_redis_away)
 {
         t.newborn.deaf = true;
         test_settle(&t);
@@ -273,49 +228,39 @@ START_TEST(never_kills_with_redis_away)
         while (t.stops == 0)
                 test_tick(&t, 1);
         test_redis(&t, false);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.kills, 0);
+        test_after(&t, 600, t.kills, 0);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
         test_redis(&t, true);
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.kills, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.kills, 1);
+        test_after(&t, 59, t.kills, 0);
+        test_after(&t, 2, t.kills, 1);
 }
-END_TEST
 
-START_TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
+TEST(a_native_thread_holds_a_drain_for_two_heartbeats_only)
 {
         t.newborn.native_thread = true;
         test_settle(&t);
         ck_assert(test_worker(&t, 1)->evidence.threads_witness);
         command_quiet_worker(test_worker(&t, 1), NULL, t.now);
-        test_run(&t, 14);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 16);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 14, t.stops, 0);
+        test_after(&t, 16, t.stops, 1);
 }
-END_TEST
 
 /* Boot */
 
-START_TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
+TEST(a_worker_that_never_heartbeats_is_ended_after_boot_timeout)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
+        test_after(&t, 119, t.stops, 0);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
                          "waits for its first heartbeat, given up in 1s (boot_timeout 2min)");
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 1, t.stops, 2);
         ck_assert_uint_eq(test_events(&t, EVENT_BOOT_TIMEOUT), 2);
         ck_assert_uint_eq(t.fleet->crash.count, 2);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_BOOT);
 }
-END_TEST
 
-START_TEST(boot_timeout_counts_only_unbroken_time_with_redis)
+TEST(boot_timeout_counts_only_unbroken_time_with_redis)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
@@ -323,26 +268,20 @@ START_TEST(boot_timeout_counts_only_unbroken_time_with_redis)
         test_run(&t, 300);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)), "waits for Redis");
         test_redis(&t, true);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 119, t.stops, 0);
+        test_after(&t, 2, t.stops, 2);
 }
-END_TEST
 
-START_TEST(boot_timeout_starts_over_after_a_suspend)
+TEST(boot_timeout_starts_over_after_a_suspend)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_run(&t, 100);
         t.suspended_usec += USEC_PER_HOUR;
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.stops, 0);
-        test_run(&t, 3);
-        ck_assert_uint_eq(t.stops, 2);
+        test_after(&t, 119, t.stops, 0);
+        test_after(&t, 3, t.stops, 2);
 }
-END_TEST
 
-START_TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
+TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal)
 {
         t.newborn.boot_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -351,68 +290,56 @@ START_TEST(a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal
         test_process(worker)->silent = true;
         test_process(test_worker(&t, 2))->sent_usec = 1;
         test_process(test_worker(&t, 2))->silent = true;
-        test_run(&t, 1000);
-        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        test_after(&t, 1000, t.stops + t.quiets, 0);
         ck_assert_uint_eq(t.starts, 2);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 2);
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_run(&t, 5);
-        ck_assert_uint_eq(t.stops + t.quiets, 0);
+        test_after(&t, 5, t.stops + t.quiets, 0);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "beats elsewhere: check redis_url, namespace, host name");
 }
-END_TEST
 
-START_TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
+TEST(a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat)
 {
         t.newborn.boot_usec = 30 * USEC_PER_SEC;
         test_tick(&t, 1);
         struct worker *worker = test_worker(&t, 1);
         command_quiet_worker(worker, NULL, t.now);
-        test_run(&t, 29);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 29, t.quiets, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_str_eq(test_waits_for(&t, worker),
                          "waits for its first heartbeat, given up in 1min 31s (boot_timeout 2min)");
-        test_run(&t, 2);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        test_after(&t, 2, worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_OPERATOR);
 }
-END_TEST
 
 /* Doubt */
 
-START_TEST(nothing_is_quieted_with_redis_away)
+TEST(nothing_is_quieted_with_redis_away)
 {
         test_settle(&t);
         test_redis(&t, false);
         command_quiet_fleet(t.fleet, NULL, t.now);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 600, t.quiets, 0);
         test_redis(&t, true);
-        test_run(&t, 15);
-        ck_assert_uint_eq(t.quiets, 2);
+        test_after(&t, 15, t.quiets, 2);
 }
-END_TEST
 
-START_TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
+TEST(a_stale_worker_is_kept_and_not_counted_as_ready)
 {
         test_settle(&t);
         struct worker *stale = test_worker(&t, 1);
         test_process(stale)->hung = true;
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 1);
+        test_after(&t, 60, test_counts(&t).ready, 1);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_int_eq(stale->state, WORKER_ACTIVE);
+        test_after(&t, 120, stale->state, WORKER_ACTIVE);
         ck_assert(!test_process(stale)->quiet);
         ck_assert_ptr_nonnull(strstr(test_waits_for(&t, stale), "has had no heartbeat for"));
 }
-END_TEST
 
-START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
+TEST(a_suspend_a_step_or_a_stall_defers_quieting)
 {
         for (unsigned i = 0; i < 3; i++) {
                 test_settle(&t);
@@ -424,27 +351,23 @@ START_TEST(a_suspend_a_step_or_a_stall_defers_quieting)
                 ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), i + 1);
                 ck_assert_uint_eq(t.quiets, quiets);
                 ck_assert_str_eq(test_waits_for(&t, t.fleet->workers[0]), "waits for a fresh heartbeat");
-                test_run(&t, 20);
-                ck_assert_uint_eq(t.quiets, quiets + 1);
+                test_after(&t, 20, t.quiets, quiets + 1);
                 test_run(&t, 60);
         }
 }
-END_TEST
 
-START_TEST(replacing_goes_on_in_doubt)
+TEST(replacing_goes_on_in_doubt)
 {
         test_settle(&t);
         t.suspended_usec += USEC_PER_HOUR;
         test_exit(&t, test_worker(&t, 2), 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
+        test_after(&t, 1, test_events(&t, EVENT_TIME_DOUBT), 1);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
 /* Places and surplus */
 
-START_TEST(drains_that_hold_every_place_are_named)
+TEST(drains_that_hold_every_place_are_named)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
@@ -452,8 +375,7 @@ START_TEST(drains_that_hold_every_place_are_named)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
         command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).live, 3);
+        test_after(&t, 120, test_counts(&t).live, 3);
         ck_assert_uint_eq(t.quiets, 1);
         struct worker *drain = test_worker(&t, 1);
         ck_assert_int_eq(drain->state, WORKER_QUIET);
@@ -467,12 +389,10 @@ START_TEST(drains_that_hold_every_place_are_named)
                 "%s", test_event_text(&t, EVENT_PLACES_HELD));
         test_process(drain)->busy = 0;
         test_process(test_worker(&t, 2))->busy = 0;
-        test_run(&t, 120);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 120, t.fleet->rollout.state, ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(the_longest_drain_is_named_since_it_was_quieted)
+TEST(the_longest_drain_is_named_since_it_was_quieted)
 {
         t.fleet_settings.max_processes = 2;
         struct worker *first = test_spawn_ready(&t), *second = test_spawn(&t);
@@ -488,20 +408,16 @@ START_TEST(the_longest_drain_is_named_since_it_was_quieted)
         ck_assert_msg(strstr(text, "2 of 2 (max_processes) are draining, default/1"), "%s", text);
         ck_assert_msg(strstr(text, "default/1 (pid 100") && strstr(text, "for 1h 1min"), "%s", text);
 }
-END_TEST
 
-START_TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
+TEST(a_restart_that_has_one_place_beyond_the_count_is_no_trouble)
 {
         t.fleet_settings.max_processes = 3;
         test_settle(&t);
-        command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 240);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_restart_to(&t, 240, ROLLOUT_DONE);
         ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
 }
-END_TEST
 
-START_TEST(places_taken_by_no_drain_are_shown)
+TEST(places_taken_by_no_drain_are_shown)
 {
         t.fleet_settings.max_processes = 2;
         test_settle(&t);
@@ -509,39 +425,32 @@ START_TEST(places_taken_by_no_drain_are_shown)
         test_tick(&t, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for one of its processes to end: 2 of 2 (max_processes) are alive");
-        test_run(&t, 2);
-        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 0);
+        test_after(&t, 2, test_events(&t, EVENT_PLACES_HELD), 0);
 }
-END_TEST
 
-START_TEST(of_surplus_the_oldest_leaves_first)
+TEST(of_surplus_the_oldest_leaves_first)
 {
         test_settle(&t);
         command_scale(t.fleet, 4, NULL, t.now);
         test_tick(&t, 1);
         test_settle(&t);
         command_scale(t.fleet, 3, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
+        test_after(&t, 1, test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_int_eq(test_worker(&t, 1)->reason, REASON_SCALE);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(of_surplus_those_not_yet_beaten_leave_first)
+TEST(of_surplus_those_not_yet_beaten_leave_first)
 {
         test_settle(&t);
         command_scale(t.fleet, 3, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_STARTING);
+        test_after(&t, 1, test_worker(&t, 3)->state, WORKER_STARTING);
         command_scale(t.fleet, 2, NULL, t.now);
-        test_run(&t, 5);
-        ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
+        test_after(&t, 5, test_worker(&t, 3)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.quiets, 1);
 }
-END_TEST
 
-START_TEST(of_surplus_one_over_memory_leaves_first)
+TEST(of_surplus_one_over_memory_leaves_first)
 {
         test_settle(&t);
         t.fleet_settings.memory_threshold = (uint64_t)500 << 20;
@@ -550,26 +459,21 @@ START_TEST(of_surplus_one_over_memory_leaves_first)
         test_settle(&t);
         test_worker(&t, 3)->memory.over_threshold = true;
         command_scale(t.fleet, 2, NULL, t.now);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.quiets, 1);
+        test_after(&t, 2, t.quiets, 1);
         ck_assert_int_eq(test_worker(&t, 3)->state, WORKER_QUIET);
 }
-END_TEST
 
-START_TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
+TEST(a_worker_quieted_outside_is_replaced_and_stopped_when_idle)
 {
         test_settle(&t);
         test_process(test_worker(&t, 2))->quiet = true;
-        test_run(&t, 6);
-        ck_assert_int_eq(test_worker(&t, 2)->reason, REASON_EXTERNAL);
+        test_after(&t, 6, test_worker(&t, 2)->reason, REASON_EXTERNAL);
         ck_assert_uint_eq(t.starts, 3);
-        test_run(&t, 15);
-        ck_assert_uint_eq(t.stops, 1);
+        test_after(&t, 15, t.stops, 1);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(wakes_when_a_worker_becomes_ready)
+TEST(wakes_when_a_worker_becomes_ready)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -577,7 +481,6 @@ START_TEST(wakes_when_a_worker_becomes_ready)
         test_plan(&t);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 10 * USEC_PER_SEC);
 }
-END_TEST
 
 /* That it would be told to exit by. */
 static enum action_signal signal_of(const struct worker *worker)
@@ -588,7 +491,7 @@ static enum action_signal signal_of(const struct worker *worker)
         ck_abort_msg("it is not");
 }
 
-START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
+TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -596,19 +499,16 @@ START_TEST(one_that_was_found_and_shows_nothing_gets_no_signal)
         ck_assert(worker_poll_items(worker, false, t.now) & POLL_BOOT);
         /* It could come up yet, known to nobody. */
         t.fleet->force = true;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 0);
         t.now = worker_boot_deadline(worker);
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 1);
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_NONE);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         ck_assert_int_eq(worker->state, WORKER_GONE);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
+TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -618,56 +518,8 @@ START_TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
         ck_assert(!worker->process.booted);
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
         t.fleet->force = true;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_STOP, worker), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_STOP, worker), 1);
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_STOP);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("plan");
-        TCase *cases = tcase_create("plan");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, starts_the_configured_count_with_the_lowest_free_indexes);
-        tcase_add_test(cases, fills_the_gap_that_a_crash_leaves_at_once);
-        tcase_add_test(cases, replaces_a_crashed_worker_with_redis_away);
-        tcase_add_test(cases, a_crash_loop_waits_longer_and_longer);
-        tcase_add_test(cases, says_how_long_it_waits_after_a_crash);
-        tcase_add_test(cases, memory_replacement_is_ready_before_the_old_one_is_quieted);
-        tcase_add_test(cases, memory_replaces_one_worker_at_a_time);
-        tcase_add_test(cases, memory_limit_quiets_at_once_without_a_replacement);
-        tcase_add_test(cases, a_threshold_below_the_boot_size_does_not_churn);
-        tcase_add_test(cases, no_extra_process_while_memory_is_short);
-        tcase_add_test(cases, short_memory_does_not_hold_what_is_no_extra);
-        tcase_add_test(cases, old_age_replaces_one_at_a_time);
-        tcase_add_test(cases, a_drain_lasts_as_long_as_its_jobs);
-        tcase_add_test(cases, drain_timeout_ends_a_drain);
-        tcase_add_test(cases, drain_timeout_waits_for_redis_and_a_fresh_heartbeat);
-        tcase_add_test(cases, kills_only_what_ignored_its_stop_for_stop_timeout);
-        tcase_add_test(cases, never_kills_with_redis_away);
-        tcase_add_test(cases, a_native_thread_holds_a_drain_for_two_heartbeats_only);
-        tcase_add_test(cases, a_worker_that_never_heartbeats_is_ended_after_boot_timeout);
-        tcase_add_test(cases, boot_timeout_counts_only_unbroken_time_with_redis);
-        tcase_add_test(cases, boot_timeout_starts_over_after_a_suspend);
-        tcase_add_test(cases, a_worker_that_heartbeats_elsewhere_keeps_its_place_and_gets_no_signal);
-        tcase_add_test(cases, a_worker_that_has_not_beaten_is_quieted_at_its_first_heartbeat);
-        tcase_add_test(cases, nothing_is_quieted_with_redis_away);
-        tcase_add_test(cases, a_stale_worker_is_kept_and_not_counted_as_ready);
-        tcase_add_test(cases, a_suspend_a_step_or_a_stall_defers_quieting);
-        tcase_add_test(cases, replacing_goes_on_in_doubt);
-        tcase_add_test(cases, drains_that_hold_every_place_are_named);
-        tcase_add_test(cases, the_longest_drain_is_named_since_it_was_quieted);
-        tcase_add_test(cases, a_restart_that_has_one_place_beyond_the_count_is_no_trouble);
-        tcase_add_test(cases, places_taken_by_no_drain_are_shown);
-        tcase_add_test(cases, of_surplus_the_oldest_leaves_first);
-        tcase_add_test(cases, of_surplus_those_not_yet_beaten_leave_first);
-        tcase_add_test(cases, of_surplus_one_over_memory_leaves_first);
-        tcase_add_test(cases, a_worker_quieted_outside_is_replaced_and_stopped_when_idle);
-        tcase_add_test(cases, wakes_when_a_worker_becomes_ready);
-        tcase_add_test(cases, one_that_was_found_and_shows_nothing_gets_no_signal);
-        tcase_add_test(cases, one_that_was_found_and_has_booted_is_a_worker_like_any_other);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("plan", .each = {setup, teardown})

@@ -27,7 +27,7 @@ static unsigned run_until(enum pressure_outcome outcome)
         return 60;
 }
 
-START_TEST(what_the_kernel_writes_is_read)
+TEST(what_the_kernel_writes_is_read)
 {
         struct pressure_reading read = {0};
 
@@ -38,9 +38,8 @@ START_TEST(what_the_kernel_writes_is_read)
         ck_assert(pressure_parse("some avg10=100.00 avg60=0.00 avg300=", &read));
         ck_assert_uint_eq(read.avg10, 10000);
 }
-END_TEST
 
-START_TEST(what_it_does_not_write_is_not)
+TEST(what_it_does_not_write_is_not)
 {
         static const char *const texts[] = {
                 "",
@@ -67,9 +66,8 @@ START_TEST(what_it_does_not_write_is_not)
                 ck_assert_uint_eq(read.avg60, 8);
         }
 }
-END_TEST
 
-START_TEST(it_must_last_for_ten_seconds)
+TEST(it_must_last_for_ten_seconds)
 {
         ck_assert_uint_eq(run_until(PRESSURE_BEGAN), 10);
         ck_assert(pressure.high);
@@ -78,9 +76,8 @@ START_TEST(it_must_last_for_ten_seconds)
         ck_assert_uint_eq(run_until(PRESSURE_ENDED), 10);
         ck_assert(!pressure.high);
 }
-END_TEST
 
-START_TEST(one_second_at_ease_begins_it_anew)
+TEST(one_second_at_ease_begins_it_anew)
 {
         for (unsigned i = 0; i < 9; i++, now += USEC_PER_SEC)
                 ck_assert_int_eq(pressure_observe(&pressure, &reading, LIMIT, now), PRESSURE_SAME);
@@ -90,16 +87,14 @@ START_TEST(one_second_at_ease_begins_it_anew)
         now += USEC_PER_SEC;
         ck_assert_uint_eq(run_until(PRESSURE_BEGAN), 10);
 }
-END_TEST
 
-START_TEST(stalls_with_memory_left_are_no_emergency)
+TEST(stalls_with_memory_left_are_no_emergency)
 {
         reading.available_bytes = 2 * GIGABYTE;
         ck_assert_uint_eq(run_until(PRESSURE_BEGAN), 60);
 }
-END_TEST
 
-START_TEST(what_falls_already_is_none)
+TEST(what_falls_already_is_none)
 {
         reading.avg60 = 2600;
         ck_assert_uint_eq(run_until(PRESSURE_BEGAN), 60);
@@ -107,9 +102,8 @@ START_TEST(what_falls_already_is_none)
         reading.avg60 = 2400;
         ck_assert_uint_eq(run_until(PRESSURE_BEGAN), 0);
 }
-END_TEST
 
-START_TEST(one_worker_a_minute)
+TEST(one_worker_a_minute)
 {
         ck_assert(!pressure_acts(&pressure, &reading, now));
         run_until(PRESSURE_BEGAN);
@@ -126,21 +120,5 @@ START_TEST(one_worker_a_minute)
         pressure_observe(&pressure, &reading, LIMIT, now + USEC_PER_MIN);
         ck_assert(!pressure_acts(&pressure, &reading, now + USEC_PER_MIN));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pressure");
-        TCase *tests = tcase_create("pressure");
-
-        tcase_add_checked_fixture(tests, setup, NULL);
-        tcase_add_test(tests, what_the_kernel_writes_is_read);
-        tcase_add_test(tests, what_it_does_not_write_is_not);
-        tcase_add_test(tests, it_must_last_for_ten_seconds);
-        tcase_add_test(tests, one_second_at_ease_begins_it_anew);
-        tcase_add_test(tests, stalls_with_memory_left_are_no_emergency);
-        tcase_add_test(tests, what_falls_already_is_none);
-        tcase_add_test(tests, one_worker_a_minute);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("pressure", .each = {setup, NULL})

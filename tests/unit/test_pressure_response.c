@@ -11,21 +11,14 @@
 
 #define GIGABYTE ((uint64_t)1 << 30)
 
-static struct test_world t;
 static struct pressure_reading reading;
 
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         t.settings.pressure_limit = 20;
         t.settings.pressure_action = PRESSURE_QUIET;
         reading = (struct pressure_reading){
                 .avg10 = 3200, .avg60 = 900, .available_bytes = GIGABYTE, .total_bytes = 16 * GIGABYTE};
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static void press(unsigned seconds)
@@ -45,7 +38,7 @@ static void settle(void)
         test_run(&t, 10);
 }
 
-START_TEST(it_is_reported_with_who_holds_the_most)
+TEST(it_is_reported_with_who_holds_the_most)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
@@ -63,9 +56,8 @@ START_TEST(it_is_reported_with_who_holds_the_most)
         press(30);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 1);
 }
-END_TEST
 
-START_TEST(one_a_minute_leaves_and_comes_back_with_memory)
+TEST(one_a_minute_leaves_and_comes_back_with_memory)
 {
         settle();
         t.urgent = true;
@@ -89,9 +81,8 @@ START_TEST(one_a_minute_leaves_and_comes_back_with_memory)
         ck_assert_uint_eq(test_counts(&t).active, 3);
         ck_assert_uint_eq(t.quiets, 2);
 }
-END_TEST
 
-START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
+TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
@@ -108,9 +99,8 @@ START_TEST(who_has_died_is_replaced_but_nothing_beyond_the_count)
         press(12);
         ck_assert_uint_gt(t.starts, starts + 1);
 }
-END_TEST
 
-START_TEST(without_evidence_nobody_leaves)
+TEST(without_evidence_nobody_leaves)
 {
         settle();
         test_redis(&t, false);
@@ -118,9 +108,8 @@ START_TEST(without_evidence_nobody_leaves)
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_PRESSURE), 1);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(who_has_not_left_by_then_stays)
+TEST(who_has_not_left_by_then_stays)
 {
         settle();
         press(10);
@@ -130,12 +119,10 @@ START_TEST(who_has_not_left_by_then_stays)
         for (unsigned i = 0; i < 12; i++, test_run(&t, 1))
                 observe_pressure(t.world, &reading, t.now);
         test_redis(&t, true);
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 60, t.quiets, 0);
 }
-END_TEST
 
-START_TEST(what_is_not_read_any_more_holds_nothing)
+TEST(what_is_not_read_any_more_holds_nothing)
 {
         settle();
         t.urgent = true;
@@ -154,7 +141,6 @@ START_TEST(what_is_not_read_any_more_holds_nothing)
         observe_pressure(t.world, &reading, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_EASED), 2);
 }
-END_TEST
 
 /* Works on jobs for hours. */
 static void work(const struct worker *worker)
@@ -163,15 +149,14 @@ static void work(const struct worker *worker)
         test_run(&t, 5);
 }
 
-START_TEST(those_that_drain_are_counted_with_the_others)
+TEST(those_that_drain_are_counted_with_the_others)
 {
         t.settings.pressure_action = PRESSURE_REPORT;
         settle();
         for (unsigned i = 1; i <= 3; i++)
                 work(test_worker(&t, i));
         (void)command_restart(t.fleet, NULL, t.now);
-        test_run(&t, 120);
-        ck_assert_uint_eq(test_counts(&t).active, 3);
+        test_after(&t, 120, test_counts(&t).active, 3);
         ck_assert_uint_eq(test_counts(&t).live, 6);
         press(12);
         ck_assert(pressure_response_holds(t.world));
@@ -187,9 +172,8 @@ START_TEST(those_that_drain_are_counted_with_the_others)
         press(60);
         ck_assert_uint_gt(t.starts, starts);
 }
-END_TEST
 
-START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
+TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
 {
         struct state_source source = {.world = t.world, .boot_id = "boot"};
         struct state *state = NULL;
@@ -232,22 +216,5 @@ START_TEST(who_leaves_for_it_does_so_for_the_next_sqmgr_too)
         ck_assert(!observe_adopted(t.fleet, &known, 0, 0, t.now)->orders.pressed);
         state_free(state);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("relief");
-        TCase *tests = tcase_create("relief");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, it_is_reported_with_who_holds_the_most);
-        tcase_add_test(tests, one_a_minute_leaves_and_comes_back_with_memory);
-        tcase_add_test(tests, who_has_died_is_replaced_but_nothing_beyond_the_count);
-        tcase_add_test(tests, without_evidence_nobody_leaves);
-        tcase_add_test(tests, who_has_not_left_by_then_stays);
-        tcase_add_test(tests, what_is_not_read_any_more_holds_nothing);
-        tcase_add_test(tests, those_that_drain_are_counted_with_the_others);
-        tcase_add_test(tests, who_leaves_for_it_does_so_for_the_next_sqmgr_too);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("relief", .each = {setup, teardown})

@@ -182,7 +182,7 @@ static void recover(struct test_world *t)
                      rollout_state_name(t->fleet->rollout.state), test_fleet_waits_for(t));
 }
 
-START_TEST(keeps_its_promises_whatever_happens)
+TEST_LOOP(keeps_its_promises_whatever_happens, SEEDS)
 {
         struct test_world t;
 
@@ -197,14 +197,5 @@ START_TEST(keeps_its_promises_whatever_happens)
         recover(&t);
         test_world_close(&t);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("promises");
-        TCase *cases = tcase_create("promises");
-
-        tcase_add_loop_test(cases, keeps_its_promises_whatever_happens, 0, SEEDS);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("promises")

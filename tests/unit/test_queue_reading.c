@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
 #include "daemon/poll/queue_reading.h"
-#include "redis_server.h"
 #include "runtime.h"
+
+#include "redis_server.h" /* last: its variable "event" is a parameter's name above */
 
 static void start(const char *redis_lines, const char *more)
 {
@@ -69,7 +70,7 @@ static long long calls(const char *command)
         return n;
 }
 
-START_TEST(what_was_read_stands_in_the_link)
+TEST(what_was_read_stands_in_the_link)
 {
         start("", "");
         put("mail", 2);
@@ -82,9 +83,8 @@ START_TEST(what_was_read_stands_in_the_link)
         ck_assert_uint_eq(web()->queues->list[0].size, 2);
         ck_assert_str_eq(queue_reading_error(web()), "");
 }
-END_TEST
 
-START_TEST(one_reading_serves_whoever_asks_while_it_lasts)
+TEST(one_reading_serves_whoever_asks_while_it_lasts)
 {
         start("", "");
         put("mail", 1);
@@ -98,18 +98,16 @@ START_TEST(one_reading_serves_whoever_asks_while_it_lasts)
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_int_eq(calls("smembers"), 2 * once);
 }
-END_TEST
 
-START_TEST(without_a_limit_nobody_looks)
+TEST(without_a_limit_nobody_looks)
 {
         start("", "");
         run_until(is_up());
         queue_reading_poll(&runtime.links);
         ck_assert(!runtime.links.reads_queues);
 }
-END_TEST
 
-START_TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
+TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
 {
         start("queue_warn_size=2\n", "");
         put("mail", 3);
@@ -127,9 +125,8 @@ START_TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back
         ck_assert_uint_eq(runtime_world->n_events, 2);
         ck_assert_int_eq(runtime_world->events[1].kind, EVENT_QUEUE_BACK);
 }
-END_TEST
 
-START_TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
+TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
 {
         start("", "[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
         put("mail", 1);
@@ -141,9 +138,8 @@ START_TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
         ck_assert_ptr_null(far->queues);
         ck_assert_str_eq(queue_reading_error(far), redis_error(far->redis));
 }
-END_TEST
 
-START_TEST(what_was_over_stays_so_while_nothing_can_be_read)
+TEST(what_was_over_stays_so_while_nothing_can_be_read)
 {
         start("queue_warn_size=2\n", "");
         put("mail", 3);
@@ -159,9 +155,8 @@ START_TEST(what_was_over_stays_so_while_nothing_can_be_read)
         for (size_t i = 0; i < runtime_world->n_events; i++)
                 ck_assert_int_ne(runtime_world->events[i].kind, EVENT_QUEUE_BACK);
 }
-END_TEST
 
-START_TEST(a_server_that_refuses_is_quoted)
+TEST(a_server_that_refuses_is_quoted)
 {
         start("", "");
         server_do("SET queues x");
@@ -171,9 +166,8 @@ START_TEST(a_server_that_refuses_is_quoted)
         ck_assert_ptr_null(web()->queues);
         ck_assert_ptr_nonnull(strstr(queue_reading_error(web()), "WRONGTYPE"));
 }
-END_TEST
 
-START_TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
+TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
 {
         start("", "");
         run_until(is_up());
@@ -185,34 +179,12 @@ START_TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         ck_assert_ptr_null(web()->queues);
         ck_assert_str_ne(queue_reading_error(web()), "");
 }
-END_TEST
 
-START_TEST(what_a_reload_has_added_was_not_read_yet)
+TEST(what_a_reload_has_added_was_not_read_yet)
 {
         start("", "");
         ck_assert_str_eq(queue_reading_error(web()), "it was not read yet");
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("queue_reading");
-        TCase *cases = tcase_create("queue_reading");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, what_was_read_stands_in_the_link);
-        tcase_add_test(cases, one_reading_serves_whoever_asks_while_it_lasts);
-        tcase_add_test(cases, without_a_limit_nobody_looks);
-        tcase_add_test(cases, a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back);
-        tcase_add_test(cases, a_redis_that_is_away_says_so_and_holds_up_no_other);
-        tcase_add_test(cases, what_was_over_stays_so_while_nothing_can_be_read);
-        tcase_add_test(cases, a_server_that_refuses_is_quoted);
-        tcase_add_test(cases, a_server_that_goes_away_meanwhile_ends_the_reading);
-        tcase_add_test(cases, what_a_reload_has_added_was_not_read_yet);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("queue_reading", .each = {setup, teardown},
+          .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

@@ -37,7 +37,7 @@ static const struct {
         {"vm:99999999999999999999:work", 0, 0},
 };
 
-START_TEST(takes_identities_apart)
+TEST_LOOP(takes_identities_apart, ELEMENTSOF(identities))
 {
         size_t host_len = 0;
         pid_t pid = 0;
@@ -48,9 +48,8 @@ START_TEST(takes_identities_apart)
         ck_assert_uint_eq(host_len, identities[_i].host_len);
         ck_assert_int_eq(pid, identities[_i].pid);
 }
-END_TEST
 
-START_TEST(refuses_an_identity_with_a_nul_or_too_long)
+TEST(refuses_an_identity_with_a_nul_or_too_long)
 {
         static char host[512], queues[5000] = "vm:42:";
         size_t len;
@@ -64,9 +63,8 @@ START_TEST(refuses_an_identity_with_a_nul_or_too_long)
         ck_assert(!resque_identity_parse(queues, strlen(queues), &len, &pid));
         ck_assert(!resque_identity_parse("vm:42:wo\0rk", 11, &len, &pid));
 }
-END_TEST
 
-START_TEST(a_heartbeat_is_a_time_and_no_more)
+TEST(a_heartbeat_is_a_time_and_no_more)
 {
         struct heartbeat heartbeat = {.busy = 99};
         struct field at = {"2026-11-22T11:45:09+01:00", 25};
@@ -79,7 +77,6 @@ START_TEST(a_heartbeat_is_a_time_and_no_more)
         ck_assert_uint_eq(heartbeat.concurrency, 1);
         ck_assert(heartbeat.busy == 0 && !heartbeat.quiet && !heartbeat.work_list_known);
 }
-END_TEST
 
 enum { NO_TITLE, WAITS, PAUSED, FORKED, PROCESSES };
 
@@ -112,7 +109,7 @@ static const struct {
         {"", NO_TITLE, NULL},
 };
 
-START_TEST(knows_a_worker_and_its_child_by_their_titles)
+TEST_LOOP(knows_a_worker_and_its_child_by_their_titles, ELEMENTSOF(titles))
 {
         int is = titles[_i].is;
         struct title title;
@@ -126,7 +123,6 @@ START_TEST(knows_a_worker_and_its_child_by_their_titles)
         ck_assert_uint_eq(title.concurrency, 1);
         ck_assert_str_eq(title.version, titles[_i].version);
 }
-END_TEST
 
 static const struct {
         const char *entry;
@@ -157,7 +153,7 @@ static const struct {
         {"", NULL, NULL, NULL, 0},
 };
 
-START_TEST(decodes_jobs)
+TEST_LOOP(decodes_jobs, ELEMENTSOF(jobs))
 {
         const struct field thread = {"", 0}, entry = {jobs[_i].entry, strlen(jobs[_i].entry)};
         struct job_list list = {0};
@@ -175,7 +171,6 @@ START_TEST(decodes_jobs)
         }
         job_list_clear(&list);
 }
-END_TEST
 
 static void expect_words(struct heartbeats_command *command, const char *words)
 {
@@ -190,7 +185,7 @@ static void expect_words(struct heartbeats_command *command, const char *words)
                 free(command->keys[i]);
 }
 
-START_TEST(a_namespace_stands_in_place_of_its_own)
+TEST(a_namespace_stands_in_place_of_its_own)
 {
         static const struct {
                 const char *namespace, *set, *heartbeat, *work_list;
@@ -219,9 +214,8 @@ START_TEST(a_namespace_stands_in_place_of_its_own)
                 expect_words(&command, names[i].work_list);
         }
 }
-END_TEST
 
-START_TEST(takes_replies)
+TEST(takes_replies)
 {
         const redisReply time = {
                 .type = REDIS_REPLY_STRING, .str = (char *)"2026-11-22T10:45:09Z", .len = 20};
@@ -234,9 +228,8 @@ START_TEST(takes_replies)
         ck_assert(resque_framework.heartbeats->take_heartbeat(&time, &heartbeat, &info));
         ck_assert_ptr_null(info);
 }
-END_TEST
 
-START_TEST(has_a_row_of_its_own)
+TEST(has_a_row_of_its_own)
 {
         const struct framework *row = framework_of(framework_traits_find(4));
 
@@ -250,21 +243,5 @@ START_TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->wake_signal, 0);
         ck_assert_ptr_nonnull(row->running_jobs);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("resque");
-        TCase *tests = tcase_create("resque");
-
-        tcase_add_loop_test(tests, takes_identities_apart, 0, ELEMENTSOF(identities));
-        tcase_add_test(tests, refuses_an_identity_with_a_nul_or_too_long);
-        tcase_add_test(tests, a_heartbeat_is_a_time_and_no_more);
-        tcase_add_loop_test(tests, knows_a_worker_and_its_child_by_their_titles, 0, ELEMENTSOF(titles));
-        tcase_add_loop_test(tests, decodes_jobs, 0, ELEMENTSOF(jobs));
-        tcase_add_test(tests, a_namespace_stands_in_place_of_its_own);
-        tcase_add_test(tests, takes_replies);
-        tcase_add_test(tests, has_a_row_of_its_own);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("resque")

@@ -11,27 +11,8 @@
 #include "settings_text.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(4)
 {
-        test_world_open(&t, 4);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static enum rollout_state state(void)
-{
-        return t.fleet->rollout.state;
-}
-
-static void restart(void)
-{
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
 }
 
 static unsigned most_extra(unsigned seconds)
@@ -46,123 +27,103 @@ static unsigned most_extra(unsigned seconds)
         return most;
 }
 
-START_TEST(new_workers_start_at_once)
+TEST(new_workers_start_at_once)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         ck_assert_uint_eq(t.fleet->rollout.total, 4);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.starts, 8);
+        test_after(&t, 1, t.starts, 8);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
+TEST(each_old_one_is_quieted_as_a_new_one_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
-        restart();
-        while (state() == ROLLOUT_RUNNING) {
+        test_restart(&t);
+        while (test_rollout(&t) == ROLLOUT_RUNNING) {
                 ck_assert_uint_ge(test_counts(&t).ready, 4);
                 ck_assert_uint_le(test_counts(&t).active + test_counts(&t).starting, 5);
                 test_tick(&t, 1);
         }
         ck_assert_uint_eq(t.quiets, 4);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 1);
 }
-END_TEST
 
-START_TEST(a_restart_that_is_done_says_how_many_still_drain)
+TEST(a_restart_that_is_done_says_how_many_still_drain)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 1;
         test_process(test_worker(&t, 2))->busy = 1;
         test_run(&t, 6);
-        restart();
-        while (state() == ROLLOUT_RUNNING)
+        test_restart(&t);
+        while (test_rollout(&t) == ROLLOUT_RUNNING)
                 test_tick(&t, 1);
         ck_assert_uint_ge(fleet_count(t.fleet, t.now).draining, 2);
         char wanted[64];
         snprintf(wanted, sizeof(wanted), "in force, %u old workers still drain",
                  fleet_count(t.fleet, t.now).draining);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), wanted));
-        test_run(&t, 60);
-        ck_assert_uint_eq(fleet_count(t.fleet, t.now).draining, 2);
+        test_after(&t, 60, fleet_count(t.fleet, t.now).draining, 2);
 }
-END_TEST
 
-START_TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
+TEST(an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
-        restart();
+        test_restart(&t);
         test_tick(&t, 1);
         struct worker *new = test_worker(&t, 5);
         while (!worker_ready(new, t.now + USEC_PER_SEC))
                 test_tick(&t, 1);
         ck_assert_uint_eq(t.quiets, 0);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.quiets, 1);
+        test_after(&t, 1, t.quiets, 1);
 }
-END_TEST
 
-START_TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting)
+TEST(workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
-        restart();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).starting, 4);
+        test_restart(&t);
+        test_after(&t, 1, test_counts(&t).starting, 4);
         t.newborn.boot_usec = 3 * USEC_PER_SEC;
-        restart();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_counts(&t).starting, 8);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 4);
+        test_restart(&t);
+        test_after(&t, 1, test_counts(&t).starting, 8);
+        test_after(&t, 60, test_counts(&t).ready, 4);
         ck_assert_uint_le(test_counts(&t).live, fleet_max_processes(t.fleet));
 }
-END_TEST
 
-START_TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
+TEST(a_restart_without_a_place_for_a_new_worker_halts_and_says_so)
 {
         t.fleet_settings.max_processes = 4;
         test_settle(&t);
-        restart();
-        test_run(&t, 601);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 601, ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "max_processes (4) leaves no place"));
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
+TEST(a_new_worker_that_dies_before_it_is_ready_has_failed)
 {
         t.fleet_settings.ready_after = 60 * USEC_PER_SEC;
         test_settle(&t);
         t.newborn.die_usec = 50 * USEC_PER_SEC;
-        restart();
-        test_run(&t, 60);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 60, ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(running_jobs_finish_on_the_old_code)
+TEST(running_jobs_finish_on_the_old_code)
 {
         test_settle(&t);
         test_process(test_worker(&t, 1))->busy = 3;
         test_run(&t, 6);
-        restart();
-        test_run(&t, 600);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_restart_to(&t, 600, ROLLOUT_DONE);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_QUIET);
         ck_assert_uint_eq(t.stops, 3);
 }
-END_TEST
 
-START_TEST(surge_is_a_number_or_a_share_rounded_up)
+TEST(surge_is_a_number_or_a_share_rounded_up)
 {
         static const struct {
                 struct share surge;
@@ -173,42 +134,36 @@ START_TEST(surge_is_a_number_or_a_share_rounded_up)
                 test_settle(&t);
                 t.fleet_settings.restart_surge = cases[i].surge;
                 ck_assert_uint_eq(fleet_surge(t.fleet), cases[i].extra);
-                restart();
+                test_restart(&t);
                 ck_assert_uint_eq(most_extra(200), 4 + cases[i].extra);
-                ck_assert_int_eq(state(), ROLLOUT_DONE);
+                ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
         }
 }
-END_TEST
 
-START_TEST(without_surge_one_old_worker_goes_first)
+TEST(without_surge_one_old_worker_goes_first)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 0};
         t.fleet_settings.max_processes = 4;
-        restart();
-        test_tick(&t, 1);
+        test_restart(&t);
+        test_after(&t, 1, t.quiets, 1);
+        test_after(&t, 2, t.starts, 4);
         ck_assert_uint_eq(t.quiets, 1);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.starts, 4);
-        ck_assert_uint_eq(t.quiets, 1);
-        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++) {
+        for (unsigned i = 0; i < 600 && test_rollout(&t) == ROLLOUT_RUNNING; i++) {
                 test_tick(&t, 1);
                 ck_assert_uint_ge(test_counts(&t).active, 3);
                 ck_assert_uint_le(test_counts(&t).live, 4);
         }
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
+TEST(a_release_that_dies_at_boot_halts_after_three_failures)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
         t.fleet_settings.restart_surge = (struct share){.value = 1};
-        restart();
-        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart(&t);
+        ck_assert_int_eq(test_run_out(&t, 300), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.starts, 7);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_uint_eq(test_counts(&t).ready, 4);
@@ -216,19 +171,17 @@ START_TEST(a_release_that_dies_at_boot_halts_after_three_failures)
                 strstr(t.fleet->rollout.error, "3 new workers in a row failed; the last: default/"));
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "exited with status 1"));
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_HALTED), 1);
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.quiets, 0);
+        test_after(&t, 600, t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
+TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         for (uint64_t token = 1; token <= 4; token++)
                 observe_exit(test_spawn(&t),
                              &(struct exit_status){.known = true, .status = 1, .lines_token = token}, t.now);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         observe_log_tail(t.fleet, 2, "second");
         observe_log_tail(t.fleet, 3, "third");
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error,
@@ -242,62 +195,51 @@ START_TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
         ck_assert_ptr_null(strstr(t.fleet->rollout.error, "fourth"));
         ck_assert_ptr_null(strstr(t.fleet->rollout.error, "second"));
 
-        restart();
+        test_restart(&t);
         observe_log_tail(t.fleet, 3, "late");
         ck_assert_str_eq(t.fleet->rollout.error, "");
 }
-END_TEST
 
-START_TEST(keeps_old_workers_when_new_ones_never_boot)
+TEST(keeps_old_workers_when_new_ones_never_boot)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
-        restart();
-        test_run(&t, 1200);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 1200, ROLLOUT_HALTED);
         ck_assert_uint_eq(test_counts(&t).ready, 4);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "did not beat within boot_timeout"));
 }
-END_TEST
 
-START_TEST(a_halt_says_whether_old_workers_go_on)
+TEST(a_halt_says_whether_old_workers_go_on)
 {
         t.fleet_settings.backoff_max = USEC_PER_SEC;
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        restart();
-        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
+        test_restart(&t);
+        test_run_out(&t, 300);
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED), "halted, the old workers go on: 3 new"));
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
-        restart();
-        for (unsigned i = 0; i < 300 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
+        test_restart(&t);
+        test_run_out(&t, 300);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_HALTED),
                                      "halted, there are no old workers to go on: 3 new"));
 }
-END_TEST
 
-START_TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
+TEST(a_release_that_dies_soon_after_its_first_heartbeat_halts)
 {
         test_settle(&t);
         t.newborn.die_usec = 30 * USEC_PER_SEC;
         t.fleet_settings.ready_after = 30 * USEC_PER_SEC;
-        restart();
-        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "after its first beat"));
 }
-END_TEST
 
 /* With the defaults, whenever within them it dies: the old workers are not touched, and another follows none.
  */
-START_TEST(a_release_that_dies_on_trial_replaces_nobody)
+TEST_LOOP(a_release_that_dies_on_trial_replaces_nobody, 7)
 {
         static const unsigned lives[] = {1, 9, 10, 11, 15, 25, 29};
         _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run");
@@ -307,28 +249,22 @@ START_TEST(a_release_that_dies_on_trial_replaces_nobody)
         t.fleet_settings.restart_surge = defaults->fleets[0]->restart_surge;
         test_settle(&t);
         t.newborn.die_usec = t.newborn.boot_usec + lives[_i] * USEC_PER_SEC;
-        restart();
-        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
-        test_run(&t, 300);
-        ck_assert_uint_eq(t.quiets, 0);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_HALTED);
+        test_after(&t, 300, t.quiets, 0);
         for (unsigned i = 1; i <= 4; i++)
                 ck_assert(worker_ready(test_worker(&t, i), t.now));
         ck_assert_uint_ge(t.fleet->crash.count, 3);
 }
-END_TEST
 
-START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
+TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
 {
         test_settle(&t);
         t.fleet_settings.restart_surge = (struct share){.value = 1};
-        restart();
+        test_restart(&t);
         test_tick(&t, 1);
         test_exit(&t, test_worker(&t, 5), 1);
         t.newborn.boot_usec = 60 * USEC_PER_SEC;
-        test_run(&t, 30);
-        ck_assert_uint_eq(t.fleet->rollout.failures, 1);
+        test_after(&t, 30, t.fleet->rollout.failures, 1);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
                          "waits for a new worker to prove itself: the last one failed");
@@ -336,92 +272,75 @@ START_TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
                          "waits for a new worker to prove itself: the last one failed");
         test_run(&t, 30);
         t.newborn.boot_usec = 3 * USEC_PER_SEC;
-        test_run(&t, 240);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 240, test_rollout(&t), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(failures_with_redis_away_do_not_count)
+TEST(failures_with_redis_away_do_not_count)
 {
         test_settle(&t);
         test_redis(&t, false);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        restart();
-        test_run(&t, 300);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_restart_to(&t, 300, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         ck_assert_uint_eq(t.quiets, 0);
         t.newborn.die_usec = USEC_INFINITY;
         test_redis(&t, true);
-        test_run(&t, 120);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 120, test_rollout(&t), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_boot_timeout_counts_though_redis_was_away_before)
+TEST(a_boot_timeout_counts_though_redis_was_away_before)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
         test_redis(&t, false);
         test_run(&t, 2);
         test_redis(&t, true);
-        test_run(&t, 125);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_after(&t, 125, test_rollout(&t), ROLLOUT_HALTED);
 }
-END_TEST
 
-START_TEST(a_failed_start_counts)
+TEST(a_failed_start_counts)
 {
         test_settle(&t);
         t.start_error = "no such directory";
-        restart();
-        test_run(&t, 60);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 60, ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "no such directory"));
 }
-END_TEST
 
-START_TEST(the_next_restart_goes_on_after_a_halt)
+TEST(the_next_restart_goes_on_after_a_halt)
 {
         test_settle(&t);
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        restart();
-        test_run(&t, 120);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 120, ROLLOUT_HALTED);
         t.newborn.die_usec = USEC_INFINITY;
-        restart();
+        test_restart(&t);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_str_eq(t.fleet->rollout.error, "");
-        test_run(&t, 120);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 120, test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(t.fleet->generation, 3);
 }
-END_TEST
 
-START_TEST(the_newest_generation_wins)
+TEST(the_newest_generation_wins)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
-        restart();
+        test_restart(&t);
         ck_assert_uint_eq(t.fleet->rollout.total, 8);
-        test_run(&t, 200);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 200, test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(test_counts(&t).active, 4);
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 ck_assert_uint_eq(t.fleet->workers[i]->generation, 3);
 }
-END_TEST
 
-START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
+TEST(an_abort_ends_it_and_the_new_ones_leave_first)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         test_run(&t, 8);
         command_abort(t.fleet, NULL, t.now);
-        ck_assert_int_eq(state(), ROLLOUT_ABORTED);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_ABORTED);
         test_run(&t, 120);
         for (unsigned i = 1; i <= 4; i++) {
                 ck_assert_int_eq(test_worker(&t, i)->state, WORKER_ACTIVE);
@@ -431,116 +350,63 @@ START_TEST(an_abort_ends_it_and_the_new_ones_leave_first)
         command_abort(t.fleet, NULL, t.now);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_ABORTED), 1);
 }
-END_TEST
 
-START_TEST(halts_without_progress_for_rollout_timeout)
+TEST(halts_without_progress_for_rollout_timeout)
 {
         test_settle(&t);
         t.newborn.boot_usec = USEC_INFINITY;
         t.fleet_settings.boot_timeout = USEC_PER_HOUR;
-        restart();
-        test_run(&t, 599);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
-        test_run(&t, 2);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 599, ROLLOUT_RUNNING);
+        test_after(&t, 2, test_rollout(&t), ROLLOUT_HALTED);
         ck_assert_str_eq(t.fleet->rollout.error,
                          "no progress for 10min (rollout_timeout): default/5 has not beaten");
         ck_assert_uint_eq(test_counts(&t).ready, 4);
 }
-END_TEST
 
-START_TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
+TEST(a_timeout_says_that_new_workers_heartbeat_elsewhere)
 {
         test_settle(&t);
         t.newborn.silent = true;
         t.newborn.sent_usec = 1;
-        restart();
-        test_run(&t, 602);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 602, ROLLOUT_HALTED);
         ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, "default/5 beats elsewhere"));
 }
-END_TEST
 
-START_TEST(drains_that_hold_the_places_stop_its_clock)
+TEST(drains_that_hold_the_places_stop_its_clock)
 {
         test_settle(&t);
         t.fleet_settings.max_processes = 5;
         for (unsigned i = 1; i <= 4; i++)
                 test_process(test_worker(&t, i))->busy = 1;
         test_run(&t, 6);
-        restart();
-        test_run(&t, 3600);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_restart_to(&t, 3600, ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_counts(&t).quiet, 1);
         for (unsigned i = 1; i <= 4; i++)
                 test_process(test_worker(&t, i))->busy = 0;
-        test_run(&t, 300);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 300, test_rollout(&t), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(redis_away_stops_its_clock)
+TEST(redis_away_stops_its_clock)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
         test_redis(&t, false);
-        test_run(&t, 3600);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_after(&t, 3600, test_rollout(&t), ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.quiets, 0);
         test_redis(&t, true);
-        test_run(&t, 120);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 120, test_rollout(&t), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_shutdown_does_not_report_it_done)
+TEST(a_shutdown_does_not_report_it_done)
 {
         test_settle(&t);
-        restart();
+        test_restart(&t);
         test_run(&t, 3);
         command_shutdown(t.world, t.now);
-        test_run(&t, 40);
-        ck_assert_uint_eq(test_counts(&t).live, 0);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_after(&t, 40, test_counts(&t).live, 0);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rollout");
-        TCase *cases = tcase_create("rollout");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, new_workers_start_at_once);
-        tcase_add_test(cases, each_old_one_is_quieted_as_a_new_one_is_ready);
-        tcase_add_test(cases, a_restart_that_is_done_says_how_many_still_drain);
-        tcase_add_test(cases, an_old_worker_is_quieted_in_the_tick_in_which_a_new_one_is_ready);
-        tcase_add_test(cases, running_jobs_finish_on_the_old_code);
-        tcase_add_test(cases, surge_is_a_number_or_a_share_rounded_up);
-        tcase_add_test(cases, without_surge_one_old_worker_goes_first);
-        tcase_add_test(cases, a_release_that_dies_at_boot_halts_after_three_failures);
-        tcase_add_test(cases, a_halt_says_whether_old_workers_go_on);
-        tcase_add_test(cases, a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names);
-        tcase_add_test(cases, keeps_old_workers_when_new_ones_never_boot);
-        tcase_add_test(cases, a_release_that_dies_soon_after_its_first_heartbeat_halts);
-        tcase_add_loop_test(cases, a_release_that_dies_on_trial_replaces_nobody, 0, 7);
-        tcase_add_test(cases, a_failure_holds_further_quiets_until_a_new_worker_is_ready);
-        tcase_add_test(cases, failures_with_redis_away_do_not_count);
-        tcase_add_test(cases, a_boot_timeout_counts_though_redis_was_away_before);
-        tcase_add_test(cases, a_failed_start_counts);
-        tcase_add_test(cases, the_next_restart_goes_on_after_a_halt);
-        tcase_add_test(cases, the_newest_generation_wins);
-        tcase_add_test(cases, an_abort_ends_it_and_the_new_ones_leave_first);
-        tcase_add_test(cases, halts_without_progress_for_rollout_timeout);
-        tcase_add_test(cases, a_timeout_says_that_new_workers_heartbeat_elsewhere);
-        tcase_add_test(cases, drains_that_hold_the_places_stop_its_clock);
-        tcase_add_test(cases, redis_away_stops_its_clock);
-        tcase_add_test(cases, a_shutdown_does_not_report_it_done);
-        tcase_add_test(cases, workers_that_never_heartbeat_do_not_keep_the_next_release_from_starting);
-        tcase_add_test(cases, a_restart_without_a_place_for_a_new_worker_halts_and_says_so);
-        tcase_add_test(cases, a_new_worker_that_dies_before_it_is_ready_has_failed);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout", .each = {setup, teardown})

@@ -57,7 +57,7 @@ static void glance(void)
         call(rollout_call_glance(&caller, on_answer, NULL));
 }
 
-START_TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
+TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
 {
         const struct rollout_caller caller = caller_of("a", 7, "id");
 
@@ -76,9 +76,8 @@ START_TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
         ck_assert_str_eq(last.id, "id");
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
 }
-END_TEST
 
-START_TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
+TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
 {
         server_do("HSET " KEY " number x id a%sb state nonsense", "\\n");
         glance();
@@ -90,9 +89,8 @@ START_TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
         glance();
         ck_assert_ptr_nonnull(strstr(last_error, "Redis refuses: it answers 'WRONGTYPE"));
 }
-END_TEST
 
-START_TEST(who_may_not_write_there_is_reported_what_is_needed)
+TEST(who_may_not_write_there_is_reported_what_is_needed)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
@@ -121,9 +119,8 @@ START_TEST(who_may_not_write_there_is_reported_what_is_needed)
                 redis_free(other);
         }
 }
-END_TEST
 
-START_TEST(a_lost_connection_is_an_error)
+TEST(a_lost_connection_is_an_error)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
@@ -133,9 +130,8 @@ START_TEST(a_lost_connection_is_an_error)
         run_until(answered);
         ck_assert_str_eq(last_error, "the connection was lost");
 }
-END_TEST
 
-START_TEST(a_namespace_stands_in_front)
+TEST(a_namespace_stands_in_front)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
@@ -146,7 +142,6 @@ START_TEST(a_namespace_stands_in_front)
         ck_assert_int_eq(reply->integer, 1);
         freeReplyObject(reply);
 }
-END_TEST
 
 /* Calls of a command that have come through; 0: none. */
 static unsigned calls_of(const char *command)
@@ -165,7 +160,7 @@ static unsigned calls_of(const char *command)
 }
 
 /* As a server that was failed over to or started anew: each has no script. */
-START_TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
+TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
@@ -186,24 +181,6 @@ START_TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
         ck_assert_uint_eq(last.number, 1);
         ck_assert_uint_eq(calls_of("eval"), 1);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("rollout_call");
-        TCase *cases = tcase_create("rollout_call");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_glance_reports_of_the_epoch_and_writes_nothing);
-        tcase_add_test(cases, a_glance_at_what_was_forged_is_nothing_or_an_error);
-        tcase_add_test(cases, who_may_not_write_there_is_reported_what_is_needed);
-        tcase_add_test(cases, a_lost_connection_is_an_error);
-        tcase_add_test(cases, a_namespace_stands_in_front);
-        tcase_add_test(cases, the_script_itself_is_sent_only_where_redis_has_it_not);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_call", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -33,6 +33,13 @@ static enum rollout_request word(void)
         return rollout_group_next_request(&group, now);
 }
 
+/* What is to be done with the reply, and what is asked of the group next. */
+#define expect(act, request)                                                                                 \
+        do {                                                                                                 \
+                ck_assert_int_eq(observe(), act);                                                            \
+                ck_assert_int_eq(word(), request);                                                           \
+        } while (0)
+
 static void other_epoch(uint64_t number, const char *id)
 {
         reply.number = number;
@@ -43,83 +50,71 @@ static void other_epoch(uint64_t number, const char *id)
 
 static void take_lease(void)
 {
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         rollout_group_observe_begun(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
-static void finish(enum rollout_state state, const char *error)
+/* Returns what is asked of the group next. */
+static enum rollout_request finish(enum rollout_state state, const char *error)
 {
         rollout_group_observe_fleet(&group, state, error, now);
+        return word();
 }
 
-START_TEST(restarts_once_in_its_turn_and_says_so)
+TEST(restarts_once_in_its_turn_and_says_so)
 {
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        finish(ROLLOUT_RUNNING, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_RUNNING, ""), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_DONE);
         reply.mine = HOST_LEASE_DONE;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(says_that_it_is_done_again_once_it_has_drained)
+TEST(says_that_it_is_done_again_once_it_has_drained)
 {
         take_lease();
         group.draining = true;
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
         /* It drains while that is under way. */
         group.draining = false;
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
+TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
 {
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         /* The restart could not be written down, say: it is asked for again. */
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
-END_TEST
 
-START_TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
+TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
 {
         static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 setup();
                 take_lease();
-                finish(states[i], "why");
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
+                ck_assert_int_eq(finish(states[i], "why"), ROLLOUT_REQUEST_FAIL);
                 ck_assert_str_eq(group.error, "why");
                 reply.mine = HOST_LEASE_FAILED;
                 (void)observe();
                 ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         }
 }
-END_TEST
 
-START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
+TEST(asks_for_no_turn_within_a_lease_of_its_connection)
 {
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -128,78 +123,66 @@ START_TEST(asks_for_no_turn_within_a_lease_of_its_connection)
         now++;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(asserts_its_turn_at_once_after_a_new_connection)
+TEST(asserts_its_turn_at_once_after_a_new_connection)
 {
         take_lease();
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
 }
-END_TEST
 
-START_TEST(asks_for_none_while_it_is_halted_done_or_aborted)
+TEST(asks_for_none_while_it_is_halted_done_or_aborted)
 {
         static const enum epoch_state states[] = {EPOCH_HALTED, EPOCH_DONE, EPOCH_ABORTED};
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 reply.state = states[i];
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         }
 }
-END_TEST
 
-START_TEST(gives_back_a_turn_that_it_does_not_roll_with)
+TEST(gives_back_a_turn_that_it_does_not_roll_with)
 {
         static const enum host_lease held[] = {HOST_LEASE_ROLLING, HOST_LEASE_LOST};
 
         for (size_t i = 0; i < ELEMENTSOF(held); i++) {
                 setup();
                 reply.mine = held[i];
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WAIT);
                 ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
                 reply.mine = HOST_LEASE_WAITING;
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
                 rollout_group_observe_connection(&group, now);
                 reply.mine = HOST_LEASE_ROLLING;
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WAIT);
         }
 }
-END_TEST
 
-START_TEST(an_abort_ends_its_restart)
+TEST(an_abort_ends_its_restart)
 {
         take_lease();
         reply.state = EPOCH_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_ABORT);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_FAIL);
+        expect(ROLLOUT_ACT_ABORT, ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
-END_TEST
 
-START_TEST(an_older_epoch_never_acts)
+TEST(an_older_epoch_never_acts)
 {
         other_epoch(7, "seven");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         other_epoch(6, "six");
         reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
-                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-                ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
                 ck_assert_uint_eq(group.number, 7);
                 ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         }
 }
-END_TEST
 
-START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
+TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
 {
         take_lease();
         reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_LEASE_WAITING};
@@ -211,16 +194,14 @@ START_TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         other_epoch(2, "two");
         ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
         group.trusted = true;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
+TEST(another_epoch_of_the_same_number_counts_after_a_lease)
 {
         (void)observe();
         other_epoch(1, "uno");
@@ -234,9 +215,8 @@ START_TEST(another_epoch_of_the_same_number_counts_after_a_lease)
         ck_assert_str_eq(group.id, "uno");
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(a_new_connection_does_not_put_that_off)
+TEST(a_new_connection_does_not_put_that_off)
 {
         (void)observe();
         other_epoch(1, "uno");
@@ -250,9 +230,8 @@ START_TEST(a_new_connection_does_not_put_that_off)
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(who_rolls_restarts_for_the_newer_epoch)
+TEST(who_rolls_restarts_for_the_newer_epoch)
 {
         take_lease();
         now += ROLLOUT_PAUSE_USEC;
@@ -260,32 +239,26 @@ START_TEST(who_rolls_restarts_for_the_newer_epoch)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         ck_assert_uint_eq(group.number, 2);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         rollout_group_observe_begun(&group, now);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
 }
-END_TEST
 
-START_TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
+TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
 {
         take_lease();
         other_epoch(2, "two");
         reply.state = EPOCH_HALTED;
         reply.mine = HOST_LEASE_LOST;
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        finish(ROLLOUT_DONE, "");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_ROLL);
+        ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         reply.state = EPOCH_RUNNING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
-END_TEST
 
-START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
+TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
@@ -308,9 +281,8 @@ START_TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
         now += SECOND;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
+TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
@@ -320,9 +292,8 @@ START_TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
         (void)rollout_group_observe_ordered(&group, &reply, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
-END_TEST
 
-START_TEST(without_its_seal_an_epoch_is_none)
+TEST(without_its_seal_an_epoch_is_none)
 {
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
@@ -335,9 +306,8 @@ START_TEST(without_its_seal_an_epoch_is_none)
         ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
-END_TEST
 
-START_TEST(a_number_that_nobody_counted_to_is_none)
+TEST(a_number_that_nobody_counted_to_is_none)
 {
         (void)observe();
         other_epoch(UINT64_C(1) << 40, "forged");
@@ -356,9 +326,8 @@ START_TEST(a_number_that_nobody_counted_to_is_none)
         (void)observe();
         ck_assert_uint_eq(group.number, 0);
 }
-END_TEST
 
-START_TEST(a_clone_takes_no_part)
+TEST(a_clone_takes_no_part)
 {
         reply.verdict = ROLLOUT_VERDICT_TAKEN;
         reply.mine = HOST_LEASE_ROLLING;
@@ -366,9 +335,8 @@ START_TEST(a_clone_takes_no_part)
         ck_assert_uint_eq(group.number, 0);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_TAKEN);
 }
-END_TEST
 
-START_TEST(a_canary_that_gets_into_trouble_fails)
+TEST(a_canary_that_gets_into_trouble_fails)
 {
         reply.canary_seconds = 60;
         take_lease();
@@ -386,9 +354,8 @@ START_TEST(a_canary_that_gets_into_trouble_fails)
         rollout_group_observe_trouble(&group, "a worker crashed", now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
-END_TEST
 
-START_TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
+TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
 {
         reply.state = EPOCH_ABORTED;
         (void)observe();
@@ -400,9 +367,8 @@ START_TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
 }
-END_TEST
 
-START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
+TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
         reply.state = EPOCH_DONE;
         reply.mine = HOST_LEASE_DONE;
@@ -415,7 +381,6 @@ START_TEST(asks_the_script_once_a_minute_while_nothing_runs)
         now += 60 * SECOND;
         ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
 }
-END_TEST
 
 static const char *trouble(void)
 {
@@ -424,7 +389,7 @@ static const char *trouble(void)
         return rollout_group_trouble_text(&group, &reply, "h", text, sizeof(text));
 }
 
-START_TEST(why_it_takes_no_part_is_a_sentence)
+TEST(why_it_takes_no_part_is_a_sentence)
 {
         static const char *const expected[] = {
                 [ROLLOUT_TROUBLE_NONE] = "",
@@ -442,9 +407,8 @@ START_TEST(why_it_takes_no_part_is_a_sentence)
                 ck_assert_int_eq(trouble()[0] == '\0', i == ROLLOUT_TROUBLE_NONE);
         }
 }
-END_TEST
 
-START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
+TEST(why_it_begins_no_turn_yet_is_a_sentence)
 {
         char text[512];
 
@@ -464,9 +428,8 @@ START_TEST(why_it_begins_no_turn_yet_is_a_sentence)
         group.trusted = true;
         ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");
 }
-END_TEST
 
-START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
+TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
 {
         take_lease();
         struct codec_writer writer = {.now = now};
@@ -490,58 +453,19 @@ START_TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         ck_assert_int_eq(next.mine, HOST_LEASE_NONE);
         ck_assert_int_eq(next.state, EPOCH_NONE);
 }
-END_TEST
 
-START_TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
+TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
 {
         struct codec_writer writer = {.now = now};
 
         rollout_group_pack(&group, "g", &writer);
         ck_assert_ptr_null(writer.bytes);
 }
-END_TEST
 
-START_TEST(each_word_has_a_name)
+TEST(each_word_has_a_name)
 {
         for (unsigned i = 0; i < _ROLLOUT_REQUEST_MAX; i++)
                 ck_assert_ptr_nonnull(rollout_request_name((enum rollout_request)i));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rollout_group");
-        TCase *cases = tcase_create("rollout_group");
-
-        tcase_add_checked_fixture(cases, setup, NULL);
-        tcase_add_test(cases, why_it_takes_no_part_is_a_sentence);
-        tcase_add_test(cases, why_it_begins_no_turn_yet_is_a_sentence);
-        tcase_add_test(cases, another_sqmgr_goes_on_with_what_it_knew_and_asks_anew);
-        tcase_add_test(cases, a_host_that_knows_of_no_epoch_keeps_nothing);
-        tcase_add_test(cases, restarts_once_in_its_turn_and_says_so);
-        tcase_add_test(cases, says_that_it_is_done_again_once_it_has_drained);
-        tcase_add_test(cases, what_its_own_restart_was_before_the_turn_reports_nothing);
-        tcase_add_test(cases, a_restart_that_halts_or_is_aborted_here_fails_its_turn);
-        tcase_add_test(cases, asks_for_no_turn_within_a_lease_of_its_connection);
-        tcase_add_test(cases, asserts_its_turn_at_once_after_a_new_connection);
-        tcase_add_test(cases, asks_for_none_while_it_is_halted_done_or_aborted);
-        tcase_add_test(cases, gives_back_a_turn_that_it_does_not_roll_with);
-        tcase_add_test(cases, an_abort_ends_its_restart);
-        tcase_add_test(cases, an_older_epoch_never_acts);
-        tcase_add_test(cases, emptied_it_finishes_its_turn_and_waits_for_the_next);
-        tcase_add_test(cases, another_epoch_of_the_same_number_counts_after_a_lease);
-        tcase_add_test(cases, a_new_connection_does_not_put_that_off);
-        tcase_add_test(cases, who_rolls_restarts_for_the_newer_epoch);
-        tcase_add_test(cases, who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart);
-        tcase_add_test(cases, begins_one_epoch_in_five_minutes_unless_it_knows_who_asks);
-        tcase_add_test(cases, ordered_here_counts_though_it_was_seen_before_the_answer);
-        tcase_add_test(cases, without_its_seal_an_epoch_is_none);
-        tcase_add_test(cases, a_number_that_nobody_counted_to_is_none);
-        tcase_add_test(cases, a_clone_takes_no_part);
-        tcase_add_test(cases, a_canary_that_gets_into_trouble_fails);
-        tcase_add_test(cases, an_epoch_is_missed_though_another_host_has_reported_so_first);
-        tcase_add_test(cases, asks_the_script_once_a_minute_while_nothing_runs);
-        tcase_add_test(cases, each_word_has_a_name);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_group", .each = {setup, NULL})

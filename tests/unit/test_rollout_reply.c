@@ -45,7 +45,7 @@ static void setup(void)
                 set(i, texts[i]);
 }
 
-START_TEST(decodes_what_it_says)
+TEST(decodes_what_it_says)
 {
         struct rollout_reply reply;
 
@@ -66,9 +66,8 @@ START_TEST(decodes_what_it_says)
         ck_assert_str_eq(reply.by, "one");
         ck_assert_uint_eq(reply.age_usec, 90 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(decodes_its_hosts)
+TEST(decodes_its_hosts)
 {
         struct rollout_host host;
 
@@ -84,9 +83,8 @@ START_TEST(decodes_its_hosts)
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 2, &host), -ENOENT);
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words) - 1, 1, &host), -ENOENT);
 }
-END_TEST
 
-START_TEST(garbage_is_refused)
+TEST(garbage_is_refused)
 {
         static const struct {
                 size_t i;
@@ -107,9 +105,8 @@ START_TEST(garbage_is_refused)
                 ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), -EBADMSG);
         }
 }
-END_TEST
 
-START_TEST(a_reply_with_more_hosts_than_there_may_be_is_refused)
+TEST(a_reply_with_more_hosts_than_there_may_be_is_refused)
 {
         static struct rollout_word many[ROLLOUT_REPLY_WORDS_MAX + 1];
         struct rollout_reply reply;
@@ -120,9 +117,8 @@ START_TEST(a_reply_with_more_hosts_than_there_may_be_is_refused)
         ck_assert_int_eq(rollout_reply_decode(many, ROLLOUT_REPLY_WORDS_MAX, &reply), 0);
         ck_assert_int_eq(rollout_reply_decode(many, ROLLOUT_REPLY_WORDS_MAX + 1, &reply), -EBADMSG);
 }
-END_TEST
 
-START_TEST(a_host_that_is_none_is_refused)
+TEST(a_host_that_is_none_is_refused)
 {
         static const struct {
                 size_t i;
@@ -136,9 +132,8 @@ START_TEST(a_host_that_is_none_is_refused)
                 ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), -EBADMSG);
         }
 }
-END_TEST
 
-START_TEST(what_is_shown_is_bounded_and_without_control_characters)
+TEST(what_is_shown_is_bounded_and_without_control_characters)
 {
         static char length[5000];
         struct rollout_reply reply;
@@ -160,9 +155,8 @@ START_TEST(what_is_shown_is_bounded_and_without_control_characters)
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
         ck_assert_str_eq(host.name, "??");
 }
-END_TEST
 
-START_TEST(a_seal_is_over_all_that_an_order_carries)
+TEST(a_seal_is_over_all_that_an_order_carries)
 {
         struct rollout_reply reply;
 
@@ -172,9 +166,8 @@ START_TEST(a_seal_is_over_all_that_an_order_carries)
         _cleanup_free_ char *abort = rollout_reply_seal_text("abort", "h", &reply);
         ck_assert_str_eq(abort, "abort\nh\n7\nabc\n10%\n600\n1\n2026\n");
 }
-END_TEST
 
-START_TEST(what_is_left_follows_from_what_is_done)
+TEST(what_is_left_follows_from_what_is_done)
 {
         const struct rollout_reply epoch = {.age_usec = 100 * USEC_PER_SEC};
         struct rollout_host hosts[] = {
@@ -191,22 +184,5 @@ START_TEST(what_is_left_follows_from_what_is_done)
         hosts[0].lease = HOST_LEASE_FAILED;
         ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rollout_reply");
-        TCase *cases = tcase_create("rollout_reply");
-
-        tcase_add_checked_fixture(cases, setup, NULL);
-        tcase_add_test(cases, decodes_what_it_says);
-        tcase_add_test(cases, decodes_its_hosts);
-        tcase_add_test(cases, garbage_is_refused);
-        tcase_add_test(cases, a_reply_with_more_hosts_than_there_may_be_is_refused);
-        tcase_add_test(cases, a_host_that_is_none_is_refused);
-        tcase_add_test(cases, what_is_shown_is_bounded_and_without_control_characters);
-        tcase_add_test(cases, what_is_left_follows_from_what_is_done);
-        tcase_add_test(cases, a_seal_is_over_all_that_an_order_carries);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_reply", .each = {setup, NULL})

@@ -42,7 +42,8 @@ static struct rollout_caller caller_of(const char *host, uint64_t number, const 
                 run_until(answered);                                                                         \
         } while (0)
 
-static void tick_as(const char *instance, const char *host, uint64_t number, const char *word)
+/* Returns the lease of the host. */
+static enum host_lease tick_as(const char *instance, const char *host, uint64_t number, const char *word)
 {
         struct rollout_caller caller = caller_of(host, number, number > 0 ? "id" : "");
         const char *text = strcmp(word, "fail") == 0 ? "it does not boot" : "";
@@ -50,13 +51,25 @@ static void tick_as(const char *instance, const char *host, uint64_t number, con
         caller.instance = instance;
         call(rollout_call(&caller, WORDS("tick", word, text), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
+        return last.mine;
 }
 
-/* With the epoch that begin() begins first. */
-static void tick(const char *host, const char *word)
+/* The same in the epoch that begin() begins first. */
+static enum host_lease tick(const char *host, const char *word)
 {
-        tick_as(host, host, 1, word);
+        return tick_as(host, host, 1, word);
 }
+
+#define tick_state(host, word, state_)                                                                       \
+        do {                                                                                                 \
+                tick(host, word);                                                                            \
+                ck_assert_int_eq(last.state, state_);                                                        \
+        } while (0)
+#define tick_to(host, word, mine_, state_)                                                                   \
+        do {                                                                                                 \
+                tick_state(host, word, state_);                                                              \
+                ck_assert_int_eq(last.mine, mine_);                                                          \
+        } while (0)
 
 static void join(const char *host)
 {
@@ -75,8 +88,11 @@ static void begin_as(const char *host, uint64_t number, const char *id, const ch
         ck_assert_str_eq(last_error, "");
 }
 
-static void begin(const char *asked, unsigned canary_seconds, unsigned failures)
+/* The hosts, of one letter each, have joined; the first epoch begins. */
+static void begin(const char *hosts, const char *asked, unsigned canary_seconds, unsigned failures)
 {
+        for (; *hosts; hosts++)
+                join((const char[]){*hosts, '\0'});
         begin_as("a", 1, "id", asked, canary_seconds, failures);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
@@ -124,29 +140,23 @@ static void teardown(void)
         loop_end();
 }
 
-START_TEST(hosts_take_turns_until_all_are_done)
+TEST(hosts_take_turns_until_all_are_done)
 {
         const char *const hosts[] = {"a", "b", "c"};
 
-        for (size_t i = 0; i < 3; i++)
-                join(hosts[i]);
-        begin("1", 0, 0);
+        begin("abc", "1", 0, 0);
         for (size_t i = 0; i < 3; i++) {
                 pass_seconds(1);
-                tick(hosts[i], "want");
-                ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+                ck_assert_int_eq(tick(hosts[i], "want"), HOST_LEASE_ROLLING);
                 ck_assert_str_eq(last.release, "2026");
                 pass_seconds(1);
                 tick(hosts[(i + 1) % 3], "want");
                 ck_assert_int_ne(last.mine, HOST_LEASE_ROLLING);
-                tick(hosts[i], "done");
-                ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
-                ck_assert_int_eq(last.state, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
+                tick_to(hosts[i], "done", HOST_LEASE_DONE, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
         }
 }
-END_TEST
 
-START_TEST(a_share_of_the_hosts_is_rounded_up)
+TEST(a_share_of_the_hosts_is_rounded_up)
 {
         char name[8];
 
@@ -154,58 +164,42 @@ START_TEST(a_share_of_the_hosts_is_rounded_up)
                 snprintf(name, sizeof(name), "h%u", i);
                 join(name);
         }
-        begin("10%", 0, 0);
+        begin("", "10%", 0, 0);
         for (unsigned i = 0; i < 3; i++) {
                 pass_seconds(1);
                 snprintf(name, sizeof(name), "h%u", i);
-                tick(name, "want");
-                ck_assert_int_eq(last.mine, i < 2 ? HOST_LEASE_ROLLING : HOST_LEASE_WAITING);
+                ck_assert_int_eq(tick(name, "want"), i < 2 ? HOST_LEASE_ROLLING : HOST_LEASE_WAITING);
         }
 }
-END_TEST
 
-START_TEST(no_two_turns_are_taken_within_a_second)
+TEST(no_two_turns_are_taken_within_a_second)
 {
-        join("a");
-        join("b");
-        begin("2", 0, 0);
+        begin("ab", "2", 0, 0);
         tick("a", "want");
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
         pass_seconds(1);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
+TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
         ck_assert_str_eq(last.error, "a: its turn was not renewed for 30 s");
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_LOST);
 }
-END_TEST
 
-START_TEST(a_renewed_turn_is_not_lost)
+TEST(a_renewed_turn_is_not_lost)
 {
-        join("a");
-        begin("1", 0, 0);
+        begin("a", "1", 0, 0);
         tick("a", "want");
         for (unsigned i = 0; i < 4; i++) {
                 pass_seconds(12);
-                tick("a", "roll");
-                ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
-                ck_assert_int_eq(last.state, EPOCH_RUNNING);
+                tick_to("a", "roll", HOST_LEASE_ROLLING, EPOCH_RUNNING);
         }
 }
-END_TEST
 
 static void tick_with(const char *host, const char *word, const char *text)
 {
@@ -215,10 +209,9 @@ static void tick_with(const char *host, const char *word, const char *text)
         ck_assert_str_eq(last_error, "");
 }
 
-START_TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
+TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
 {
-        join("a");
-        begin("1", 0, 0);
+        begin("a", "1", 0, 0);
         tick("a", "want");
         pass_seconds(12);
         tick_with("a", "roll", "1 of 8 replaced");
@@ -232,13 +225,10 @@ START_TEST(who_rolls_reports_how_far_it_is_at_each_renewal)
         ck_assert_uint_ge(shown[0].state_usec, since);
         ck_assert_str_eq(last.by, "a");
 }
-END_TEST
 
-START_TEST(who_is_done_reports_when_it_has_drained)
+TEST(who_is_done_reports_when_it_has_drained)
 {
-        join("a");
-        join("b");
-        begin("2", 0, 0);
+        begin("ab", "2", 0, 0);
         tick("a", "want");
         tick_with("a", "done", "draining");
         show();
@@ -250,66 +240,44 @@ START_TEST(who_is_done_reports_when_it_has_drained)
         ck_assert_str_eq(shown[0].text, "");
         ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
+TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 1);
+        begin("ab", "1", 0, 1);
         tick("a", "want");
         pass_seconds(31);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
 }
-END_TEST
 
-START_TEST(the_return_of_a_lost_host_heals_the_halt)
+TEST(the_return_of_a_lost_host_heals_the_halt)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick("b", "want");
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
-        tick("a", "roll");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        tick_state("b", "want", EPOCH_HALTED);
+        tick_state("a", "roll", EPOCH_RUNNING);
         ck_assert_str_eq(last.error, "");
         tick("a", "done");
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_given_back_is_free)
+TEST(a_turn_that_is_given_back_is_free)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick("b", "see");
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
-        tick("a", "wait");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        tick_state("b", "see", EPOCH_HALTED);
+        tick_to("a", "wait", HOST_LEASE_WAITING, EPOCH_RUNNING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
         tick("b", "done");
-        tick("b", "wait");
-        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
+        ck_assert_int_eq(tick("b", "wait"), HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(to_forget_a_lost_host_frees_its_place)
+TEST(to_forget_a_lost_host_frees_its_place)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
         call(rollout_call(&caller, WORDS("forget", "c"), on_answer, NULL));
@@ -318,118 +286,79 @@ START_TEST(to_forget_a_lost_host_frees_its_place)
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_str_eq(last.left, " a");
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
-        tick("b", "done");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
+        tick_state("b", "done", EPOCH_DONE);
         /* It lives after all, and still rolls: the next one knows. */
-        tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
         begin_as("b", 2, "id", "1", 0, 0);
-        tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick_as("b", "b", 2, "want"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(who_is_forgotten_and_still_rolls_is_not_done)
+TEST(who_is_forgotten_and_still_rolls_is_not_done)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
-        join("a");
-        join("b");
-        begin("2", 0, 0);
+        begin("ab", "2", 0, 0);
         tick("a", "want");
         pass_seconds(1);
         tick("b", "want");
         tick("b", "done");
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_DONE);
-        tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(more_failures_than_allowed_halt_and_say_which)
+TEST(more_failures_than_allowed_halt_and_say_which)
 {
-        join("a");
-        join("b");
-        join("c");
-        begin("1", 0, 1);
-        tick("a", "fail");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        begin("abc", "1", 0, 1);
+        tick_state("a", "fail", EPOCH_RUNNING);
         tick("b", "want");
-        tick("b", "fail");
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick_state("b", "fail", EPOCH_HALTED);
         ck_assert_str_eq(last.error, "a: it does not boot");
         pass_seconds(1);
-        tick("c", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("c", "want"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(a_halt_lets_those_that_roll_finish)
+TEST(a_halt_lets_those_that_roll_finish)
 {
-        join("a");
-        join("b");
-        begin("2", 0, 0);
+        begin("ab", "2", 0, 0);
         tick("a", "want");
         pass_seconds(1);
         tick("b", "want");
         tick("a", "fail");
-        tick("b", "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
-        tick("b", "done");
-        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        ck_assert_int_eq(tick("b", "roll"), HOST_LEASE_ROLLING);
+        tick_to("b", "done", HOST_LEASE_DONE, EPOCH_HALTED);
 }
-END_TEST
 
-START_TEST(a_canary_goes_first_and_all_wait_for_it)
+TEST(a_canary_goes_first_and_all_wait_for_it)
 {
-        join("a");
-        join("b");
-        join("c");
-        begin("2", 600, 0);
+        begin("abc", "2", 600, 0);
         tick("a", "want");
         pass_seconds(1);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
         tick("a", "done");
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
         pass_seconds(600);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
         pass_seconds(1);
-        tick("c", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
-        tick("a", "fail");
-        ck_assert_int_eq(last.mine, HOST_LEASE_DONE);
+        ck_assert_int_eq(tick("c", "want"), HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("a", "fail"), HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(a_canary_that_fails_later_halts_what_has_not_begun)
+TEST(a_canary_that_fails_later_halts_what_has_not_begun)
 {
-        join("a");
-        join("b");
-        begin("1", 600, 0);
+        begin("ab", "1", 600, 0);
         tick("a", "want");
         tick("a", "done");
         pass_seconds(300);
-        tick("a", "fail");
-        ck_assert_int_eq(last.mine, HOST_LEASE_FAILED);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick_to("a", "fail", HOST_LEASE_FAILED, EPOCH_HALTED);
         pass_seconds(600);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
+TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         begin_as("b", 2, "id", "1", 0, 0);
         tick("a", "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
@@ -445,9 +374,8 @@ START_TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(of_two_that_begin_at_once_one_is_refused)
+TEST(of_two_that_begin_at_once_one_is_refused)
 {
         join("a");
         begin_as("a", 1, "first", "1", 0, 0);
@@ -456,132 +384,99 @@ START_TEST(of_two_that_begin_at_once_one_is_refused)
         ck_assert_str_eq(last.id, "first");
         ck_assert_str_eq(last.asked, "1");
 }
-END_TEST
 
-START_TEST(who_begins_takes_part_though_nobody_was_seen_before)
+TEST(who_begins_takes_part_though_nobody_was_seen_before)
 {
-        begin("50%", 0, 0);
+        begin("", "50%", 0, 0);
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         join("b");
         ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
-        tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
-        tick("a", "done");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
+        tick_state("a", "done", EPOCH_RUNNING);
         pass_seconds(1);
         tick("b", "want");
-        tick("b", "done");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        tick_state("b", "done", EPOCH_DONE);
 }
-END_TEST
 
-START_TEST(the_next_begins_whatever_became_of_the_one_before)
+TEST(the_next_begins_whatever_became_of_the_one_before)
 {
         const struct rollout_caller caller = caller_of("a", 1, "id");
 
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick("b", "want");
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        tick_state("b", "want", EPOCH_HALTED);
         begin_as("b", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.state, EPOCH_RUNNING);
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
-END_TEST
 
-START_TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
+TEST(who_rolls_goes_on_in_the_next_and_holds_a_place)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(1);
         begin_as("b", 2, "id", "1", 0, 0);
-        tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
-        tick_as("a", "a", 2, "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("b", "b", 2, "want"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick_as("a", "a", 2, "roll"), HOST_LEASE_ROLLING);
         tick_as("a", "a", 2, "done");
-        tick_as("b", "b", 2, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("b", "b", 2, "want"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(aborted_nobody_begins)
+TEST(aborted_nobody_begins)
 {
         const struct rollout_caller caller = caller_of("b", 1, "id");
 
-        join("a");
-        join("b");
-        begin("2", 0, 0);
+        begin("ab", "2", 0, 0);
         tick("a", "want");
         call(rollout_call(&caller, WORDS("abort", "seal"), on_answer, NULL));
         ck_assert_int_eq(last.state, EPOCH_ABORTED);
         ck_assert_str_eq(last.error, "b asked for it");
         ck_assert_str_eq(last.end_mac, "seal");
         pass_seconds(1);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
-        tick("a", "done");
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
+        tick_state("a", "done", EPOCH_ABORTED);
 }
-END_TEST
 
-START_TEST(what_redis_has_forgotten_is_asserted_anew)
+TEST(what_redis_has_forgotten_is_asserted_anew)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick("a", "want");
         /* A failover undid that. */
         server_do("ZREM " KEY ":turns a");
         server_do("ZADD " KEY ":states 0 a");
-        tick("a", "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
         pass_seconds(1);
-        tick("b", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
-END_TEST
 
-START_TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
+TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
+        begin("ab", "1", 0, 0);
         tick_as("b", "b", 2, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
         ck_assert_int_eq(last.state, EPOCH_ABORTED);
         ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 2, which b had seen"));
         ck_assert_uint_eq(last.high, 2);
-        tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick("a", "want"), HOST_LEASE_WAITING);
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         begin_as("a", 3, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         /* Who rolls for the lost one has a lease to say so. */
-        tick_as("a", "a", 3, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick_as("a", "a", 3, "want"), HOST_LEASE_WAITING);
         /* Though somebody begins once more. */
         begin_as("a", 4, "id", "1", 0, 0);
-        tick_as("a", "a", 4, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        ck_assert_int_eq(tick_as("a", "a", 4, "want"), HOST_LEASE_WAITING);
         pass_seconds(30);
-        tick_as("a", "a", 4, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("a", "a", 4, "want"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(emptied_it_goes_on_with_who_comes)
+TEST(emptied_it_goes_on_with_who_comes)
 {
-        join("a");
-        begin("1", 0, 0);
+        begin("a", "1", 0, 0);
         server_do("FLUSHALL");
         tick("a", "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
@@ -590,63 +485,50 @@ START_TEST(emptied_it_goes_on_with_who_comes)
         ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 1, which a had seen: begin anew"));
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
-        tick_as("a", "a", 2, "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("a", "a", 2, "roll"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(of_two_machines_of_one_name_one_speaks)
+TEST(of_two_machines_of_one_name_one_speaks)
 {
         tick_as("first", "a", 0, "see");
-        begin("1", 0, 0);
+        begin("", "1", 0, 0);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
         ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
-        tick_as("first", "a", 1, "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("first", "a", 1, "want"), HOST_LEASE_ROLLING);
         /* It has booted anew, say. */
         pass_seconds(31);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         ck_assert_int_eq(last.mine, HOST_LEASE_LOST);
-        tick_as("second", "a", 1, "roll");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick_as("second", "a", 1, "roll"), HOST_LEASE_ROLLING);
         tick_as("first", "a", 1, "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
 }
-END_TEST
 
-START_TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
+TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
 {
-        join("a");
-        join("b");
-        begin("1", 0, 0);
-        tick("a", "done");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        begin("ab", "1", 0, 0);
+        tick_state("a", "done", EPOCH_RUNNING);
         pass_seconds(24 * 3600 + 1);
         tick("a", "see");
         ck_assert_str_eq(last.left, " b");
         ck_assert_int_eq(last.state, EPOCH_DONE);
 }
-END_TEST
 
-START_TEST(who_comes_while_it_runs_is_waited_for)
+TEST(who_comes_while_it_runs_is_waited_for)
 {
-        join("a");
-        begin("1", 0, 0);
+        begin("a", "1", 0, 0);
         tick("a", "want");
         join("b");
-        tick("a", "done");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        tick("b", "done");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        tick_state("a", "done", EPOCH_RUNNING);
+        tick_state("b", "done", EPOCH_DONE);
         join("c");
         ck_assert_int_eq(last.state, EPOCH_DONE);
         ck_assert_int_eq(turn_of("c"), HOST_LEASE_DONE);
 }
-END_TEST
 
-START_TEST(a_forged_type_holds_up_nobody)
+TEST(a_forged_type_holds_up_nobody)
 {
         join("a");
         server_do("DEL " KEY ":states");
@@ -657,12 +539,10 @@ START_TEST(a_forged_type_holds_up_nobody)
         server_do("SET " KEY " x");
         begin_as("a", 1, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
-        tick("a", "want");
-        ck_assert_int_eq(last.mine, HOST_LEASE_ROLLING);
+        ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
 }
-END_TEST
 
-START_TEST(forged_numbers_hold_up_nobody)
+TEST(forged_numbers_hold_up_nobody)
 {
         static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x",
                                               "0x7fffffff0000"};
@@ -675,9 +555,8 @@ START_TEST(forged_numbers_hold_up_nobody)
                 ck_assert_uint_eq(last.number, 5);
         }
 }
-END_TEST
 
-START_TEST(forged_times_hold_up_nobody)
+TEST(forged_times_hold_up_nobody)
 {
         static const char *const times[] = {"nan", "inf", "-inf", "9e99", "-9e99", "x"};
 
@@ -694,9 +573,8 @@ START_TEST(forged_times_hold_up_nobody)
                 tick_as("a", "a", number, "done");
         }
 }
-END_TEST
 
-START_TEST(a_flood_is_bounded)
+TEST(a_flood_is_bounded)
 {
         join("a");
         server_do("EVAL %s 3 " KEY ":seen " KEY ":states " KEY ":turns",
@@ -709,7 +587,7 @@ START_TEST(a_flood_is_bounded)
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(n_shown, ELEMENTSOF(shown));
         ck_assert_uint_eq(strlen(shown[15].name), ROLLOUT_TEXT_MAX);
-        begin("1", 0, 0);
+        begin("", "1", 0, 0);
         tick("b", "see");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         redisReply *reply = server_ask("ZCARD " KEY ":seen");
@@ -717,9 +595,8 @@ START_TEST(a_flood_is_bounded)
         ck_assert_int_eq(reply->integer, 2);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(a_thousand_hosts_take_half_a_megabyte)
+TEST(a_thousand_hosts_take_half_a_megabyte)
 {
         static const char *const suffixes[] = {"", ":hosts", ":seen", ":states", ":turns"};
         char name[64];
@@ -731,7 +608,7 @@ START_TEST(a_thousand_hosts_take_half_a_megabyte)
                 ck_assert_int_eq(last.verdict,
                                  i < ROLLOUT_HOSTS_MAX ? ROLLOUT_VERDICT_OK : ROLLOUT_VERDICT_FULL);
         }
-        begin("10%", 0, 0);
+        begin("", "10%", 0, 0);
         for (size_t i = 0; i < ELEMENTSOF(suffixes); i++) {
                 redisReply *reply = server_ask("MEMORY USAGE " KEY "%s SAMPLES 0", suffixes[i]);
 
@@ -747,51 +624,6 @@ START_TEST(a_thousand_hosts_take_half_a_megabyte)
         ck_assert_int_gt(bytes, 100 * 1024);
         ck_assert_int_lt(bytes, 512 * 1024);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("rollout_script");
-        TCase *cases = tcase_create("rollout_script");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, hosts_take_turns_until_all_are_done);
-        tcase_add_test(cases, a_share_of_the_hosts_is_rounded_up);
-        tcase_add_test(cases, no_two_turns_are_taken_within_a_second);
-        tcase_add_test(cases, a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody);
-        tcase_add_test(cases, a_renewed_turn_is_not_lost);
-        tcase_add_test(cases, a_lost_turn_keeps_its_place_though_a_failure_is_allowed);
-        tcase_add_test(cases, the_return_of_a_lost_host_heals_the_halt);
-        tcase_add_test(cases, a_turn_that_is_given_back_is_free);
-        tcase_add_test(cases, who_rolls_reports_how_far_it_is_at_each_renewal);
-        tcase_add_test(cases, who_is_done_reports_when_it_has_drained);
-        tcase_add_test(cases, to_forget_a_lost_host_frees_its_place);
-        tcase_add_test(cases, who_is_forgotten_and_still_rolls_is_not_done);
-        tcase_add_test(cases, more_failures_than_allowed_halt_and_say_which);
-        tcase_add_test(cases, a_halt_lets_those_that_roll_finish);
-        tcase_add_test(cases, a_canary_goes_first_and_all_wait_for_it);
-        tcase_add_test(cases, a_canary_that_fails_later_halts_what_has_not_begun);
-        tcase_add_test(cases, an_older_epoch_changes_nothing_and_learns_the_newer);
-        tcase_add_test(cases, of_two_that_begin_at_once_one_is_refused);
-        tcase_add_test(cases, who_begins_takes_part_though_nobody_was_seen_before);
-        tcase_add_test(cases, the_next_begins_whatever_became_of_the_one_before);
-        tcase_add_test(cases, who_rolls_goes_on_in_the_next_and_holds_a_place);
-        tcase_add_test(cases, aborted_nobody_begins);
-        tcase_add_test(cases, what_redis_has_forgotten_is_asserted_anew);
-        tcase_add_test(cases, an_epoch_that_redis_has_lost_ends_the_one_before);
-        tcase_add_test(cases, emptied_it_goes_on_with_who_comes);
-        tcase_add_test(cases, of_two_machines_of_one_name_one_speaks);
-        tcase_add_test(cases, who_was_not_heard_of_for_a_day_is_waited_for_no_longer);
-        tcase_add_test(cases, who_comes_while_it_runs_is_waited_for);
-        tcase_add_test(cases, a_forged_type_holds_up_nobody);
-        tcase_add_test(cases, forged_numbers_hold_up_nobody);
-        tcase_add_test(cases, forged_times_hold_up_nobody);
-        tcase_add_test(cases, a_flood_is_bounded);
-        tcase_add_test(cases, a_thousand_hosts_take_half_a_megabyte);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rollout_script", .each = {setup, teardown},
+          .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

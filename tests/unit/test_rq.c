@@ -40,7 +40,7 @@ static const struct {
         {"vm", "42", "RQ:worker:x", NULL},
 };
 
-START_TEST(makes_identities)
+TEST_LOOP(makes_identities, ELEMENTSOF(workers))
 {
         const struct rq_worker worker = {
                 .host = field(workers[_i].host),
@@ -63,9 +63,8 @@ START_TEST(makes_identities)
         ck_assert_int_eq(pid, atoi(workers[_i].pid));
         ck_assert_str_eq(rq_identity_key(identity), workers[_i].key);
 }
-END_TEST
 
-START_TEST(refuses_what_holds_a_nul_or_is_too_long)
+TEST(refuses_what_holds_a_nul_or_is_too_long)
 {
         static char host[257], key[2000] = "rq:worker:";
         int error;
@@ -85,9 +84,8 @@ START_TEST(refuses_what_holds_a_nul_or_is_too_long)
                 ck_assert_int_eq(error, -EINVAL);
         }
 }
-END_TEST
 
-START_TEST(takes_nothing_else_for_an_identity)
+TEST(takes_nothing_else_for_an_identity)
 {
         static const char *const others[] = {"",
                                              ":",
@@ -114,7 +112,6 @@ START_TEST(takes_nothing_else_for_an_identity)
         }
         ck_assert_uint_eq(len, 99);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -162,7 +159,7 @@ static const struct {
         {"2026-11-22T10:45:09.123456123456123456123456Z", 0},
 };
 
-START_TEST(reads_times)
+TEST_LOOP(reads_times, ELEMENTSOF(times))
 {
         const struct field text = field(times[_i].text);
         uint64_t usec = 7;
@@ -170,15 +167,13 @@ START_TEST(reads_times)
         ck_assert_int_eq(decode_iso8601(&text, &usec), times[_i].usec != 0);
         ck_assert_uint_eq(usec, times[_i].usec ?: 7);
 }
-END_TEST
 
-START_TEST(refuses_a_time_with_a_nul_in_it)
+TEST(refuses_a_time_with_a_nul_in_it)
 {
         uint64_t usec;
 
         ck_assert(!decode_iso8601(&(struct field){"2026-11-22T10:45:09\0Z", 21}, &usec));
 }
-END_TEST
 
 #define AT "2026-11-22T10:45:09.000000Z"
 
@@ -206,7 +201,7 @@ static const struct {
         {"idle", AT, NULL, "", false, 0, false},
 };
 
-START_TEST(reads_records)
+TEST_LOOP(reads_records, ELEMENTSOF(records))
 {
         const struct field state = field(records[_i].state),
                            last_heartbeat = field(records[_i].last_heartbeat);
@@ -225,9 +220,8 @@ START_TEST(reads_records)
         ck_assert_int_eq(heartbeat.quiet, records[_i].quiet);
         ck_assert(!heartbeat.work_list_known);
 }
-END_TEST
 
-START_TEST(knows_a_worker_by_its_title)
+TEST(knows_a_worker_by_its_title)
 {
         static const struct {
                 const char *title;
@@ -252,9 +246,8 @@ START_TEST(knows_a_worker_by_its_title)
                         ck_assert_uint_eq(title.busy, titles[i].busy);
         }
 }
-END_TEST
 
-START_TEST(names_queues)
+TEST(names_queues)
 {
         static const struct {
                 const char *key, *name;
@@ -278,7 +271,6 @@ START_TEST(names_queues)
         }
         ck_assert_uint_eq(rq_queue_name(&(struct field){"rq:queue:\0x", 11}, &name), 0);
 }
-END_TEST
 
 /* A reply of texts, of which NULL is nil, as hiredis would make it. */
 struct reply {
@@ -311,7 +303,7 @@ static int found(const struct match_found *one, void *userdata)
         return found_result;
 }
 
-START_TEST(takes_the_list_apart)
+TEST(takes_the_list_apart)
 {
         static const char *const list[] = {
                 "rq:worker:a", "vm",  "1", "rq:worker:expired", NULL, NULL, "garbage", "vm", "2",
@@ -337,7 +329,6 @@ START_TEST(takes_the_list_apart)
                                                             found_all),
                          -EBADMSG);
 }
-END_TEST
 
 static void expect_words(const struct heartbeats_command *command, const char *words)
 {
@@ -350,7 +341,7 @@ static void expect_words(const struct heartbeats_command *command, const char *w
         ck_assert_str_eq(all, words);
 }
 
-START_TEST(asks_for_the_list_and_for_a_record)
+TEST(asks_for_the_list_and_for_a_record)
 {
         _cleanup_free_ char *key = rq_framework.heartbeats->key("app", rq_framework.heartbeats->set, NULL);
         struct heartbeats_command command;
@@ -367,9 +358,8 @@ START_TEST(asks_for_the_list_and_for_a_record)
         expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
         free(command.keys[0]);
 }
-END_TEST
 
-START_TEST(takes_a_record)
+TEST(takes_a_record)
 {
         static const char *const record[] = {"busy", AT, NULL, NULL, "more"};
         struct heartbeat last_heartbeat;
@@ -390,9 +380,8 @@ START_TEST(takes_a_record)
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},
                                                            &last_heartbeat, &info));
 }
-END_TEST
 
-START_TEST(has_a_row_of_its_own)
+TEST(has_a_row_of_its_own)
 {
         const struct framework *row = framework_of(framework_traits_find(3));
 
@@ -403,25 +392,5 @@ START_TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->stop_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rq");
-        TCase *tests = tcase_create("rq");
-
-        tcase_add_loop_test(tests, makes_identities, 0, ELEMENTSOF(workers));
-        tcase_add_test(tests, refuses_what_holds_a_nul_or_is_too_long);
-        tcase_add_test(tests, takes_nothing_else_for_an_identity);
-        tcase_add_loop_test(tests, reads_times, 0, ELEMENTSOF(times));
-        tcase_add_test(tests, refuses_a_time_with_a_nul_in_it);
-        tcase_add_loop_test(tests, reads_records, 0, ELEMENTSOF(records));
-        tcase_add_test(tests, knows_a_worker_by_its_title);
-        tcase_add_test(tests, names_queues);
-        tcase_add_test(tests, takes_the_list_apart);
-        tcase_add_test(tests, asks_for_the_list_and_for_a_record);
-        tcase_add_test(tests, takes_a_record);
-        tcase_add_test(tests, has_a_row_of_its_own);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("rq")

@@ -48,12 +48,15 @@ static unsigned look(void)
         return look_after(10);
 }
 
-static void look_for(unsigned seconds)
+/* With so many threads at work. Returns the count. */
+static unsigned look_for(double busy, unsigned seconds)
 {
+        reading.busy = busy;
         for (unsigned i = 0; i < seconds / 10; i++) {
                 look();
                 reading.active = reading.count;
         }
+        return reading.count;
 }
 
 static const char *because(void)
@@ -61,17 +64,14 @@ static const char *because(void)
         return scaling_text(&verdict, &limits, text);
 }
 
-START_TEST(what_is_enough_is_kept)
+TEST(what_is_enough_is_kept)
 {
-        reading.busy = 9;
-        look_for(1200);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(9, 1200), 2);
         ck_assert_int_eq(verdict.cause, SCALING_KEPT);
         ck_assert_str_eq(because(), "9.0 threads are needed, 9.0 at most in 10min, and there are 10");
 }
-END_TEST
 
-START_TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
+TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
 {
         look();
         queue.size = 600;
@@ -84,9 +84,8 @@ START_TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
                 because(),
                 "600 jobs wait, the oldest for 2s: at 500ms each 16.2 threads begin all of them within 18s");
 }
-END_TEST
 
-START_TEST(no_more_than_twice_what_takes_jobs)
+TEST(no_more_than_twice_what_takes_jobs)
 {
         look();
         queue.size = 4000;
@@ -103,9 +102,8 @@ START_TEST(no_more_than_twice_what_takes_jobs)
         reading.active = 10;
         ck_assert_uint_eq(look(), 10);
 }
-END_TEST
 
-START_TEST(none_that_takes_jobs_is_no_reason_for_many)
+TEST(none_that_takes_jobs_is_no_reason_for_many)
 {
         reading.active = 0;
         look();
@@ -113,26 +111,20 @@ START_TEST(none_that_takes_jobs_is_no_reason_for_many)
         ck_assert_uint_eq(look(), 2);
         ck_assert_uint_eq(look(), 2);
 }
-END_TEST
 
-START_TEST(a_job_of_hours_asks_for_one_thread)
+TEST(a_job_of_hours_asks_for_one_thread)
 {
         reading.service = 3 * USEC_PER_HOUR;
-        reading.busy = 10;
-        look_for(120);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 120), 2);
         queue.size = 3;
         queue.age = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 3);
         ck_assert_double_eq_tol(verdict.backlog, 13, 0.05);
 }
-END_TEST
 
-START_TEST(a_load_that_grows_asks_for_what_it_grows_by)
+TEST(a_load_that_grows_asks_for_what_it_grows_by)
 {
-        reading.busy = 10;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 60), 2);
         /* 20 jobs a second come, and 10 threads do as many: 10 more would be needed. */
         for (unsigned i = 0; i < 4; i++) {
                 queue.size += 20;
@@ -143,10 +135,9 @@ START_TEST(a_load_that_grows_asks_for_what_it_grows_by)
         ck_assert_int_eq(verdict.cause == SCALING_LOAD || verdict.cause == SCALING_KEPT, 1);
         ck_assert_double_gt(verdict.growing, 0);
 }
-END_TEST
 
 /* The service time is wrong by far. */
-START_TEST(what_is_late_asks_for_more_whatever_is_known)
+TEST(what_is_late_asks_for_more_whatever_is_known)
 {
         reading.service = USEC_PER_MSEC;
         reading.busy = 9.9;
@@ -161,9 +152,8 @@ START_TEST(what_is_late_asks_for_more_whatever_is_known)
                 because(),
                 "all threads run jobs, and the oldest that waits has done so for 13s of its target 30s");
 }
-END_TEST
 
-START_TEST(what_will_be_done_in_time_is_not_late)
+TEST(what_will_be_done_in_time_is_not_late)
 {
         reading.service = USEC_PER_MSEC;
         reading.busy = 9.9;
@@ -182,26 +172,22 @@ START_TEST(what_will_be_done_in_time_is_not_late)
         }
         ck_assert_uint_gt(reading.count, 2);
 }
-END_TEST
 
-START_TEST(threads_that_run_nothing_are_not_late)
+TEST(threads_that_run_nothing_are_not_late)
 {
         reading.service = USEC_PER_MSEC;
         reading.busy = 5;
         queue.size = 1;
         queue.age = 40 * USEC_PER_SEC;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(reading.busy, 60), 2);
 }
-END_TEST
 
-START_TEST(fewer_only_after_all_of_the_time)
+TEST(fewer_only_after_all_of_the_time)
 {
         reading.count = reading.active = 5;
         reading.busy = 8;
         look();
-        look_for(590);
-        ck_assert_uint_eq(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
         ck_assert(!verdict.peak_whole);
         ck_assert_uint_eq(look(), 4);
         ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
@@ -214,50 +200,38 @@ START_TEST(fewer_only_after_all_of_the_time)
         /* 8 threads of 5 would be too many; nor is it the least. */
         ck_assert_uint_eq(look(), 2);
 }
-END_TEST
 
-START_TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
+TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
 {
         reading.count = reading.active = 5;
-        reading.busy = 4;
-        look_for(400);
+        look_for(4, 400);
         queue.size = 800;
         look();
         queue.size = 0;
-        look_for(590);
-        ck_assert_uint_eq(reading.count, 5);
-        look_for(60);
-        ck_assert_uint_lt(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
+        ck_assert_uint_lt(look_for(reading.busy, 60), 5);
 }
-END_TEST
 
-START_TEST(another_time_by_a_reload_is_watched_from_what_is_known)
+TEST(another_time_by_a_reload_is_watched_from_what_is_known)
 {
         reading.count = reading.active = 5;
-        reading.busy = 20;
-        look_for(3000);
-        reading.busy = 4;
-        look_for(580);
-        ck_assert_uint_eq(reading.count, 5);
+        look_for(20, 3000);
+        ck_assert_uint_eq(look_for(4, 580), 5);
         limits.down_after = USEC_PER_HOUR;
-        look_for(3400);
-        ck_assert_uint_eq(reading.count, 5);
+        ck_assert_uint_eq(look_for(reading.busy, 3400), 5);
         ck_assert(!verdict.peak_whole);
-        look_for(300);
-        ck_assert_uint_lt(reading.count, 5);
+        ck_assert_uint_lt(look_for(reading.busy, 300), 5);
 }
-END_TEST
 
-START_TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
+TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
 {
         reading.count = reading.active = 5;
         reading.busy = 4;
         limits.down_after = USEC_PER_HOUR;
-        look_for(230);
+        look_for(reading.busy, 230);
         reading.busy = 20;
         look();
-        reading.busy = 4;
-        look_for(300);
+        look_for(4, 300);
         /* The average has come down by then, and one part of an hour is longer than all of that time. */
         double before = verdict.peak;
         limits.down_after = 100 * USEC_PER_SEC;
@@ -265,9 +239,8 @@ START_TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
         ck_assert_uint_eq(reading.count, 4);
         ck_assert_double_lt(verdict.peak, before);
 }
-END_TEST
 
-START_TEST(a_need_that_moves_a_little_moves_nothing)
+TEST(a_need_that_moves_a_little_moves_nothing)
 {
         unsigned changes = 0;
 
@@ -282,9 +255,8 @@ START_TEST(a_need_that_moves_a_little_moves_nothing)
         }
         ck_assert_uint_eq(changes, 0);
 }
-END_TEST
 
-START_TEST(held_keeps_the_count_and_begins_anew)
+TEST(held_keeps_the_count_and_begins_anew)
 {
         static const struct {
                 enum scaling_hold hold;
@@ -298,7 +270,7 @@ START_TEST(held_keeps_the_count_and_begins_anew)
         for (size_t i = 0; i < ELEMENTSOF(holds); i++) {
                 setup();
                 reading.count = reading.active = 5;
-                look_for(590);
+                look_for(reading.busy, 590);
                 reading.hold = holds[i].hold;
                 queue.size = 100000;
                 ck_assert_uint_eq(look(), 5);
@@ -306,26 +278,21 @@ START_TEST(held_keeps_the_count_and_begins_anew)
                 ck_assert_str_eq(because(), holds[i].text);
                 reading.hold = SCALING_FREE;
                 queue.size = 0;
-                look_for(590);
-                ck_assert_uint_eq(reading.count, 5);
-                look_for(30);
-                ck_assert_uint_lt(reading.count, 5);
+                ck_assert_uint_eq(look_for(reading.busy, 590), 5);
+                ck_assert_uint_lt(look_for(reading.busy, 30), 5);
         }
 }
-END_TEST
 
-START_TEST(what_happened_unseen_is_no_growth)
+TEST(what_happened_unseen_is_no_growth)
 {
-        reading.busy = 5;
-        look_for(60);
+        look_for(5, 60);
         queue.size = 30;
         look_after(300);
         ck_assert_double_eq(verdict.growing, 0);
         ck_assert_uint_eq(reading.count, 2);
 }
-END_TEST
 
-START_TEST(paused_queues_and_those_without_a_target_are_left_out)
+TEST(paused_queues_and_those_without_a_target_are_left_out)
 {
         struct scaling_queue queues[] = {
                 {.size = 5, .age = USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
@@ -335,9 +302,7 @@ START_TEST(paused_queues_and_those_without_a_target_are_left_out)
 
         reading.queues = queues;
         reading.n_queues = 3;
-        reading.busy = 10;
-        look_for(60);
-        ck_assert_uint_eq(reading.count, 2);
+        ck_assert_uint_eq(look_for(10, 60), 2);
         ck_assert_uint_eq(verdict.waiting, 5);
         queues[0].paused = true;
         look();
@@ -345,9 +310,8 @@ START_TEST(paused_queues_and_those_without_a_target_are_left_out)
         ck_assert_str_eq(because(),
                          "no queue that it serves has a target and may be taken from: the count is kept");
 }
-END_TEST
 
-START_TEST(the_queue_closest_to_its_target_is_reported_of)
+TEST(the_queue_closest_to_its_target_is_reported_of)
 {
         struct scaling_queue queues[] = {
                 {.size = 5, .age = 10 * USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
@@ -363,10 +327,9 @@ START_TEST(the_queue_closest_to_its_target_is_reported_of)
         ck_assert_uint_eq(verdict.age, 200 * USEC_PER_SEC);
         ck_assert_uint_eq(verdict.waiting, 6);
 }
-END_TEST
 
 /* 6 threads at work all the time do 3 jobs a second: 2 s each. */
-START_TEST(service_time_by_what_is_done)
+TEST(service_time_by_what_is_done)
 {
         reading.service = 0;
         reading.done_known = true;
@@ -385,22 +348,19 @@ START_TEST(service_time_by_what_is_done)
         look();
         reading.hold = SCALING_FREE;
         reading.done = 0;
-        look_for(60);
+        look_for(reading.busy, 60);
         ck_assert_double_ge((double)verdict.service / USEC_PER_SEC, 2);
 }
-END_TEST
 
-START_TEST(jobs_that_never_end_take_at_least_what_was_worked)
+TEST(jobs_that_never_end_take_at_least_what_was_worked)
 {
         reading.service = 0;
         reading.done_known = true;
-        reading.busy = 5;
-        look_for(300);
+        look_for(5, 300);
         ck_assert_uint_gt(verdict.service, 100 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(a_counter_that_was_reset_is_no_work_done)
+TEST(a_counter_that_was_reset_is_no_work_done)
 {
         reading.service = 0;
         reading.done_known = true;
@@ -408,13 +368,12 @@ START_TEST(a_counter_that_was_reset_is_no_work_done)
         reading.busy = 6;
         look();
         reading.done = 0;
-        look_for(60);
+        look_for(reading.busy, 60);
         ck_assert_uint_gt(verdict.service, 60 * USEC_PER_SEC);
         ck_assert_uint_eq(reading.count, 2);
 }
-END_TEST
 
-START_TEST(threads_of_others_are_counted_with)
+TEST(threads_of_others_are_counted_with)
 {
         look();
         queue.size = 600;
@@ -422,9 +381,8 @@ START_TEST(threads_of_others_are_counted_with)
         ck_assert_uint_eq(look_after(5), 2);
         ck_assert_double_lt(verdict.need, verdict.backlog);
 }
-END_TEST
 
-START_TEST(each_of_those_that_scale_together_takes_its_part)
+TEST(each_of_those_that_scale_together_takes_its_part)
 {
         look();
         queue.size = 2000;
@@ -436,9 +394,8 @@ START_TEST(each_of_those_that_scale_together_takes_its_part)
         queue.size = 3000;
         ck_assert_uint_eq(look_after(5), 6);
 }
-END_TEST
 
-START_TEST(a_reload_puts_the_count_within_its_limits)
+TEST(a_reload_puts_the_count_within_its_limits)
 {
         reading.count = reading.active = 12;
         ck_assert_uint_eq(look(), 10);
@@ -450,9 +407,8 @@ START_TEST(a_reload_puts_the_count_within_its_limits)
         reading.count = 1;
         ck_assert_uint_eq(look(), 4);
 }
-END_TEST
 
-START_TEST(nothing_is_wanted_before_a_worker_has_reported_its_threads)
+TEST(nothing_is_wanted_before_a_worker_has_reported_its_threads)
 {
         reading.concurrency = 0;
         queue.size = 100000;
@@ -460,10 +416,9 @@ START_TEST(nothing_is_wanted_before_a_worker_has_reported_its_threads)
         ck_assert_int_eq(verdict.hold, SCALING_HELD_HEARTBEATS);
         ck_assert_str_eq(because(), "no worker has told yet how many threads it has: the count is kept");
 }
-END_TEST
 
 /* What is read from Redis may be anything. */
-START_TEST(figures_without_bounds_are_held_within)
+TEST(figures_without_bounds_are_held_within)
 {
         static const uint64_t sizes[] = {0, 1, UINT32_MAX, UINT64_MAX};
         static const usec_t ages[] = {0, 1, USEC_PER_DAY, USEC_INFINITY};
@@ -476,51 +431,14 @@ START_TEST(figures_without_bounds_are_held_within)
                                 reading.busy = (double)UINT32_MAX;
                                 reading.service = ages[3 - j];
                                 reading.boot = ages[3 - k];
-                                look_for(30);
-                                ck_assert_uint_ge(reading.count, limits.min);
+                                ck_assert_uint_ge(look_for(reading.busy, 30), limits.min);
                                 ck_assert_uint_le(reading.count, limits.max);
                                 ck_assert_uint_lt(strlen(because()), SCALING_TEXT_MAX - 1);
                         }
         limits.down_after = 0;
-        look_for(30);
+        look_for(reading.busy, 30);
         limits.down_after = USEC_INFINITY;
-        look_for(30);
-        ck_assert_uint_le(reading.count, limits.max);
+        ck_assert_uint_le(look_for(reading.busy, 30), limits.max);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("scaling");
-        TCase *tests = tcase_create("scaling");
-
-        tcase_add_checked_fixture(tests, setup, NULL);
-        tcase_add_test(tests, what_is_enough_is_kept);
-        tcase_add_test(tests, a_burst_asks_for_the_threads_that_begin_it_in_time);
-        tcase_add_test(tests, no_more_than_twice_what_takes_jobs);
-        tcase_add_test(tests, none_that_takes_jobs_is_no_reason_for_many);
-        tcase_add_test(tests, a_job_of_hours_asks_for_one_thread);
-        tcase_add_test(tests, a_load_that_grows_asks_for_what_it_grows_by);
-        tcase_add_test(tests, what_is_late_asks_for_more_whatever_is_known);
-        tcase_add_test(tests, what_will_be_done_in_time_is_not_late);
-        tcase_add_test(tests, threads_that_run_nothing_are_not_late);
-        tcase_add_test(tests, fewer_only_after_all_of_the_time);
-        tcase_add_test(tests, one_need_in_between_keeps_the_count_for_all_of_the_time);
-        tcase_add_test(tests, another_time_by_a_reload_is_watched_from_what_is_known);
-        tcase_add_test(tests, a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it);
-        tcase_add_test(tests, a_need_that_moves_a_little_moves_nothing);
-        tcase_add_test(tests, held_keeps_the_count_and_begins_anew);
-        tcase_add_test(tests, what_happened_unseen_is_no_growth);
-        tcase_add_test(tests, paused_queues_and_those_without_a_target_are_left_out);
-        tcase_add_test(tests, the_queue_closest_to_its_target_is_reported_of);
-        tcase_add_test(tests, service_time_by_what_is_done);
-        tcase_add_test(tests, jobs_that_never_end_take_at_least_what_was_worked);
-        tcase_add_test(tests, a_counter_that_was_reset_is_no_work_done);
-        tcase_add_test(tests, threads_of_others_are_counted_with);
-        tcase_add_test(tests, each_of_those_that_scale_together_takes_its_part);
-        tcase_add_test(tests, a_reload_puts_the_count_within_its_limits);
-        tcase_add_test(tests, nothing_is_wanted_before_a_worker_has_reported_its_threads);
-        tcase_add_test(tests, figures_without_bounds_are_held_within);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("scaling", .each = {setup, NULL})

@@ -7,7 +7,7 @@ static const struct peer_share full = {
         .weight = 8, .busy = 12, .threads = 40, .idle = 3, .queues = "default\0mail\0"};
 #define FULL "1 8 12 40 3\0default\0mail\0"
 
-START_TEST(what_one_writes_another_reads)
+TEST(what_one_writes_another_reads)
 {
         char text[PEER_TEXT_MAX + 1];
         struct peer_share share;
@@ -23,9 +23,8 @@ START_TEST(what_one_writes_another_reads)
         ck_assert_uint_eq(share.idle, 3);
         ck_assert_int_eq(memcmp(share.queues, "default\0mail\0", sizeof("default\0mail\0")), 0);
 }
-END_TEST
 
-START_TEST(names_beyond_the_bound_are_left_out_all_of_them)
+TEST(names_beyond_the_bound_are_left_out_all_of_them)
 {
         static char names[PEER_TEXT_MAX], text[PEER_TEXT_MAX + 1];
         struct peer_share share = full;
@@ -45,9 +44,8 @@ START_TEST(names_beyond_the_bound_are_left_out_all_of_them)
         share.queues = NULL;
         ck_assert_uint_eq(peer_encode(&share, text), numbers);
 }
-END_TEST
 
-START_TEST(garbage_is_refused)
+TEST(garbage_is_refused)
 {
 #define CASE(text)                                                                                           \
         {                                                                                                    \
@@ -88,9 +86,8 @@ START_TEST(garbage_is_refused)
         ck_assert_ptr_eq(share.queues, full.queues);
         ck_assert_uint_eq(share.weight, 8);
 }
-END_TEST
 
-START_TEST(too_much_is_refused_or_capped)
+TEST(too_much_is_refused_or_capped)
 {
         static char text[PEER_TEXT_MAX + 2];
         static const char most[] = "1 4294967295 4294967295 4294967295 4294967295\0default\0";
@@ -111,7 +108,6 @@ START_TEST(too_much_is_refused_or_capped)
         text[numbers + 2 * PEER_QUEUES_MAX] = '\0';
         ck_assert_int_eq(peer_decode(text, numbers + 2 * PEER_QUEUES_MAX, &share), 0);
 }
-END_TEST
 
 static void add_at(struct peers *peers, const char *host, const char *weight, usec_t now)
 {
@@ -127,7 +123,7 @@ static void add(struct peers *peers, const char *host, const char *weight)
         add_at(peers, host, weight, USEC_PER_MIN);
 }
 
-START_TEST(hosts_are_found_by_name_and_those_that_cannot_be_read_are_none)
+TEST(hosts_are_found_by_name_and_those_that_cannot_be_read_are_none)
 {
         struct peers peers = {0};
 
@@ -145,9 +141,8 @@ START_TEST(hosts_are_found_by_name_and_those_that_cannot_be_read_are_none)
         peers_clear(&peers);
         ck_assert_uint_eq(peers.n, 0);
 }
-END_TEST
 
-START_TEST(of_those_that_are_kept_the_newer_word_counts)
+TEST(of_those_that_are_kept_the_newer_word_counts)
 {
         struct peers peers = {0}, before = {0};
 
@@ -165,9 +160,8 @@ START_TEST(of_those_that_are_kept_the_newer_word_counts)
         ck_assert_uint_eq(peers_find(&peers, "d")->share.weight, 1);
         peers_clear(&peers);
 }
-END_TEST
 
-START_TEST(of_those_that_are_kept_none_is_old_and_there_are_not_many)
+TEST(of_those_that_are_kept_none_is_old_and_there_are_not_many)
 {
         struct peers peers = {0}, before = {0};
 
@@ -185,20 +179,5 @@ START_TEST(of_those_that_are_kept_none_is_old_and_there_are_not_many)
         ck_assert_int_eq(peers_keep(&after, &peers, USEC_PER_MIN + 1, 9), 0);
         ck_assert_uint_eq(after.n, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("peer");
-        TCase *cases = tcase_create("peer");
-
-        tcase_add_test(cases, what_one_writes_another_reads);
-        tcase_add_test(cases, names_beyond_the_bound_are_left_out_all_of_them);
-        tcase_add_test(cases, garbage_is_refused);
-        tcase_add_test(cases, too_much_is_refused_or_capped);
-        tcase_add_test(cases, hosts_are_found_by_name_and_those_that_cannot_be_read_are_none);
-        tcase_add_test(cases, of_those_that_are_kept_the_newer_word_counts);
-        tcase_add_test(cases, of_those_that_are_kept_none_is_old_and_there_are_not_many);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("peer")

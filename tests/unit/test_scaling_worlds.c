@@ -47,7 +47,7 @@ static void judge(const struct scenario *scenario)
 }
 
 /* One after the other, for what they cost is judged on average. */
-START_TEST(keeps_its_targets_at_little_more_than_hindsight_costs)
+TEST(keeps_its_targets_at_little_more_than_hindsight_costs)
 {
         double ratios = 0;
 
@@ -69,9 +69,8 @@ START_TEST(keeps_its_targets_at_little_more_than_hindsight_costs)
         }
         ck_assert_double_le(ratios / ELEMENTSOF(scenarios), 1.3);
 }
-END_TEST
 
-START_TEST(keeps_its_targets_whatever_comes)
+TEST(keeps_its_targets_whatever_comes)
 {
         const char *text = getenv("SCALING_SEEDS");
         int seeds = text ? atoi(text) : 40;
@@ -93,16 +92,5 @@ START_TEST(keeps_its_targets_whatever_comes)
         /* A burst is one turn up, and one down: each of these worlds has one or two an hour. */
         ck_assert_double_le(turns / seeds, 3);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("scaling_worlds");
-        TCase *tests = tcase_create("scaling_worlds");
-
-        tcase_set_timeout(tests, 600);
-        tcase_add_test(tests, keeps_its_targets_at_little_more_than_hindsight_costs);
-        tcase_add_test(tests, keeps_its_targets_whatever_comes);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("scaling_worlds", .timeout_seconds = 600)

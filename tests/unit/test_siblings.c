@@ -10,37 +10,14 @@
 #include "observe/observe_identity.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(2)
 {
-        test_world_open(&t, 2);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static struct worker *quiet_worker(void)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        observe_quieted(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert_int_eq(worker->state, WORKER_QUIET);
-        return worker;
-}
-
-static bool stops(struct worker *worker)
-{
-        test_plan(&t);
-        return test_planned(&t, ACTION_STOP, worker) > 0;
 }
 
 /* Told to exit, and its process that beat did. */
 static struct worker *reported_wrapper(void)
 {
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
@@ -52,50 +29,47 @@ static struct worker *reported_wrapper(void)
 
 static bool kills(struct worker *worker)
 {
-        test_plan(&t);
-        return test_planned(&t, ACTION_KILL, worker) > 0;
+        return test_plans(&t, ACTION_KILL, worker) > 0;
 }
 
-START_TEST(a_wrapper_that_stays_is_reported_before_it_is_killed)
+TEST(a_wrapper_that_stays_is_reported_before_it_is_killed)
 {
         struct worker *worker = reported_wrapper();
 
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(!stops(worker) && !kills(worker)); /* it is looked at once more */
+        ck_assert(!test_stops(&t, worker) && !kills(worker)); /* it is looked at once more */
         observe_booted(worker, false, t.now);
-        ck_assert(stops(worker) && !kills(worker));
+        ck_assert(test_stops(&t, worker) && !kills(worker));
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
         observe_booted(worker, false, t.now);
-        ck_assert(!stops(worker) && kills(worker));
+        ck_assert(!test_stops(&t, worker) && kills(worker));
 }
-END_TEST
 
-START_TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
+TEST(what_has_booted_in_it_since_is_neither_reported_nor_killed)
 {
         struct worker *worker = reported_wrapper();
 
         for (unsigned i = 0; i < 5; i++) {
                 t.now += t.fleet_settings.stop_timeout;
                 observe_booted(worker, true, t.now);
-                ck_assert(!stops(worker) && !kills(worker));
+                ck_assert(!test_stops(&t, worker) && !kills(worker));
         }
         t.fleet->force = true; /* the operator's word */
-        ck_assert(stops(worker));
+        ck_assert(test_stops(&t, worker));
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
 }
-END_TEST
 
 /* It begins to beat before anybody could tell it. */
-START_TEST(by_force_too_what_is_started_next_is_reported_before_it_is_killed)
+TEST_LOOP(by_force_too_what_is_started_next_is_reported_before_it_is_killed, 4)
 {
         struct traits traits = *t.fleet_settings.traits;
-        struct worker *worker = _i % 2 == 0 ? reported_wrapper() : quiet_worker();
+        struct worker *worker = _i % 2 == 0 ? reported_wrapper() : test_spawn_quiet(&t);
 
         traits.quiet_is_stop = _i > 1;
         t.fleet_settings.traits = &traits;
@@ -104,17 +78,16 @@ START_TEST(by_force_too_what_is_started_next_is_reported_before_it_is_killed)
         observe_heartbeat_process(worker, 556, 2, t.now);
         test_heartbeat(&t, worker, 500, 1, false);
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(stops(worker) && !kills(worker));
+        ck_assert(test_stops(&t, worker) && !kills(worker));
         ck_assert_int_eq(action_signal(&t.pass.plan.actions[0]), ACTION_SIGNAL_STOP);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
 }
-END_TEST
 
 /* A second signal costs some their jobs. */
-START_TEST(by_force_none_is_reported_again_with_its_group)
+TEST(by_force_none_is_reported_again_with_its_group)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -125,18 +98,17 @@ START_TEST(by_force_none_is_reported_again_with_its_group)
                 t.now += USEC_PER_SEC;
                 test_heartbeat(&t, worker, 500 + i, 1, false);
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
-                ck_assert(!stops(worker));
+                ck_assert(!test_stops(&t, worker));
         }
         t.now += t.fleet_settings.stop_timeout;
         ck_assert(kills(worker));
 }
-END_TEST
 
 /* A framework whose beats do not say whether it is quiet: while it runs a job it is taken at our word. */
-START_TEST(what_is_started_next_is_not_quiet_at_our_word)
+TEST_LOOP(what_is_started_next_is_not_quiet_at_our_word, 3)
 {
         const struct heartbeat heartbeat = {.sent_usec = 500, .busy = 1};
-        struct worker *worker = quiet_worker();
+        struct worker *worker = test_spawn_quiet(&t);
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         ck_assert(heartbeat_complete(worker, &heartbeat, 1, false).quiet);
@@ -157,9 +129,8 @@ START_TEST(what_is_started_next_is_not_quiet_at_our_word)
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(what_takes_jobs_in_it_is_a_worker_again)
+TEST(what_takes_jobs_in_it_is_a_worker_again)
 {
         struct worker *worker = reported_wrapper();
 
@@ -169,12 +140,11 @@ START_TEST(what_takes_jobs_in_it_is_a_worker_again)
         ck_assert(worker->orders.succeeded);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         t.now += t.fleet_settings.stop_timeout;
-        ck_assert(!stops(worker) && !kills(worker));
+        ck_assert(!test_stops(&t, worker) && !kills(worker));
 }
-END_TEST
 
 /* It was told with all of it, and writes the beat of before. */
-START_TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
+TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -188,10 +158,9 @@ START_TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_anoth
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
 /* A Redis that takes over may not have what its record said last, and a record that stands is a beat. */
-START_TEST(one_that_was_quiet_is_not_reported_again_for_an_older_record)
+TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_LOUD_HEARTBEATS)
 {
         struct worker *worker = test_spawn(&t);
         double at = 500;
@@ -203,7 +172,7 @@ START_TEST(one_that_was_quiet_is_not_reported_again_for_an_older_record)
                 test_heartbeat(&t, worker, at++, 1, i == (unsigned)_i);
         }
         ck_assert_int_eq(worker->state, WORKER_STOPPING);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         /* Of the next one it says nothing. */
         observe_heartbeat_process(worker, 556, 2, t.now);
         for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
@@ -213,9 +182,8 @@ START_TEST(one_that_was_quiet_is_not_reported_again_for_an_older_record)
         }
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
+TEST(one_that_is_left_behind_leaves_and_is_replaced)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
         struct worker *worker = test_spawn_ready(&t);
@@ -228,12 +196,11 @@ START_TEST(one_that_is_left_behind_leaves_and_is_replaced)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
         observe_booted(worker, true, t.now);
-        ck_assert(!stops(worker));
+        ck_assert(!test_stops(&t, worker));
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), planned + 1);
 }
-END_TEST
 
-START_TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported_once)
+TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported_once)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -250,25 +217,5 @@ START_TEST(what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported
         t.now += 30 * USEC_PER_SEC;
         ck_assert(!(worker_poll_items(worker, false, t.now) & POLL_SIBLINGS));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("several");
-        TCase *cases = tcase_create("several");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_wrapper_that_stays_is_reported_before_it_is_killed);
-        tcase_add_test(cases, what_has_booted_in_it_since_is_neither_reported_nor_killed);
-        tcase_add_loop_test(cases, by_force_too_what_is_started_next_is_reported_before_it_is_killed, 0, 4);
-        tcase_add_test(cases, by_force_none_is_reported_again_with_its_group);
-        tcase_add_loop_test(cases, what_is_started_next_is_not_quiet_at_our_word, 0, 3);
-        tcase_add_test(cases, what_takes_jobs_in_it_is_a_worker_again);
-        tcase_add_test(cases, one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another);
-        tcase_add_loop_test(cases, one_that_was_quiet_is_not_reported_again_for_an_older_record, 0,
-                            WORKER_LOUD_HEARTBEATS);
-        tcase_add_test(cases, one_that_is_left_behind_leaves_and_is_replaced);
-        tcase_add_test(cases, what_heartbeats_beside_it_is_looked_for_when_it_is_ready_and_reported_once);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("several", .each = {setup, teardown})

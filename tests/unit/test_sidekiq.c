@@ -39,7 +39,7 @@ static const struct {
         {"vm:15756:baa7ee0dd3eg", NULL, 0},
 };
 
-START_TEST(takes_identities_apart_from_the_right)
+TEST_LOOP(takes_identities_apart_from_the_right, ELEMENTSOF(identities))
 {
         const char *text = identities[_i].identity;
         size_t len = 99;
@@ -56,9 +56,8 @@ START_TEST(takes_identities_apart_from_the_right)
         ck_assert_mem_eq(text, identities[_i].host, len);
         ck_assert_int_eq(pid, identities[_i].pid);
 }
-END_TEST
 
-START_TEST(refuses_an_identity_with_a_nul_in_it)
+TEST(refuses_an_identity_with_a_nul_in_it)
 {
         static const char text[] = "v\0m:15756:baa7ee0dd3ef";
         size_t len;
@@ -66,9 +65,8 @@ START_TEST(refuses_an_identity_with_a_nul_in_it)
 
         ck_assert(!sidekiq_identity_parse(text, sizeof(text) - 1, &len, &pid));
 }
-END_TEST
 
-START_TEST(names_keys)
+TEST(names_keys)
 {
         static const struct {
                 const char *namespace, *name, *suffix, *key;
@@ -84,9 +82,8 @@ START_TEST(names_keys)
                 ck_assert_str_eq(key, cases[i].key);
         }
 }
-END_TEST
 
-START_TEST(escapes_the_host_in_patterns)
+TEST(escapes_the_host_in_patterns)
 {
         _cleanup_free_ char *plain = decode_host_pattern("vm");
         _cleanup_free_ char *odd = decode_host_pattern("w*b?[1]\\");
@@ -94,7 +91,6 @@ START_TEST(escapes_the_host_in_patterns)
         ck_assert_str_eq(plain, "vm:*");
         ck_assert_str_eq(odd, "w\\*b\\?\\[1\\]\\\\:*");
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -127,7 +123,7 @@ static const struct {
         {"99999999999999999999999", 0},
 };
 
-START_TEST(reads_heartbeats_to_the_microsecond)
+TEST_LOOP(reads_heartbeats_to_the_microsecond, ELEMENTSOF(times))
 {
         uint64_t usec = 0;
 
@@ -135,7 +131,6 @@ START_TEST(reads_heartbeats_to_the_microsecond)
         ck_assert_int_eq(ok, times[_i].usec != 0);
         ck_assert_uint_eq(usec, times[_i].usec);
 }
-END_TEST
 
 static const struct {
         const char *busy, *heartbeat, *quiet, *concurrency;
@@ -174,7 +169,7 @@ static struct field field(const char *text)
         return (struct field){.text = text, .len = text ? strlen(text) : 0};
 }
 
-START_TEST(decodes_heartbeats_and_never_guesses)
+TEST_LOOP(decodes_heartbeats_and_never_guesses, ELEMENTSOF(heartbeats))
 {
         struct heartbeat heartbeat = {.sent_usec = 42};
         const struct field fields[_SIDEKIQ_FIELD_MAX] = {
@@ -196,7 +191,6 @@ START_TEST(decodes_heartbeats_and_never_guesses)
         ck_assert(!heartbeat.work_list_known);
         ck_assert_uint_eq(heartbeat.rss_bytes, 0);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -206,7 +200,7 @@ static const struct {
         {"-1", 0}, {"29604 kB", 0}, {"99999999999999999", 0},
 };
 
-START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
+TEST_LOOP(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat, ELEMENTSOF(sizes))
 {
         struct heartbeat heartbeat = {.rss_bytes = 42};
         const struct field fields[_SIDEKIQ_FIELD_MAX] = {
@@ -220,7 +214,6 @@ START_TEST(nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat)
         ck_assert_uint_eq(heartbeat.busy, 1);
         ck_assert_uint_eq(heartbeat.rss_bytes, sizes[_i].bytes);
 }
-END_TEST
 
 static const struct {
         const char *json;
@@ -250,7 +243,7 @@ static const struct {
         {"{\"version\":\"a\\u0000b\"}", 0, false, 0, NULL},
 };
 
-START_TEST(decodes_what_a_worker_reports_of_itself)
+TEST_LOOP(decodes_what_a_worker_reports_of_itself, ELEMENTSOF(infos))
 {
         struct field json = field(infos[_i].json);
         struct sidekiq_info *info = NULL;
@@ -268,9 +261,8 @@ START_TEST(decodes_what_a_worker_reports_of_itself)
                 ck_assert_str_eq(info->capsules[info->n_capsules - 1], infos[_i].capsule);
         free(info);
 }
-END_TEST
 
-START_TEST(leaves_out_capsules_beyond_its_room)
+TEST(leaves_out_capsules_beyond_its_room)
 {
         char json[1024] = "{\"capsules\":{";
         struct sidekiq_info *info;
@@ -283,7 +275,6 @@ START_TEST(leaves_out_capsules_beyond_its_room)
         ck_assert_uint_eq(info->n_capsules, SIDEKIQ_CAPSULES_MAX);
         free(info);
 }
-END_TEST
 
 static const struct sidekiq_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
 static const struct sidekiq_info heartbeat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
@@ -315,12 +306,11 @@ static const struct {
         {"", NULL, false},
 };
 
-START_TEST(reports_job_threads_by_their_names)
+TEST_LOOP(reports_job_threads_by_their_names, ELEMENTSOF(threads))
 {
         ck_assert_int_eq(sidekiq_thread_is_processor(threads[_i].comm, threads[_i].info),
                          threads[_i].processor);
 }
-END_TEST
 
 static const struct {
         const char *title;
@@ -360,7 +350,7 @@ static const struct {
         {"", false, {.busy = 0}},
 };
 
-START_TEST(reads_titles_and_reports_booting_from_booted)
+TEST_LOOP(reads_titles_and_reports_booting_from_booted, ELEMENTSOF(titles))
 {
         struct title title = {.busy = 42};
 
@@ -374,9 +364,8 @@ START_TEST(reads_titles_and_reports_booting_from_booted)
         ck_assert_uint_eq(title.concurrency, titles[_i].expect.concurrency);
         ck_assert_int_eq(title.quiet, titles[_i].expect.quiet);
 }
-END_TEST
 
-START_TEST(has_a_full_row_for_every_framework)
+TEST(has_a_full_row_for_every_framework)
 {
         for (size_t i = 0; framework_traits[i]; i++) {
                 const struct framework *framework = framework_of(framework_traits[i]);
@@ -398,7 +387,6 @@ START_TEST(has_a_full_row_for_every_framework)
         ck_assert_uint_eq(sidekiq_traits.shutdown_usec, 25 * USEC_PER_SEC);
         ck_assert_uint_eq(sidekiq_traits.stale_usec, 30 * USEC_PER_SEC);
 }
-END_TEST
 
 static const struct {
         const char *command;
@@ -423,7 +411,7 @@ static const struct {
         {"xsidekiq -C t", 0, false},
 };
 
-START_TEST(knows_its_own_shutdown_time_from_a_command_and_from_a_title)
+TEST_LOOP(knows_its_own_shutdown_time_from_a_command_and_from_a_title, ELEMENTSOF(shutdowns))
 {
         _cleanup_argv_ char **argv = NULL;
         const char *error;
@@ -437,37 +425,12 @@ START_TEST(knows_its_own_shutdown_time_from_a_command_and_from_a_title)
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec(title),
                           shutdowns[_i].title ? shutdowns[_i].seconds * USEC_PER_SEC : 0);
 }
-END_TEST
 
-START_TEST(a_title_of_anything_reports_no_shutdown_time)
+TEST(a_title_of_anything_reports_no_shutdown_time)
 {
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec(""), 0);
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec("sidekiq 7.0.0 app [0 of 5 busy]"), 0);
         ck_assert_uint_eq(sidekiq_traits.title_shutdown_usec("sh -c ' sidekiq -t 90"), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("sidekiq");
-        TCase *tcase = tcase_create("sidekiq");
-
-        tcase_add_loop_test(tcase, takes_identities_apart_from_the_right, 0, ELEMENTSOF(identities));
-        tcase_add_test(tcase, refuses_an_identity_with_a_nul_in_it);
-        tcase_add_test(tcase, names_keys);
-        tcase_add_test(tcase, escapes_the_host_in_patterns);
-        tcase_add_loop_test(tcase, reads_heartbeats_to_the_microsecond, 0, ELEMENTSOF(times));
-        tcase_add_loop_test(tcase, decodes_heartbeats_and_never_guesses, 0, ELEMENTSOF(heartbeats));
-        tcase_add_loop_test(tcase, nonsense_of_its_memory_is_no_reason_to_doubt_a_heartbeat, 0,
-                            ELEMENTSOF(sizes));
-        tcase_add_loop_test(tcase, decodes_what_a_worker_reports_of_itself, 0, ELEMENTSOF(infos));
-        tcase_add_test(tcase, leaves_out_capsules_beyond_its_room);
-        tcase_add_loop_test(tcase, reports_job_threads_by_their_names, 0, ELEMENTSOF(threads));
-        tcase_add_loop_test(tcase, reads_titles_and_reports_booting_from_booted, 0, ELEMENTSOF(titles));
-        tcase_add_test(tcase, has_a_full_row_for_every_framework);
-        tcase_add_loop_test(tcase, knows_its_own_shutdown_time_from_a_command_and_from_a_title, 0,
-                            ELEMENTSOF(shutdowns));
-        tcase_add_test(tcase, a_title_of_anything_reports_no_shutdown_time);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("sidekiq")

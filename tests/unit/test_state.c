@@ -2,38 +2,21 @@
 /* What outlives sqmgr: packed and unpacked it is the same, and bytes that were tampered with are refused. */
 /* promises: P4 */
 #include "continuity/codec.h"
-#include "continuity/state.h"
 #include "frameworks/native/native.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/fleets.h"
 #include "model/freshness.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "state_bytes.h"
 #include "state_file.h"
-#include "world.h"
+#include "state_world.h"
 
-#define BOOT "the-boot"
-
-static struct test_world t;
-static uint8_t *bytes;
-static size_t size;
-static struct state *state;
 static struct state_dead *dead;
 
 static void setup(void)
 {
-        test_world_open(&t, 2);
-        bytes = NULL;
-        state = NULL;
+        state_world_open();
         dead = NULL;
-}
-
-static void teardown(void)
-{
-        state_free(state);
-        free(bytes);
-        test_world_close(&t);
 }
 
 static const char *identity_of(const struct worker *worker, void *userdata _unused_)
@@ -52,22 +35,12 @@ static void pack_world(const struct world *world, const struct plan *starting, u
                 .now = now,
         };
 
-        free(bytes);
-        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        pack_source(&source);
 }
 
 static void pack(const struct plan *starting)
 {
         pack_world(t.world, starting, t.now);
-}
-
-static const struct state_fleet *unpack(const char *boot, usec_t now)
-{
-        state_free(state);
-        state = NULL;
-        ck_assert_int_eq(state_unpack(bytes, size, boot, now, &state), STATE_READ);
-        ck_assert_uint_eq(state->n_fleets, 1);
-        return &state->fleets[0];
 }
 
 static void make_history(void)
@@ -125,7 +98,7 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_int_eq(a->heartbeat.hung, b->heartbeat.hung);
 }
 
-START_TEST(goes_on_where_it_was_on_the_same_boot)
+TEST(goes_on_where_it_was_on_the_same_boot)
 {
         make_history();
         pack(NULL);
@@ -154,9 +127,8 @@ START_TEST(goes_on_where_it_was_on_the_same_boot)
         ck_assert_uint_eq(fleet.crash.freed, 1);
         ck_assert_uint_eq(fleet.churn.next_at, 0);
 }
-END_TEST
 
-START_TEST(packs_the_same_bytes_again)
+TEST(packs_the_same_bytes_again)
 {
         make_history();
         pack(NULL);
@@ -179,9 +151,8 @@ START_TEST(packs_the_same_bytes_again)
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
 }
-END_TEST
 
-START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
+TEST(the_dead_are_kept_until_they_have_been_followed_up)
 {
         make_history();
         struct worker *worker = t.fleet->workers[0];
@@ -209,9 +180,8 @@ START_TEST(the_dead_are_kept_until_they_have_been_followed_up)
         unpack("another", t.now);
         ck_assert_ptr_null(state->dead);
 }
-END_TEST
 
-START_TEST(another_boot_ends_the_workers_and_keeps_the_orders)
+TEST(another_boot_ends_the_workers_and_keeps_the_orders)
 {
         make_history();
         pack(NULL);
@@ -224,9 +194,8 @@ START_TEST(another_boot_ends_the_workers_and_keeps_the_orders)
         ck_assert_uint_eq(saved->crash.next_at, now + 30 * USEC_PER_SEC);
         ck_assert_uint_le(saved->rollout.failed_at, now);
 }
-END_TEST
 
-START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
+TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
 {
         make_history();
         pack(NULL);
@@ -238,9 +207,8 @@ START_TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
         state_continue_fleet(&fleet, saved, t.now);
         ck_assert_uint_eq(fleet.scale, 0);
 }
-END_TEST
 
-START_TEST(reports_of_a_start_that_was_under_way)
+TEST(reports_of_a_start_that_was_under_way)
 {
         struct fleet other = {0};
         struct action actions[] = {
@@ -260,10 +228,9 @@ START_TEST(reports_of_a_start_that_was_under_way)
         ck_assert_int_eq(saved->workers[1].worker.process.pid, 0);
         ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
 }
-END_TEST
 
 /* The room of a plan is used again: what stands behind its end is of an earlier one. */
-START_TEST(reports_of_no_start_behind_the_end_of_the_plan)
+TEST(reports_of_no_start_behind_the_end_of_the_plan)
 {
         struct action actions[] = {
                 {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
@@ -276,41 +243,22 @@ START_TEST(reports_of_no_start_behind_the_end_of_the_plan)
         ck_assert_uint_eq(saved->n_workers, 1);
         ck_assert_uint_eq(saved->workers[0].worker.index, 1);
 }
-END_TEST
 
-START_TEST(a_worker_that_is_gone_is_not_kept)
+TEST(a_worker_that_is_gone_is_not_kept)
 {
         test_exit(&t, test_spawn(&t), 0);
         pack(NULL);
         ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 0);
 }
-END_TEST
 
-static int outcome(const uint8_t *changed, size_t length)
-{
-        struct state *read = NULL;
-        int r = state_unpack(changed, length, BOOT, t.now, &read);
-
-        ck_assert((r == STATE_READ) == (!!read));
-        state_free(read);
-        return r;
-}
-
-START_TEST(names_what_is_wrong_with_the_bytes)
+TEST(names_what_is_wrong_with_the_bytes)
 {
         make_history();
         pack(NULL);
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
         ck_assert_int_eq(outcome(bytes, 0), STATE_TRUNCATED);
         ck_assert_int_eq(outcome(NULL, 0), STATE_TRUNCATED);
-        for (size_t length = 1; length < size; length++) {
-                /* Memory of just that size, that a read beyond it is seen. */
-                uint8_t *part = malloc(length);
-
-                memcpy(part, bytes, length);
-                ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
-                free(part);
-        }
+        assert_truncation_is_found();
         bytes[8] = STATE_FILE_VERSION + 1;
         ck_assert_int_eq(outcome(bytes, size), STATE_NEWER);
         /* Versions 2 to 7 had other layouts: none of their bytes are read, however well they are formed. */
@@ -322,22 +270,16 @@ START_TEST(names_what_is_wrong_with_the_bytes)
         }
         ck_assert_int_eq(outcome((const uint8_t *)"something else", 14), STATE_GARBLED);
 }
-END_TEST
 
-START_TEST(a_changed_byte_is_found)
+TEST(a_changed_byte_is_found)
 {
         make_history();
         pack(NULL);
-        for (size_t i = 0; i < size; i++) {
-                bytes[i] ^= 0x20;
-                ck_assert_int_ne(outcome(bytes, size), STATE_READ);
-                bytes[i] ^= 0x20;
-        }
+        assert_changes_are_found();
         bytes = realloc(bytes, size + 1);
         bytes[size] = 0;
         ck_assert_int_eq(outcome(bytes, size + 1), STATE_GARBLED);
 }
-END_TEST
 
 /* Each field has a value of its own, so that none can pass for another. */
 static struct worker fixed_workers[] = {
@@ -487,17 +429,16 @@ static void pack_fixed(void)
 }
 
 /* Other bytes are another version, which has another number and a file of its own in tests/state. */
-START_TEST(the_bytes_are_those_of_this_version)
+TEST(the_bytes_are_those_of_this_version)
 {
         uint8_t kept[STATE_FILE_MAX];
-        size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
+        size_t kept_size = state_file_read(STATE_FILE_WRITTEN, kept);
 
         pack_fixed();
         ck_assert_uint_eq(size, kept_size);
         for (size_t i = 0; i < size; i++)
                 ck_assert_msg(bytes[i] == kept[i], "byte %zu is another", i);
 }
-END_TEST
 
 /* What each version has of the fixed world. */
 static void assert_fixed(const struct state_fleet *saved)
@@ -543,10 +484,10 @@ static void assert_fixed_dead(void)
 }
 
 /* All of it, as the first release wrote only a part. */
-START_TEST(reads_what_this_version_writes)
+TEST(reads_what_this_version_writes)
 {
         uint8_t kept[STATE_FILE_MAX];
-        size_t kept_size = state_file_read(STATE_FILE_VERSION, kept);
+        size_t kept_size = state_file_read(STATE_FILE_WRITTEN, kept);
         const struct fleet *fleet = fixed_list[0];
 
         ck_assert_int_eq(state_unpack(kept, kept_size, BOOT, 1000, &state), STATE_READ);
@@ -595,11 +536,14 @@ START_TEST(reads_what_this_version_writes)
         ck_assert_int_eq(mail->templates[0].state, TEMPLATE_NONE);
         assert_fixed_dead();
 }
-END_TEST
 
-START_TEST(reads_what_the_first_release_wrote)
+/* What sqmgr 0.1.0 packed of the fixed world: kept, never made anew. */
+TEST(reads_what_the_first_release_wrote)
 {
-        ck_assert_int_eq(state_unpack(state_bytes, sizeof(state_bytes), BOOT, 1000, &state), STATE_READ);
+        uint8_t kept[STATE_FILE_MAX];
+        size_t kept_size = state_file_read("1.fixed", kept);
+
+        ck_assert_int_eq(state_unpack(kept, kept_size, BOOT, 1000, &state), STATE_READ);
         ck_assert_uint_eq(state->n_fleets, 2);
         const struct state_fleet *saved = &state->fleets[0];
 
@@ -617,52 +561,13 @@ START_TEST(reads_what_the_first_release_wrote)
         ck_assert_int_eq(state->fleets[1].workers[0].worker.started_for, REASON_RESTART);
         assert_fixed_dead();
 }
-END_TEST
 
-static uint64_t random_state = 1;
-static uint64_t random_next(uint64_t below)
+TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
-        random_state = random_state * 6364136223846793005U + 1442695040888963407U;
-        return (random_state >> 33) % below;
-}
-
-/* With a checksum that agrees, so that what is behind it is tried. */
-static void seal(uint8_t *changed, size_t length)
-{
-        uint64_t sum = 0xcbf29ce484222325U;
-
-        for (size_t i = 28; i < length; i++)
-                sum = (sum ^ changed[i]) * 0x100000001b3U;
-        for (unsigned i = 0; i < 8; i++) {
-                changed[12 + i] = (uint8_t)((length - 28) >> (8 * i));
-                changed[20 + i] = (uint8_t)(sum >> (8 * i));
-        }
-}
-
-START_TEST(garbage_behind_a_good_checksum_does_no_harm)
-{
-        unsigned outcomes[STATE_NEWER + 1] = {0};
-
         make_history();
         pack(NULL);
-        for (unsigned round = 0; round < 20000; round++) {
-                size_t length = random_next(4) == 0 ? 29 + random_next(size - 29) : size;
-                uint8_t *changed = malloc(length);
-
-                memcpy(changed, bytes, length);
-                for (uint64_t n = 1 + random_next(4); n > 0; n--)
-                        changed[28 + random_next(length - 28)] =
-                                (uint8_t)(random_next(2) ? random_next(256) : 0xff * random_next(2));
-                seal(changed, length);
-                int r = outcome(changed, length);
-                ck_assert_int_ge(r, 0);
-                outcomes[r]++;
-                free(changed);
-        }
-        ck_assert_uint_gt(outcomes[STATE_READ], 0);
-        ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
+        assert_garbage_does_no_harm(0);
 }
-END_TEST
 
 /* A worker as the state knows it: a wrapper, and the process under it that beats. */
 static const struct worker known = {
@@ -680,7 +585,7 @@ static const struct worker known = {
         .heartbeat.changed_at = 1,
 };
 
-START_TEST(adopts_the_same_processes)
+TEST(adopts_the_same_processes)
 {
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
 
@@ -688,16 +593,14 @@ START_TEST(adopts_the_same_processes)
         ck_assert_int_eq(worker->process.heartbeat_pid, 11);
         ck_assert(!worker_fresh(worker, t.now));
 }
-END_TEST
 
-START_TEST(a_pid_in_use_again_is_not_the_worker)
+TEST(a_pid_in_use_again_is_not_the_worker)
 {
         ck_assert_int_eq(observe_adopted(t.fleet, &known, 101, 111, t.now)->state, WORKER_GONE);
         ck_assert_int_eq(observe_adopted(t.fleet, &known, 0, 0, t.now)->state, WORKER_GONE);
 }
-END_TEST
 
-START_TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
+TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
 {
         const struct worker *worker = observe_adopted(t.fleet, &known, 0, 110, t.now);
 
@@ -705,18 +608,16 @@ START_TEST(adopts_the_one_that_heartbeats_where_its_wrapper_is_gone)
         ck_assert_int_eq(worker->process.pid, 11);
         ck_assert_uint_eq(worker->process.start, 110);
 }
-END_TEST
 
-START_TEST(a_wrapper_without_its_process_has_to_boot_again)
+TEST(a_wrapper_without_its_process_has_to_boot_again)
 {
         const struct worker *worker = observe_adopted(t.fleet, &known, 100, 0, t.now);
 
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_int_eq(worker->process.heartbeat_pid, 0);
 }
-END_TEST
 
-START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
+TEST(an_adopted_worker_is_judged_by_what_it_does_now)
 {
         struct worker *worker = observe_adopted(t.fleet, &known, 100, 110, t.now);
         struct heartbeat heartbeat = {.sent_usec = 50, .concurrency = 5};
@@ -729,9 +630,8 @@ START_TEST(an_adopted_worker_is_judged_by_what_it_does_now)
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert(worker_fresh(worker, t.now));
 }
-END_TEST
 
-START_TEST(what_is_left_with_a_job_has_it_still)
+TEST(what_is_left_with_a_job_has_it_still)
 {
         struct worker *worker = test_spawn_ready(&t);
 
@@ -741,49 +641,16 @@ START_TEST(what_is_left_with_a_job_has_it_still)
         ck_assert(saved->orders.finishes_job);
         ck_assert_uint_eq(saved->heartbeat.busy, 1);
 }
-END_TEST
 
-START_TEST(starts_wait_until_found_processes_are_known)
+TEST(starts_wait_until_found_processes_are_known)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits to learn whether processes that it found are its workers (up to 1s)");
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 2);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("state");
-        TCase *tcase = tcase_create("state");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, goes_on_where_it_was_on_the_same_boot);
-        tcase_add_test(tcase, packs_the_same_bytes_again);
-        tcase_add_test(tcase, the_dead_are_kept_until_they_have_been_followed_up);
-        tcase_add_test(tcase, another_boot_ends_the_workers_and_keeps_the_orders);
-        tcase_add_test(tcase, a_scale_lapses_with_the_count_that_it_was_given_for);
-        tcase_add_test(tcase, reports_of_a_start_that_was_under_way);
-        tcase_add_test(tcase, reports_of_no_start_behind_the_end_of_the_plan);
-        tcase_add_test(tcase, a_worker_that_is_gone_is_not_kept);
-        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
-        tcase_add_test(tcase, a_changed_byte_is_found);
-        tcase_add_test(tcase, the_bytes_are_those_of_this_version);
-        tcase_add_test(tcase, reads_what_this_version_writes);
-        tcase_add_test(tcase, reads_what_the_first_release_wrote);
-        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
-        tcase_add_test(tcase, adopts_the_same_processes);
-        tcase_add_test(tcase, a_pid_in_use_again_is_not_the_worker);
-        tcase_add_test(tcase, adopts_the_one_that_heartbeats_where_its_wrapper_is_gone);
-        tcase_add_test(tcase, a_wrapper_without_its_process_has_to_boot_again);
-        tcase_add_test(tcase, an_adopted_worker_is_judged_by_what_it_does_now);
-        tcase_add_test(tcase, what_is_left_with_a_job_has_it_still);
-        tcase_add_test(tcase, starts_wait_until_found_processes_are_known);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("state", .each = {setup, teardown})

@@ -31,7 +31,7 @@ static void teardown(void)
 static void read_it(const char *boot, usec_t now)
 {
         uint8_t bytes[STATE_FILE_MAX];
-        size_t size = state_file_read(1, bytes);
+        size_t size = state_file_read("1", bytes);
 
         ck_assert_int_eq(state_unpack(bytes, size, boot, now, &state), STATE_READ);
         ck_assert_uint_eq(state->n_fleets, FLEETS_MAX);
@@ -132,12 +132,11 @@ static void assert_fleet(const struct saved *expected)
                 assert_worker(&expected->workers[i], &saved->workers[i]);
 }
 
-START_TEST(each_fleet_is_as_it_was)
+TEST_LOOP(each_fleet_is_as_it_was, ELEMENTSOF(fleets))
 {
         read_it(BOOT, PACKED_AT + USEC_PER_SEC);
         assert_fleet(&fleets[_i]);
 }
-END_TEST
 
 static void assert_texts_and_dead(void)
 {
@@ -161,14 +160,13 @@ static void assert_texts_and_dead(void)
         ck_assert_ptr_null(dead->next);
 }
 
-START_TEST(what_was_reported_and_who_is_dead_is_kept)
+TEST(what_was_reported_and_who_is_dead_is_kept)
 {
         read_it(BOOT, PACKED_AT);
         assert_texts_and_dead();
 }
-END_TEST
 
-START_TEST(on_another_boot_the_orders_are_left)
+TEST(on_another_boot_the_orders_are_left)
 {
         read_it("another", 5 * USEC_PER_SEC);
         for (size_t i = 0; i < state->n_fleets; i++)
@@ -182,7 +180,6 @@ START_TEST(on_another_boot_the_orders_are_left)
                 ck_assert_uint_eq(saved->generation, fleets[i].generation);
         }
 }
-END_TEST
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
@@ -220,7 +217,7 @@ static void go_on(struct fleet *fleet, const struct state_fleet *saved, usec_t n
         }
 }
 
-START_TEST(a_world_that_goes_on_from_it_saves_the_same_in_this_version)
+TEST(a_world_that_goes_on_from_it_saves_the_same_in_this_version)
 {
         struct fleet_settings each[FLEETS_MAX], *list[FLEETS_MAX];
         struct settings settings = {.fleets = list, .n_fleets = FLEETS_MAX};
@@ -252,18 +249,5 @@ START_TEST(a_world_that_goes_on_from_it_saves_the_same_in_this_version)
         assert_texts_and_dead();
         free(again);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("state before");
-        TCase *tcase = tcase_create("state before");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_loop_test(tcase, each_fleet_is_as_it_was, 0, ELEMENTSOF(fleets));
-        tcase_add_test(tcase, what_was_reported_and_who_is_dead_is_kept);
-        tcase_add_test(tcase, on_another_boot_the_orders_are_left);
-        tcase_add_test(tcase, a_world_that_goes_on_from_it_saves_the_same_in_this_version);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("state before", .each = {setup, teardown})

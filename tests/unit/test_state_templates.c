@@ -2,33 +2,16 @@
 /* What outlives sqmgr of templates, and of what is forked from them: packed and unpacked it is the same, and
  * bytes that were tampered with are refused. */
 /* promises: P4 */
-#include "continuity/state.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe_template.h"
 #include "state_file.h"
-#include "world.h"
-
-#define BOOT "the-boot"
-
-static struct test_world t;
-static uint8_t *bytes;
-static size_t size;
-static struct state *state;
+#include "state_world.h"
 
 static void setup(void)
 {
-        test_world_open(&t, 2);
+        state_world_open();
         test_preload(&t);
-        bytes = NULL;
-        state = NULL;
-}
-
-static void teardown(void)
-{
-        state_free(state);
-        free(bytes);
-        test_world_close(&t);
 }
 
 static void pack_world(const struct world *world, const struct plan *starting)
@@ -36,45 +19,12 @@ static void pack_world(const struct world *world, const struct plan *starting)
         const struct state_source source = {
                 .world = world, .starting = starting, .boot_id = BOOT, .now = t.now};
 
-        free(bytes);
-        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
+        pack_source(&source);
 }
 
 static void pack(void)
 {
         pack_world(t.world, NULL);
-}
-
-static const struct state_fleet *unpack(const char *boot)
-{
-        state_free(state);
-        state = NULL;
-        ck_assert_int_eq(state_unpack(bytes, size, boot, t.now, &state), STATE_READ);
-        ck_assert_uint_eq(state->n_fleets, 1);
-        return &state->fleets[0];
-}
-
-static int outcome(const uint8_t *changed, size_t length)
-{
-        struct state *read = NULL;
-        int r = state_unpack(changed, length, BOOT, t.now, &read);
-
-        ck_assert((r == STATE_READ) == (!!read));
-        state_free(read);
-        return r;
-}
-
-/* With a checksum that agrees. */
-static void seal(uint8_t *changed, size_t length)
-{
-        uint64_t sum = 0xcbf29ce484222325U;
-
-        for (size_t i = 28; i < length; i++)
-                sum = (sum ^ changed[i]) * 0x100000001b3U;
-        for (unsigned i = 0; i < 8; i++) {
-                changed[12 + i] = (uint8_t)((length - 28) >> (8 * i));
-                changed[20 + i] = (uint8_t)(sum >> (8 * i));
-        }
 }
 
 /* Each field has a value of its own, so that none can pass for another. */
@@ -112,26 +62,24 @@ static void make_history(void)
         };
 }
 
-START_TEST(what_was_refused_is_refused_still)
+TEST(what_was_refused_is_refused_still)
 {
         t.newborn_template.unsafe = "it cannot be forked";
         test_settle(&t);
-        test_run(&t, 2);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 2, test_templates(&t), 0);
         pack();
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
         ck_assert_int_eq(saved->templates[0].state, TEMPLATE_NONE);
 }
-END_TEST
 
-START_TEST(templates_go_on_where_they_were)
+TEST(templates_go_on_where_they_were)
 {
         struct world *world;
 
         make_history();
         pack();
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         for (size_t i = 0; i < 2; i++)
                 assert_template_equal(&saved->templates[i], &t.fleet->templates[i]);
 
@@ -157,29 +105,27 @@ START_TEST(templates_go_on_where_they_were)
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
 }
-END_TEST
 
-START_TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
+TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
 {
         make_history();
         pack();
-        const struct state_fleet *saved = unpack("another");
+        const struct state_fleet *saved = unpack("another", t.now);
 
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
                 ck_assert_int_eq(saved->templates[i].state, TEMPLATE_NONE);
         ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
         ck_assert_uint_eq(saved->preload.refused_generation, 5);
 }
-END_TEST
 
-START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
+TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
 {
         usec_t asked_at = t.now - 3;
 
         make_history();
         template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_RESTART, 0, asked_at);
         pack();
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_uint_eq(saved->n_workers, 1);
         const struct worker *start = &saved->workers[0].worker;
         ck_assert_uint_eq(start->index, 2);
@@ -189,9 +135,8 @@ START_TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
         /* By which its process is known, as it has the same in its mark. */
         ck_assert_uint_eq(start->spawned_at, asked_at);
 }
-END_TEST
 
-START_TEST(so_is_one_that_is_about_to_be_asked_for)
+TEST(so_is_one_that_is_about_to_be_asked_for)
 {
         make_history();
         struct action actions[] = {
@@ -202,17 +147,16 @@ START_TEST(so_is_one_that_is_about_to_be_asked_for)
         const struct plan starting = {.actions = actions, .n_actions = ELEMENTSOF(actions)};
 
         pack_world(t.world, &starting);
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_uint_eq(saved->n_workers, 2);
         ck_assert_uint_eq(saved->workers[0].worker.generation, 7);
         ck_assert_uint_eq(saved->workers[1].worker.generation, 6);
         ck_assert_uint_eq(saved->workers[1].worker.index, 3);
         ck_assert_uint_eq(saved->workers[1].worker.spawned_at, t.now);
 }
-END_TEST
 
 /* One place has one worker: else the whole state would be garbled. */
-START_TEST(a_fork_that_has_come_forward_is_reported_once)
+TEST(a_fork_that_has_come_forward_is_reported_once)
 {
         make_history();
         struct template *template = &t.fleet->templates[0];
@@ -220,7 +164,7 @@ START_TEST(a_fork_that_has_come_forward_is_reported_once)
         template_observe_fork_asked(template, 2, REASON_NONE, 0, t.now - 3);
         const struct worker *worker = test_hello(&t, template);
         pack();
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_uint_eq(saved->n_workers, 1);
         const struct worker *reported = &saved->workers[0].worker;
         ck_assert_int_eq(reported->process.pid, worker->process.pid);
@@ -228,9 +172,8 @@ START_TEST(a_fork_that_has_come_forward_is_reported_once)
         ck_assert_uint_eq(reported->spawned_at, t.now - 3);
         ck_assert(reported->process.forked && reported->process.awaits_go);
 }
-END_TEST
 
-START_TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
+TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
 {
         make_history();
         const struct underway underway = {.fleet = t.fleet, .start = {.index = 2, .generation = 3}};
@@ -239,13 +182,12 @@ START_TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
 
         template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_NONE, 0, t.now - 3);
         ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
-        const struct state_fleet *saved = unpack(BOOT);
+        const struct state_fleet *saved = unpack(BOOT, t.now);
         ck_assert_uint_eq(saved->n_workers, 1);
         ck_assert_uint_eq(saved->workers[0].worker.generation, 6);
 }
-END_TEST
 
-START_TEST(what_no_template_can_be_is_garbled)
+TEST(what_no_template_can_be_is_garbled)
 {
         struct template *template = &t.fleet->templates[1];
 
@@ -268,7 +210,6 @@ START_TEST(what_no_template_can_be_is_garbled)
         pack();
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
 }
-END_TEST
 
 /* Behind the templates: the number of workers, the size of what features keep, the number of the dead. */
 #define NUMBERS_BEHIND   3
@@ -276,7 +217,7 @@ END_TEST
 /* Behind the text of what was refused: its generation, failures, slowest fork, size; and the templates. */
 #define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS)
 
-START_TEST(a_text_that_cannot_be_is_garbled)
+TEST(a_text_that_cannot_be_is_garbled)
 {
         snprintf(t.fleet->preload.refused, sizeof(t.fleet->preload.refused), "no");
         t.fleet->preload.refused_generation = 1;
@@ -293,80 +234,21 @@ START_TEST(a_text_that_cannot_be_is_garbled)
         seal(bytes, size);
         ck_assert_int_eq(outcome(bytes, size), STATE_GARBLED);
 }
-END_TEST
 
-START_TEST(names_what_is_wrong_with_the_bytes)
+TEST(names_what_is_wrong_with_the_bytes)
 {
         make_history();
         pack();
-        for (size_t length = 1; length < size; length++) {
-                uint8_t *part = malloc(length);
-
-                memcpy(part, bytes, length);
-                ck_assert_int_eq(outcome(part, length), STATE_TRUNCATED);
-                if (length > 28) {
-                        seal(part, length);
-                        ck_assert_int_ge(outcome(part, length), 0);
-                }
-                free(part);
-        }
-        for (size_t i = 0; i < size; i++) {
-                bytes[i] ^= 0x20;
-                ck_assert_int_ne(outcome(bytes, size), STATE_READ);
-                bytes[i] ^= 0x20;
-        }
-}
-END_TEST
-
-static uint64_t random_state = 1;
-static uint64_t random_next(uint64_t below)
-{
-        random_state = random_state * 6364136223846793005U + 1442695040888963407U;
-        return (random_state >> 33) % below;
+        assert_truncation_is_found();
+        assert_changes_are_found();
 }
 
-START_TEST(garbage_behind_a_good_checksum_does_no_harm)
+/* Most of it in what is of templates. */
+TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
-        unsigned outcomes[STATE_NEWER + 1] = {0};
-
         make_history();
         pack();
-        for (unsigned round = 0; round < 20000; round++) {
-                uint8_t *changed = malloc(size);
-
-                memcpy(changed, bytes, size);
-                /* Most of it in what is of templates. */
-                for (uint64_t n = 1 + random_next(4); n > 0; n--)
-                        changed[size - 1 - random_next(MIN(size - 28, (size_t)250))] =
-                                (uint8_t)(random_next(2) ? random_next(256) : 0xff * random_next(2));
-                seal(changed, size);
-                int r = outcome(changed, size);
-                ck_assert_int_ge(r, 0);
-                outcomes[r]++;
-                free(changed);
-        }
-        ck_assert_uint_gt(outcomes[STATE_READ], 0);
-        ck_assert_uint_gt(outcomes[STATE_GARBLED], 0);
+        assert_garbage_does_no_harm(250);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("state templates");
-        TCase *tcase = tcase_create("state templates");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, what_was_refused_is_refused_still);
-        tcase_add_test(tcase, templates_go_on_where_they_were);
-        tcase_add_test(tcase, another_boot_ends_the_templates_and_keeps_what_was_refused);
-        tcase_add_test(tcase, a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation);
-        tcase_add_test(tcase, so_is_one_that_is_about_to_be_asked_for);
-        tcase_add_test(tcase, a_fork_that_has_come_forward_is_reported_once);
-        tcase_add_test(tcase, a_start_that_is_looked_for_does_not_take_the_place_of_a_fork);
-        tcase_add_test(tcase, what_no_template_can_be_is_garbled);
-        tcase_add_test(tcase, a_text_that_cannot_be_is_garbled);
-        tcase_add_test(tcase, names_what_is_wrong_with_the_bytes);
-        tcase_add_test(tcase, garbage_behind_a_good_checksum_does_no_harm);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("state templates", .each = {setup, teardown})

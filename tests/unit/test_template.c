@@ -10,17 +10,9 @@
 #include "observe/observe_template.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         test_preload(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static struct template *settle(void)
@@ -36,10 +28,9 @@ static void run_fast(double seconds)
                 test_tick(&t, 0.25);
 }
 
-START_TEST(the_application_is_loaded_before_any_worker_is_there)
+TEST(the_application_is_loaded_before_any_worker_is_there)
 {
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, t.loads, 1);
         ck_assert_str_eq(test_fleet_waits_for(&t),
                          "waits for its template: it has been loading for 0s, given up in 2min");
         ck_assert_str_eq(wait_code(t.fleet->waits_for), "template");
@@ -57,9 +48,8 @@ START_TEST(the_application_is_loaded_before_any_worker_is_there)
         ck_assert(strstr(test_event_text(&t, EVENT_STARTED), "was forked"));
         ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
-END_TEST
 
-START_TEST(workers_are_forked_one_at_a_time)
+TEST(workers_are_forked_one_at_a_time)
 {
         t.newborn_template.fork_usec = 1500 * USEC_PER_MSEC;
         test_load(&t);
@@ -74,9 +64,8 @@ START_TEST(workers_are_forked_one_at_a_time)
         ck_assert_uint_eq(test_counts(&t).live, 3);
         ck_assert(!template_forks(fleet_template(t.fleet)));
 }
-END_TEST
 
-START_TEST(a_fork_goes_on_once_the_state_reports_of_it)
+TEST(a_fork_goes_on_once_the_state_reports_of_it)
 {
         test_load(&t);
         t.save_fails = true;
@@ -88,17 +77,15 @@ START_TEST(a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert_str_eq(test_waits_for(&t, worker), "waits to be written into the state file");
         ck_assert_uint_eq(t.stops, 0);
         t.save_fails = false;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.gos, 3);
+        test_after(&t, 1, t.gos, 3);
         ck_assert(!worker->process.awaits_go);
         /* The time that it has to come up begins. */
         ck_assert_uint_eq(worker_boot_deadline(worker), t.now + t.fleet_settings.boot_timeout);
         test_settle(&t);
         ck_assert_ptr_eq(test_worker(&t, 1), worker);
 }
-END_TEST
 
-START_TEST(a_fork_that_was_asked_for_takes_its_place)
+TEST(a_fork_that_was_asked_for_takes_its_place)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_load(&t);
@@ -108,28 +95,23 @@ START_TEST(a_fork_that_was_asked_for_takes_its_place)
         ck_assert_uint_eq(test_spawn(&t)->index, 2);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 3);
         t.fleet_settings.max_processes = 2;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_PLACES);
         test_redis(&t, false);
         ck_assert(fleet_wants_fast_polls(t.fleet, t.now));
 }
-END_TEST
 
-START_TEST(nothing_is_loaded_while_found_processes_may_be_workers)
+TEST(nothing_is_loaded_while_found_processes_may_be_workers)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_ADOPTION);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
+TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
         settle();
@@ -138,8 +120,7 @@ START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
                          "socket open");
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "its application leaves a socket open");
         ck_assert_uint_eq(test_forked(&t), 0);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 60, test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_READY), 0);
@@ -150,14 +131,12 @@ START_TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
         t.newborn_template.unsafe = NULL;
         command_restart(t.fleet, NULL, t.now);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        test_run(&t, 60);
-        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        test_after(&t, 60, t.fleet->rollout.state, ROLLOUT_DONE);
         ck_assert_uint_eq(test_forked(&t), 3);
 }
-END_TEST
 
 /* A restart in the moment in which it is refused makes it the older one. */
-START_TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
+TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
 {
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
@@ -165,13 +144,11 @@ START_TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
         template_observe_ready(template, template->pid, template->pid_start, "it cannot be", t.now);
         command_restart(t.fleet, NULL, t.now);
         ck_assert_ptr_null(fleet_template_to_fork(t.fleet, true));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 1);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 0);
 }
-END_TEST
 
-START_TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
+TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail =
@@ -182,9 +159,8 @@ START_TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
                          "its command does not see 'sqmgr-preload.rb' where it runs");
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
+TEST(a_release_that_lacks_a_file_of_its_own_fails)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail = "cannot load such file -- rails (LoadError)";
@@ -194,18 +170,16 @@ START_TEST(a_release_that_lacks_a_file_of_its_own_fails)
                          "exited with status 1 after 1s, before it was ready; its last lines: cannot load"));
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
-END_TEST
 
 /* RUBYOPT was lost on the way: what was started as a template takes jobs. */
-START_TEST(one_that_works_is_a_worker)
+TEST(one_that_works_is_a_worker)
 {
         t.newborn_template.running_jobs = true;
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
         pid_t pid = template->pid;
         ck_assert_uint_eq(template->boot_polled_at, 0);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(template->boot_polled_at, t.now);
+        test_after(&t, 1, template->boot_polled_at, t.now);
         settle();
         struct worker *worker = test_worker(&t, 1);
         ck_assert_int_eq(worker->process.pid, pid);
@@ -213,21 +187,18 @@ START_TEST(one_that_works_is_a_worker)
         ck_assert(strstr(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
-        test_run(&t, 600);
-        ck_assert_int_eq(worker->state, WORKER_ACTIVE);
+        test_after(&t, 600, worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(t.template_ends + t.template_kills + t.quiets + t.stops, 0);
         ck_assert_uint_eq(test_forked(&t), 0);
 }
-END_TEST
 
-START_TEST(one_that_serves_is_no_worker_whatever_its_titles_say)
+TEST(one_that_serves_is_no_worker_whatever_its_titles_say)
 {
         ck_assert_ptr_null(template_observe_booted(test_load(&t), true, t.now));
         ck_assert_uint_eq(test_templates(&t), 1);
 }
-END_TEST
 
-START_TEST(after_three_loads_that_fail_workers_boot_separately)
+TEST(after_three_loads_that_fail_workers_boot_separately)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         settle();
@@ -237,13 +208,11 @@ START_TEST(after_three_loads_that_fail_workers_boot_separately)
         ck_assert(strstr(fleet_preload_refused(t.fleet),
                          "3 times in a row; the last: the template of fleet 'default' (pid "));
         ck_assert(strstr(fleet_preload_refused(t.fleet), "exited with status 1 after 1s, before it was"));
-        test_run(&t, 300);
-        ck_assert_uint_eq(t.loads, 3);
+        test_after(&t, 300, t.loads, 3);
 }
-END_TEST
 
 /* It is the machine that lacks what it takes, and has it again some time. */
-START_TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
+TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
 {
         t.load_error = "no such directory";
         test_run(&t, 120);
@@ -253,25 +222,21 @@ START_TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
         settle();
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_READY);
 }
-END_TEST
 
-START_TEST(the_next_load_waits_after_one_that_failed)
+TEST(the_next_load_waits_after_one_that_failed)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 2, t.loads, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->crash.next_at);
         t.now = t.fleet->crash.next_at;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_LOAD, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
-END_TEST
 
 static const int shortages[] = {ENOMEM, EAGAIN, EMFILE, ENFILE};
 
-START_TEST(a_shortage_is_waited_out_and_never_counts)
+TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
 {
         struct template *template = settle();
         unsigned starts = t.starts;
@@ -299,23 +264,20 @@ START_TEST(a_shortage_is_waited_out_and_never_counts)
         ck_assert(template_forks(template));
         ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
-END_TEST
 
-START_TEST(a_request_that_descriptors_are_short_for_is_made_again)
+TEST(a_request_that_descriptors_are_short_for_is_made_again)
 {
         t.ask_error = EMFILE;
         test_load(&t);
-        test_run(&t, 30);
-        ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
+        test_after(&t, 30, t.fleet->waits_for, WAIT_FORK);
         ck_assert_uint_le(t.starts, 31);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->preload.retry_at);
         t.ask_error = 0;
         settle();
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(after_three_forks_that_fail_workers_boot_separately)
+TEST(after_three_forks_that_fail_workers_boot_separately)
 {
         t.newborn_template.fork_fails = "an at_fork hook raised";
         settle();
@@ -325,9 +287,8 @@ START_TEST(after_three_forks_that_fail_workers_boot_separately)
                          "3 times in a row; the last: default/1 could not be forked: an at_fork hook raised");
         ck_assert_uint_eq(test_templates(&t), 0);
 }
-END_TEST
 
-START_TEST(a_fork_that_succeeds_ends_the_row)
+TEST(a_fork_that_succeeds_ends_the_row)
 {
         struct template *template = test_load(&t);
         struct template_process *process = test_template_process(template);
@@ -335,16 +296,13 @@ START_TEST(a_fork_that_succeeds_ends_the_row)
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         process->fork_fails = "it failed";
         for (unsigned round = 0; round < 2; round++) {
-                test_run(&t, 2);
-                ck_assert_uint_eq(t.fleet->preload.failures, 2);
+                test_after(&t, 2, t.fleet->preload.failures, 2);
                 process->fork_fails = NULL;
-                test_tick(&t, 1);
-                ck_assert_uint_eq(t.fleet->preload.failures, 0);
+                test_after(&t, 1, t.fleet->preload.failures, 0);
                 process->fork_fails = "it failed";
         }
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
 }
-END_TEST
 
 static void outdate(void)
 {
@@ -359,7 +317,7 @@ static void restart_and_abort(void)
 
 static void (*const renewals[])(void) = {outdate, restart_and_abort};
 
-START_TEST(what_failed_of_another_generation_is_not_of_the_row)
+TEST_LOOP(what_failed_of_another_generation_is_not_of_the_row, (int)ELEMENTSOF(renewals))
 {
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
         for (unsigned i = 0; i < 2; i++) {
@@ -374,10 +332,9 @@ START_TEST(what_failed_of_another_generation_is_not_of_the_row)
         settle();
         ck_assert_uint_eq(test_forked(&t), 3);
 }
-END_TEST
 
 /* Long lives that end in a backoff leave their places to be filled at once, each by one try. */
-START_TEST(a_fork_that_fails_uses_a_freed_place_up)
+TEST(a_fork_that_fails_uses_a_freed_place_up)
 {
         struct template *template = settle();
 
@@ -386,13 +343,11 @@ START_TEST(a_fork_that_fails_uses_a_freed_place_up)
         test_exit(&t, test_worker(&t, 2), 1);
         ck_assert_uint_eq(t.fleet->crash.freed, 1);
         test_template_process(template)->fork_fails = "it failed";
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+        test_after(&t, 10, t.fleet->totals.template_failures, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
 }
-END_TEST
 
-START_TEST(one_that_does_not_answer_is_ended)
+TEST(one_that_does_not_answer_is_ended)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         struct template *template = test_load(&t);
@@ -410,9 +365,8 @@ START_TEST(one_that_does_not_answer_is_ended)
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.loads, 2);
 }
-END_TEST
 
-START_TEST(time_in_which_sqmgr_was_late_hardly_counts)
+TEST(time_in_which_sqmgr_was_late_hardly_counts)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         struct template *template = test_load(&t);
@@ -424,9 +378,8 @@ START_TEST(time_in_which_sqmgr_was_late_hardly_counts)
         test_tick(&t, 10);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
-START_TEST(one_that_is_held_has_twenty_times_as_long)
+TEST(one_that_is_held_has_twenty_times_as_long)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_template_process(test_load(&t))->held = true;
@@ -435,9 +388,8 @@ START_TEST(one_that_is_held_has_twenty_times_as_long)
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
-START_TEST(patience_is_ten_times_the_slowest_fork)
+TEST(patience_is_ten_times_the_slowest_fork)
 {
         t.newborn_template.fork_usec = 2 * USEC_PER_SEC;
         struct template *template = test_load(&t);
@@ -451,10 +403,9 @@ START_TEST(patience_is_ten_times_the_slowest_fork)
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
 }
-END_TEST
 
 /* Else a template that was stopped once would be waited for without end. */
-START_TEST(what_does_not_count_is_no_slow_fork)
+TEST(what_does_not_count_is_no_slow_fork)
 {
         struct template *template = test_load(&t);
 
@@ -465,40 +416,5 @@ START_TEST(what_does_not_count_is_no_slow_fork)
         ck_assert_uint_eq(t.fleet->totals.forks, 1);
         ck_assert_uint_lt(t.fleet->preload.slowest_fork, 4 * USEC_PER_SEC);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template");
-        TCase *cases = tcase_create("template");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_application_is_loaded_before_any_worker_is_there);
-        tcase_add_test(cases, workers_are_forked_one_at_a_time);
-        tcase_add_test(cases, a_fork_goes_on_once_the_state_reports_of_it);
-        tcase_add_test(cases, a_fork_that_was_asked_for_takes_its_place);
-        tcase_add_test(cases, nothing_is_loaded_while_found_processes_may_be_workers);
-        tcase_add_test(cases, one_that_cannot_be_forked_is_refused_for_its_generation);
-        tcase_add_test(cases, one_that_cannot_be_forked_is_forked_for_no_other_generation);
-        tcase_add_test(cases, a_command_that_does_not_see_the_script_is_refused_at_once);
-        tcase_add_test(cases, a_release_that_lacks_a_file_of_its_own_fails);
-        tcase_add_test(cases, one_that_works_is_a_worker);
-        tcase_add_test(cases, one_that_serves_is_no_worker_whatever_its_titles_say);
-        tcase_add_test(cases, after_three_loads_that_fail_workers_boot_separately);
-        tcase_add_test(cases, a_load_that_cannot_be_started_is_tried_until_it_is);
-        tcase_add_test(cases, the_next_load_waits_after_one_that_failed);
-        tcase_add_loop_test(cases, a_shortage_is_waited_out_and_never_counts, 0, (int)ELEMENTSOF(shortages));
-        tcase_add_test(cases, a_request_that_descriptors_are_short_for_is_made_again);
-        tcase_add_test(cases, after_three_forks_that_fail_workers_boot_separately);
-        tcase_add_test(cases, a_fork_that_succeeds_ends_the_row);
-        tcase_add_loop_test(cases, what_failed_of_another_generation_is_not_of_the_row, 0,
-                            (int)ELEMENTSOF(renewals));
-        tcase_add_test(cases, a_fork_that_fails_uses_a_freed_place_up);
-        tcase_add_test(cases, one_that_does_not_answer_is_ended);
-        tcase_add_test(cases, time_in_which_sqmgr_was_late_hardly_counts);
-        tcase_add_test(cases, one_that_is_held_has_twenty_times_as_long);
-        tcase_add_test(cases, patience_is_ten_times_the_slowest_fork);
-        tcase_add_test(cases, what_does_not_count_is_no_slow_fork);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template", .each = {setup, teardown})

@@ -11,17 +11,9 @@
 #include "observe/observe_template.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         test_preload(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 static struct template *settle(void)
@@ -30,27 +22,22 @@ static struct template *settle(void)
         return fleet_template(t.fleet);
 }
 
-START_TEST(one_that_never_loads_is_ended_after_boot_timeout)
+TEST(one_that_never_loads_is_ended_after_boot_timeout)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         t.newborn_template.deaf = true;
-        test_run(&t, 121);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 121, t.template_ends, 1);
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),
                          "did not load the application within boot_timeout"));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
         ck_assert_ptr_null(fleet_template(t.fleet));
         /* It may work for all that is known: it has the time that a worker has. */
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.template_kills, 0);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.template_kills, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
+        test_after(&t, 59, t.template_kills, 0);
+        test_after(&t, 1, t.template_kills, 1);
+        test_after(&t, 1, t.fleet->totals.template_failures, 1);
 }
-END_TEST
 
-START_TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
+TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         test_tick(&t, 1);
@@ -59,54 +46,45 @@ START_TEST(boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look)
         test_redis(&t, false);
         test_run(&t, 600);
         test_redis(&t, true);
-        test_run(&t, 119);
-        ck_assert_uint_eq(t.template_ends, 0);
+        test_after(&t, 119, t.template_ends, 0);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
         t.now += 2 * USEC_PER_SEC;
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 0);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 0);
         ck_assert_ptr_null(template_observe_booted(template, false, t.now));
-        test_plan(&t);
-        ck_assert_uint_eq(test_planned(&t, ACTION_TEMPLATE_END, NULL), 1);
+        ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
+TEST(the_end_of_a_ready_one_leaves_its_workers_alone)
 {
         struct template *template = settle();
 
         test_run(&t, 60);
         test_template_exit(&t, template);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 2);
+        test_after(&t, 1, t.loads, 2);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED), "exited with status 1 after "));
         ck_assert_uint_eq(test_counts(&t).ready, 3);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_after(&t, 60, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.quiets + t.stops, 0);
         ck_assert_uint_eq(t.starts, 3);
 }
-END_TEST
 
-START_TEST(after_a_short_life_the_next_one_waits)
+TEST(after_a_short_life_the_next_one_waits)
 {
         struct template *template = settle();
 
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
         t.now = template->state_at + 59 * USEC_PER_SEC;
         test_template_exit(&t, template);
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 10, t.loads, 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_BACKOFF);
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(one_that_dies_as_it_forks_has_failed)
+TEST(one_that_dies_as_it_forks_has_failed)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
@@ -118,9 +96,8 @@ START_TEST(one_that_dies_as_it_forks_has_failed)
         ck_assert_uint_eq(t.fleet->crash.count, 3);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 1);
 }
-END_TEST
 
-START_TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
+TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
 {
         test_load(&t);
         t.save_fails = true;
@@ -135,7 +112,6 @@ START_TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
         ck_assert_uint_eq(test_events(&t, EVENT_START_FAILED), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
-END_TEST
 
 static void order_quiet(void)
 {
@@ -165,67 +141,55 @@ static void order_no_preload(void)
 
 static void (*const orders[])(void) = {order_quiet, order_stop, order_shutdown, order_none, order_no_preload};
 
-START_TEST(where_none_is_to_be_forked_it_ends_at_once)
+TEST_LOOP(where_none_is_to_be_forked_it_ends_at_once, (int)ELEMENTSOF(orders))
 {
         settle();
         orders[_i]();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert_str_eq(template_state_name(t.fleet->templates[0].state), "ending");
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 0);
-        test_run(&t, 30);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, test_templates(&t), 0);
+        test_after(&t, 30, t.loads, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
-START_TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
+TEST(one_that_loads_ends_as_well_and_another_is_loaded_later)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         test_run(&t, 10);
         order_stop();
-        test_run(&t, 2);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 2, test_templates(&t), 0);
         command_start(t.fleet, NULL, t.now);
         test_settle(&t);
         ck_assert_uint_eq(t.loads, 2);
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(one_that_serves_and_does_not_end_is_killed_soon)
+TEST(one_that_serves_and_does_not_end_is_killed_soon)
 {
         t.newborn_template.deaf = true;
         settle();
         order_no_preload();
         test_tick(&t, 1);
-        test_run(&t, 4);
-        ck_assert_uint_eq(t.template_kills, 0);
+        test_after(&t, 4, t.template_kills, 0);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + USEC_PER_SEC);
-        test_run(&t, 1);
-        ck_assert_uint_eq(t.template_kills, 1);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 1, t.template_kills, 1);
+        test_after(&t, 1, test_templates(&t), 0);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
+TEST(a_fork_ends_with_the_template_that_was_asked_for_it)
 {
         t.newborn_template.fork_usec = USEC_INFINITY;
         test_load(&t);
         order_quiet();
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert(!fleet_has_place(t.fleet, 1));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
+TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
 {
         t.newborn_template.deaf = true;
         test_run(&t, 2);
@@ -238,9 +202,8 @@ START_TEST(what_is_said_after_its_end_was_asked_for_changes_nothing)
         /* But that it serves, and runs no jobs. */
         ck_assert_uint_eq(template_kill_at(template), t.now + 5 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
+TEST(a_removed_fleet_is_not_forgotten_before_its_template)
 {
         struct fleet_settings removed = t.fleet_settings, *list[] = {&removed};
         struct settings settings = t.settings;
@@ -260,7 +223,6 @@ START_TEST(a_removed_fleet_is_not_forgotten_before_its_template)
         world_forget_removed(t.world);
         ck_assert_uint_eq(t.world->n_fleets, 0);
 }
-END_TEST
 
 /* As the state of an earlier sqmgr tells of one; it serves below a wrapper. */
 static struct template known_template(enum template_state state)
@@ -290,7 +252,7 @@ static struct template *adopt(enum template_state state, bool connected)
         return template;
 }
 
-START_TEST(a_pid_in_use_again_is_no_template)
+TEST(a_pid_in_use_again_is_no_template)
 {
         const struct template known = known_template(TEMPLATE_READY),
                               loading = known_template(TEMPLATE_LOADING);
@@ -303,9 +265,8 @@ START_TEST(a_pid_in_use_again_is_no_template)
         ck_assert_int_eq(template->pid, 51);
         ck_assert_uint_eq(template->pid_start, 510);
 }
-END_TEST
 
-START_TEST(one_that_is_still_spoken_with_is_forked)
+TEST(one_that_is_still_spoken_with_is_forked)
 {
         struct template *template = adopt(TEMPLATE_READY, true);
 
@@ -315,48 +276,41 @@ START_TEST(one_that_is_still_spoken_with_is_forked)
         ck_assert_ptr_eq(fleet_template(t.fleet), template);
         ck_assert_int_eq(template->serving_pid, 51);
 }
-END_TEST
 
-START_TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
+TEST(a_lost_one_that_served_is_ended_and_another_loaded_at_once)
 {
         struct template *template = adopt(TEMPLATE_READY, false);
 
         template->process->deaf = true;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 1, t.template_ends, 1);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(t.starts, 0);
-        test_run(&t, 6);
-        ck_assert_uint_eq(t.template_kills, 1);
+        test_after(&t, 6, t.template_kills, 1);
         test_settle(&t);
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
 /* It may turn out to be a worker. */
-START_TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
+TEST(a_lost_one_that_loads_is_given_the_time_to_show_what_it_is)
 {
         t.newborn_template.load_usec = 100 * USEC_PER_SEC;
         t.newborn_template.running_jobs = true;
         struct template *template = adopt(TEMPLATE_LOADING, false);
 
         t.newborn_template.load_usec = 5 * USEC_PER_SEC;
-        test_tick(&t, 1);
-        ck_assert_uint_eq(t.loads, 1);
+        test_after(&t, 1, t.loads, 1);
         ck_assert(template_is_kept(template));
-        test_run(&t, 50);
-        ck_assert_uint_eq(t.template_ends + t.template_kills, 0);
+        test_after(&t, 50, t.template_ends + t.template_kills, 0);
         ck_assert_uint_eq(test_templates(&t), 0);
         unsigned found = 0;
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 found += t.fleet->workers[i]->process.pid == 50;
         ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
-START_TEST(the_end_of_a_lost_one_is_no_failure)
+TEST(the_end_of_a_lost_one_is_no_failure)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         test_template_exit(&t, adopt(TEMPLATE_LOADING, false));
@@ -365,48 +319,19 @@ START_TEST(the_end_of_a_lost_one_is_no_failure)
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
 }
-END_TEST
 
-START_TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
+TEST(a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing)
 {
         t.newborn_template.load_usec = USEC_INFINITY;
         adopt(TEMPLATE_LOADING, false);
         t.newborn_template.load_usec = 5 * USEC_PER_SEC;
         test_settle(&t);
         ck_assert_uint_eq(t.template_ends, 0);
-        test_run(&t, 120);
-        ck_assert_uint_eq(t.template_ends, 1);
+        test_after(&t, 120, t.template_ends, 1);
         ck_assert_uint_eq(test_templates(&t), 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
         ck_assert_uint_eq(t.loads, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template end");
-        TCase *cases = tcase_create("template end");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_that_never_loads_is_ended_after_boot_timeout);
-        tcase_add_test(cases, boot_timeout_is_not_over_while_redis_is_away_nor_before_a_look);
-        tcase_add_test(cases, the_end_of_a_ready_one_leaves_its_workers_alone);
-        tcase_add_test(cases, after_a_short_life_the_next_one_waits);
-        tcase_add_test(cases, one_that_dies_as_it_forks_has_failed);
-        tcase_add_test(cases, a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start);
-        tcase_add_loop_test(cases, where_none_is_to_be_forked_it_ends_at_once, 0, (int)ELEMENTSOF(orders));
-        tcase_add_test(cases, one_that_loads_ends_as_well_and_another_is_loaded_later);
-        tcase_add_test(cases, one_that_serves_and_does_not_end_is_killed_soon);
-        tcase_add_test(cases, a_fork_ends_with_the_template_that_was_asked_for_it);
-        tcase_add_test(cases, what_is_said_after_its_end_was_asked_for_changes_nothing);
-        tcase_add_test(cases, a_removed_fleet_is_not_forgotten_before_its_template);
-        tcase_add_test(cases, a_pid_in_use_again_is_no_template);
-        tcase_add_test(cases, one_that_is_still_spoken_with_is_forked);
-        tcase_add_test(cases, a_lost_one_that_served_is_ended_and_another_loaded_at_once);
-        tcase_add_test(cases, a_lost_one_that_loads_is_given_the_time_to_show_what_it_is);
-        tcase_add_test(cases, the_end_of_a_lost_one_is_no_failure);
-        tcase_add_test(cases, a_lost_one_that_never_shows_itself_is_ended_and_counts_for_nothing);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template end", .each = {setup, teardown})

@@ -11,35 +11,10 @@
 #include "settings/settings.h"
 #include "world.h"
 
-static struct test_world t;
-
-static void setup(void)
+TEST_WORLD(3)
 {
-        test_world_open(&t, 3);
         test_preload(&t);
         test_settle(&t);
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
-}
-
-static enum rollout_state state(void)
-{
-        return t.fleet->rollout.state;
-}
-
-static void restart(void)
-{
-        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
-}
-
-static void run_out(void)
-{
-        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++)
-                test_tick(&t, 1);
 }
 
 static unsigned of_generation(uint64_t generation)
@@ -56,85 +31,71 @@ static unsigned of_generation(uint64_t generation)
 static void halt_by_workers(void)
 {
         t.newborn.die_usec = 100 * USEC_PER_MSEC;
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_HALTED);
         t.newborn.die_usec = USEC_INFINITY;
         test_run(&t, 2);
 }
 
-START_TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
+TEST(no_old_worker_is_touched_before_the_new_template_is_ready)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
-        restart();
-        test_run(&t, 59);
-        ck_assert_uint_eq(test_templates(&t), 2);
+        test_restart(&t);
+        test_after(&t, 59, test_templates(&t), 2);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_uint_eq(t.starts, 3);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
         ck_assert_str_eq(test_waits_for(&t, test_worker(&t, 1)),
                          "waits for the template of the new generation");
         ck_assert(strstr(test_fleet_waits_for(&t), "waits for its template: it has been loading for 5"));
-        test_run(&t, 60);
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_after(&t, 60, test_rollout(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
 }
-END_TEST
 
-START_TEST(without_surge_the_old_ones_wait_for_it_as_well)
+TEST(without_surge_the_old_ones_wait_for_it_as_well)
 {
         t.fleet_settings.restart_surge = (struct share){.value = 0};
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
-        restart();
-        test_run(&t, 59);
-        ck_assert_uint_eq(t.quiets, 0);
-        test_run(&t, 2);
-        ck_assert_uint_eq(t.quiets, 1);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_restart(&t);
+        test_after(&t, 59, t.quiets, 0);
+        test_after(&t, 2, t.quiets, 1);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(the_old_template_is_kept_until_it_is_done)
+TEST(the_old_template_is_kept_until_it_is_done)
 {
         struct template *old = test_template(&t, 1);
 
-        restart();
-        for (unsigned i = 0; i < 600 && state() == ROLLOUT_RUNNING; i++) {
+        test_restart(&t);
+        for (unsigned i = 0; i < 600 && test_rollout(&t) == ROLLOUT_RUNNING; i++) {
                 ck_assert_int_eq(old->state, TEMPLATE_READY);
                 ck_assert_uint_ge(test_counts(&t).ready, 3);
                 test_tick(&t, 1);
         }
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_DONE);
         ck_assert_int_eq(old->state, TEMPLATE_ENDING);
         test_tick(&t, 1);
         ck_assert_ptr_null(test_template(&t, 1));
         ck_assert_int_eq(test_template(&t, 2)->state, TEMPLATE_READY);
         ck_assert_uint_eq(t.loads, 2);
 }
-END_TEST
 
-START_TEST(three_loads_that_fail_halt_with_the_last_lines)
+TEST(three_loads_that_fail_halt_with_the_last_lines)
 {
         t.newborn_template.die_usec = USEC_PER_SEC;
         t.newborn_template.log_tail = "undefined method 'foo'";
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.loads, 4);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert(strstr(t.fleet->rollout.error,
                          "3 new workers in a row failed; the last: the template of fleet 'default' (pid "));
         ck_assert(strstr(t.fleet->rollout.error, "its last lines: undefined method 'foo'"));
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        test_run(&t, 600);
-        ck_assert_uint_eq(t.loads, 4);
+        test_after(&t, 600, t.loads, 4);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         ck_assert_uint_eq(test_counts(&t).ready, 3);
 }
-END_TEST
 
-START_TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
+TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
 {
         static const struct exit_status exits[] = {
                 {.known = true, .status = 1, .lines_token = 1},
@@ -143,105 +104,82 @@ START_TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
         };
 
         t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = 0;
-        restart();
+        test_restart(&t);
         for (size_t i = 0; i < ELEMENTSOF(exits); i++) {
                 test_tick(&t, 1);
                 struct template *template = test_template(&t, 2);
                 free(template->process);
                 template_observe_exit(template, &exits[i], "preload.rb", t.now);
         }
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         observe_log_tail(t.fleet, 3, "it went wrong");
         ck_assert(strstr(t.fleet->rollout.error, "before it was ready; its last lines: it went wrong"));
 }
-END_TEST
 
-START_TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)
+TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)
 {
         t.fleet_settings.rollout_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = USEC_INFINITY;
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
         test_redis(&t, false);
         test_run(&t, 2);
         test_redis(&t, true);
-        test_run(&t, 115);
-        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
-        test_run(&t, 10);
-        ck_assert_uint_eq(t.fleet->rollout.failures, 1);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_after(&t, 115, t.fleet->rollout.failures, 0);
+        test_after(&t, 10, t.fleet->rollout.failures, 1);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(loads_that_fail_without_redis_say_nothing_of_the_release)
+TEST(loads_that_fail_without_redis_say_nothing_of_the_release)
 {
         test_redis(&t, false);
         t.newborn_template.die_usec = USEC_PER_SEC;
-        restart();
-        test_run(&t, 300);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_restart_to(&t, 300, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
         t.newborn_template.die_usec = USEC_INFINITY;
         test_redis(&t, true);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
 }
-END_TEST
 
-START_TEST(one_that_takes_too_long_to_load_is_named)
+TEST(one_that_takes_too_long_to_load_is_named)
 {
         t.fleet_settings.boot_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = USEC_INFINITY;
-        restart();
-        test_run(&t, 602);
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        test_restart_to(&t, 602, ROLLOUT_HALTED);
         ck_assert_str_eq(t.fleet->rollout.error,
                          "no progress for 10min (rollout_timeout): its template has not loaded the "
                          "application");
 }
-END_TEST
 
-START_TEST(a_template_that_is_ready_is_progress)
+TEST(a_template_that_is_ready_is_progress)
 {
         t.fleet_settings.boot_timeout = USEC_PER_HOUR;
         t.newborn_template.load_usec = 599 * USEC_PER_SEC;
-        restart();
-        test_run(&t, 602);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        test_restart_to(&t, 602, ROLLOUT_RUNNING);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(forks_that_fail_halt)
+TEST(forks_that_fail_halt)
 {
         t.newborn_template.fork_fails = "it failed";
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_HALTED);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_HALTED);
         ck_assert(strstr(t.fleet->rollout.error, "default/4 could not be forked: it failed"));
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         ck_assert_uint_eq(t.quiets, 0);
 }
-END_TEST
 
-START_TEST(a_shortage_does_not_halt)
+TEST(a_shortage_does_not_halt)
 {
         t.newborn_template.fork_error = ENOMEM;
-        restart();
-        test_run(&t, 1200);
-        ck_assert_int_eq(state(), ROLLOUT_RUNNING);
+        test_restart_to(&t, 1200, ROLLOUT_RUNNING);
         ck_assert_uint_eq(t.quiets, 0);
         test_template_process(test_template(&t, 2))->fork_error = 0;
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
+TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
 {
         halt_by_workers();
         ck_assert_uint_eq(of_generation(1), 3);
@@ -250,18 +188,15 @@ START_TEST(after_a_halt_what_crashes_comes_back_from_the_old_template)
         for (unsigned index = 1; index <= 3; index++) {
                 test_run(&t, 120);
                 test_exit(&t, test_worker(&t, index), 1);
-                test_run(&t, 2);
-                ck_assert_uint_eq(of_generation(1), 3);
+                test_after(&t, 2, of_generation(1), 3);
         }
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_counts(&t).ready, 3);
+        test_after(&t, 60, test_counts(&t).ready, 3);
         ck_assert_uint_eq(t.loads, loads);
         ck_assert_uint_eq(of_generation(2), 0);
 }
-END_TEST
 
 /* They say nothing of the release, which is not the one that is forked. */
-START_TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
+TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
 {
         halt_by_workers();
         test_template_process(test_template(&t, 1))->fork_fails = "it failed";
@@ -272,18 +207,16 @@ START_TEST(forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation)
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         ck_assert_uint_eq(t.fleet->preload.failures, 0);
 }
-END_TEST
 
-START_TEST(a_newer_restart_ends_the_one_in_the_middle)
+TEST(a_newer_restart_ends_the_one_in_the_middle)
 {
         halt_by_workers();
         ck_assert_uint_eq(test_templates(&t), 2);
         struct template *middle = test_template(&t, 2);
         ck_assert_int_eq(middle->state, TEMPLATE_READY);
         test_template_process(middle)->deaf = true;
-        restart();
-        test_tick(&t, 1);
-        ck_assert_int_eq(middle->state, TEMPLATE_ENDING);
+        test_restart(&t);
+        test_after(&t, 1, middle->state, TEMPLATE_ENDING);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         /* It has its place until it is gone. */
         ck_assert_str_eq(test_fleet_waits_for(&t), "waits for its template");
@@ -291,56 +224,47 @@ START_TEST(a_newer_restart_ends_the_one_in_the_middle)
         test_run(&t, 7);
         ck_assert_ptr_nonnull(fleet_template(t.fleet));
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 1);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
+        test_after(&t, 1, test_templates(&t), 1);
         ck_assert_uint_eq(of_generation(3), 3);
 }
-END_TEST
 
-START_TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
+TEST(one_that_loads_for_a_restart_that_is_outrun_ends)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
-        restart();
+        test_restart(&t);
         test_run(&t, 2);
         ck_assert_ptr_null(test_template(&t, 2));
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_LOADING);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(3), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
+TEST(while_the_new_one_loads_what_crashes_comes_back_from_the_old_one)
 {
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
-        restart();
+        test_restart(&t);
         test_run(&t, 50);
         test_exit(&t, test_worker(&t, 2), 1);
-        test_run(&t, 3);
-        ck_assert_uint_eq(of_generation(1), 3);
+        test_after(&t, 3, of_generation(1), 3);
         ck_assert_uint_eq(t.starts, 4);
-        test_run(&t, 4);
-        ck_assert_uint_eq(t.starts, 4);
+        test_after(&t, 4, t.starts, 4);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
         ck_assert_uint_eq(of_generation(1), 0);
 }
-END_TEST
 
-START_TEST(forks_of_both_templates_have_places_of_their_own)
+TEST(forks_of_both_templates_have_places_of_their_own)
 {
         struct template *old = test_template(&t, 1);
 
         test_template_process(old)->fork_usec = 3 * USEC_PER_SEC;
         t.newborn_template.fork_usec = 3 * USEC_PER_SEC;
-        restart();
+        test_restart(&t);
         test_run(&t, 5);
         test_exit(&t, test_worker(&t, 2), 1);
         while (!template_forks(test_template(&t, 2)))
@@ -348,74 +272,60 @@ START_TEST(forks_of_both_templates_have_places_of_their_own)
         ck_assert_uint_eq(old->fork.index, 2);
         ck_assert_uint_eq(test_template(&t, 2)->fork.index, 4);
         ck_assert_uint_eq(fleet_free_index(t.fleet), 5);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
+TEST(a_fork_of_the_old_template_that_sticks_holds_no_new_worker)
 {
         struct template_process *old = test_template_process(test_template(&t, 1));
 
         test_run(&t, 60);
         old->held = true;
-        restart();
+        test_restart(&t);
         for (unsigned index = 1; index <= 3; index++)
                 test_exit(&t, test_worker(&t, index), 1);
         test_run(&t, 3);
         ck_assert(template_forks(test_template(&t, 1)));
-        test_run(&t, 20);
-        ck_assert_uint_eq(of_generation(2), 3);
+        test_after(&t, 20, of_generation(2), 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 0);
 }
-END_TEST
 
-START_TEST(the_end_of_the_new_template_holds_the_old_workers)
+TEST(the_end_of_the_new_template_holds_the_old_workers)
 {
         t.fleet_settings.restart_surge = (struct share){.value = 1};
-        restart();
+        test_restart(&t);
         while (t.quiets == 0 || template_forks(test_template(&t, 2)))
                 test_tick(&t, 1);
         unsigned quiets = t.quiets;
         t.newborn_template.load_usec = 60 * USEC_PER_SEC;
         test_template_exit(&t, test_template(&t, 2));
-        test_run(&t, 60);
-        ck_assert_uint_eq(t.quiets, quiets);
+        test_after(&t, 60, t.quiets, quiets);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_run_out(&t, 600), ROLLOUT_DONE);
 }
-END_TEST
 
-START_TEST(where_it_is_refused_the_new_workers_boot_separately)
+TEST(where_it_is_refused_the_new_workers_boot_separately)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
         for (unsigned i = 4; i <= 6; i++)
                 ck_assert(!test_worker(&t, i)->process.forked);
         ck_assert_uint_eq(t.fleet->rollout.failures, 0);
-        test_tick(&t, 1);
-        ck_assert_uint_eq(test_templates(&t), 0);
+        test_after(&t, 1, test_templates(&t), 0);
 }
-END_TEST
 
-START_TEST(one_that_works_is_one_of_the_new_workers)
+TEST(one_that_works_is_one_of_the_new_workers)
 {
         t.newborn_template.running_jobs = true;
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(2), 3);
         ck_assert_uint_eq(t.loads, 2);
         ck_assert_int_eq(test_worker(&t, 4)->generation, 2);
         ck_assert_uint_eq(t.template_kills, 0);
 }
-END_TEST
 
-START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
+TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
 {
         struct fleet_settings changed = t.fleet_settings, *list[] = {&changed};
         struct settings settings = t.settings;
@@ -424,8 +334,7 @@ START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
         settings.fleets = list;
         ck_assert_int_eq(world_reload(t.world, &settings, NULL, t.now), 0);
         ck_assert_uint_eq(t.fleet->generation, 2);
-        test_run(&t, 60);
-        ck_assert_uint_eq(test_templates(&t), 1);
+        test_after(&t, 60, test_templates(&t), 1);
         ck_assert_uint_eq(fleet_template(t.fleet)->generation, 2);
         ck_assert_uint_eq(of_generation(1), 3);
         ck_assert_uint_eq(t.quiets, 0);
@@ -434,76 +343,35 @@ START_TEST(a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone)
         ck_assert_uint_eq(test_worker(&t, 1)->generation, 2);
         ck_assert(test_worker(&t, 1)->process.forked);
 }
-END_TEST
 
-START_TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
+TEST(after_an_abort_with_nobody_of_the_old_code_left_it_ends)
 {
-        restart();
+        test_restart(&t);
         test_run(&t, 8);
         command_abort(t.fleet, NULL, t.now);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
+        test_after(&t, 1, test_template(&t, 1)->state, TEMPLATE_READY);
         for (unsigned index = 1; index <= 3; index++)
                 test_exit(&t, test_worker(&t, index), 1);
-        test_tick(&t, 1);
-        ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_ENDING);
+        test_after(&t, 1, test_template(&t, 1)->state, TEMPLATE_ENDING);
         test_settle(&t);
         ck_assert_uint_eq(of_generation(2), 3);
 }
-END_TEST
 
-START_TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
+TEST(after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any)
 {
         t.newborn.boot_usec = USEC_INFINITY;
-        restart();
-        test_run(&t, 12);
-        ck_assert_uint_eq(of_generation(2), 3);
+        test_restart(&t);
+        test_after(&t, 12, of_generation(2), 3);
         command_abort(t.fleet, NULL, t.now);
         t.newborn.boot_usec = 3 * USEC_PER_SEC;
-        test_run(&t, 300);
-        ck_assert_uint_eq(of_generation(1), 3);
+        test_after(&t, 300, of_generation(1), 3);
         test_exit(&t, test_worker(&t, 1), 1);
         test_settle(&t);
         ck_assert_uint_eq(of_generation(1), 3);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
         /* The next restart is on its way to replace it all. */
-        restart();
-        run_out();
-        ck_assert_int_eq(state(), ROLLOUT_DONE);
+        ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         ck_assert_uint_eq(of_generation(3), 3);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("template rollout");
-        TCase *cases = tcase_create("template rollout");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, no_old_worker_is_touched_before_the_new_template_is_ready);
-        tcase_add_test(cases, without_surge_the_old_ones_wait_for_it_as_well);
-        tcase_add_test(cases, the_old_template_is_kept_until_it_is_done);
-        tcase_add_test(cases, three_loads_that_fail_halt_with_the_last_lines);
-        tcase_add_test(cases, last_lines_that_are_read_later_are_reported_with_the_halt);
-        tcase_add_test(cases, a_template_that_never_loads_halts_it_though_redis_was_away_before);
-        tcase_add_test(cases, loads_that_fail_without_redis_say_nothing_of_the_release);
-        tcase_add_test(cases, one_that_takes_too_long_to_load_is_named);
-        tcase_add_test(cases, a_template_that_is_ready_is_progress);
-        tcase_add_test(cases, forks_that_fail_halt);
-        tcase_add_test(cases, a_shortage_does_not_halt);
-        tcase_add_test(cases, after_a_halt_what_crashes_comes_back_from_the_old_template);
-        tcase_add_test(cases, forks_of_the_old_template_that_fail_do_not_refuse_the_new_generation);
-        tcase_add_test(cases, a_newer_restart_ends_the_one_in_the_middle);
-        tcase_add_test(cases, one_that_loads_for_a_restart_that_is_outrun_ends);
-        tcase_add_test(cases, while_the_new_one_loads_what_crashes_comes_back_from_the_old_one);
-        tcase_add_test(cases, forks_of_both_templates_have_places_of_their_own);
-        tcase_add_test(cases, a_fork_of_the_old_template_that_sticks_holds_no_new_worker);
-        tcase_add_test(cases, the_end_of_the_new_template_holds_the_old_workers);
-        tcase_add_test(cases, where_it_is_refused_the_new_workers_boot_separately);
-        tcase_add_test(cases, one_that_works_is_one_of_the_new_workers);
-        tcase_add_test(cases, a_reload_that_outdates_takes_the_new_settings_for_new_workers_alone);
-        tcase_add_test(cases, after_an_abort_with_nobody_of_the_old_code_left_it_ends);
-        tcase_add_test(cases, after_an_abort_the_old_code_is_fallen_back_on_while_there_is_any);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("template rollout", .each = {setup, teardown})

@@ -32,21 +32,14 @@ static const struct traits title_completes = {.name = "title-completes",
                                               .reports_busy = true,
                                               .stale_usec = 30 * USEC_PER_SEC};
 
-static struct test_world t;
 static struct worker *worker;
 static double clock_of_heartbeats;
 
-static void setup(void)
+TEST_WORLD(1)
 {
-        test_world_open(&t, 1);
         t.fleet_settings.traits = &quiet_is_stop;
         worker = test_spawn_ready(&t);
         clock_of_heartbeats = 200;
-}
-
-static void teardown(void)
-{
-        test_world_close(&t);
 }
 
 /* A beat that is new, and says nothing of a work list. */
@@ -88,14 +81,13 @@ static void quiet(void)
         ck_assert_int_eq(worker->state, WORKER_QUIET);
 }
 
-START_TEST(to_quiet_one_is_to_stop_it)
+TEST(to_quiet_one_is_to_stop_it)
 {
         command_quiet_worker(worker, NULL, t.now);
         expect(ACTION_QUIET, ACTION_SIGNAL_STOP);
         t.fleet_settings.traits = &heartbeats_alone;
         expect(ACTION_QUIET, ACTION_SIGNAL_QUIET);
 }
-END_TEST
 
 /* Tries to quiet it, which its taking jobs forbids. */
 static void quiet_in_vain(void)
@@ -107,7 +99,7 @@ static void quiet_in_vain(void)
         ck_assert_int_eq(worker->orders.signal_error, 0);
 }
 
-START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
+TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
 {
         t.fleet_settings.traits = &quiet_when_idle;
         command_quiet_worker(worker, NULL, t.now);
@@ -127,9 +119,8 @@ START_TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
         t.quiet_error = 0;
         quiet();
 }
-END_TEST
 
-START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
+TEST(one_that_was_to_leave_once_is_waited_for_anew)
 {
         t.fleet_settings.traits = &quiet_when_idle;
         command_quiet_worker(worker, NULL, t.now);
@@ -143,15 +134,13 @@ START_TEST(one_that_was_to_leave_once_is_waited_for_anew)
         quiet_in_vain();
         ck_assert(worker_awaits_idle_check(worker, t.now));
 }
-END_TEST
 
-START_TEST(rest_is_for_those_that_lose_jobs_without)
+TEST(rest_is_for_those_that_lose_jobs_without)
 {
         ck_assert(!worker_awaits_idle_check(worker, t.now));
 }
-END_TEST
 
-START_TEST(one_that_was_reported_is_left_alone_until_it_exits)
+TEST(one_that_was_reported_is_left_alone_until_it_exits)
 {
         send_heartbeat(1, false);
         quiet();
@@ -170,9 +159,8 @@ START_TEST(one_that_was_reported_is_left_alone_until_it_exits)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
-END_TEST
 
-START_TEST(somebody_else_may_have_reported_it)
+TEST(somebody_else_may_have_reported_it)
 {
         send_heartbeat(1, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -182,9 +170,8 @@ START_TEST(somebody_else_may_have_reported_it)
         send_heartbeat(0, true);
         ck_assert_ptr_null(planned());
 }
-END_TEST
 
-START_TEST(drain_timeout_ends_it_without_a_second_signal)
+TEST(drain_timeout_ends_it_without_a_second_signal)
 {
         t.fleet_settings.drain_timeout = 10 * USEC_PER_MIN;
         send_heartbeat(1, false);
@@ -200,9 +187,8 @@ START_TEST(drain_timeout_ends_it_without_a_second_signal)
         t.now += 1;
         expect(ACTION_KILL, ACTION_SIGNAL_KILL);
 }
-END_TEST
 
-START_TEST(by_force_it_ends_without_a_second_signal)
+TEST(by_force_it_ends_without_a_second_signal)
 {
         send_heartbeat(1, false);
         command_stop(t.fleet, true, NULL, t.now);
@@ -215,9 +201,8 @@ START_TEST(by_force_it_ends_without_a_second_signal)
         t.now += t.fleet_settings.stop_timeout;
         expect(ACTION_KILL, ACTION_SIGNAL_KILL);
 }
-END_TEST
 
-START_TEST(at_the_shutdown_deadline_it_ends_without_a_second_signal)
+TEST(at_the_shutdown_deadline_it_ends_without_a_second_signal)
 {
         send_heartbeat(1, false);
         quiet();
@@ -226,9 +211,8 @@ START_TEST(at_the_shutdown_deadline_it_ends_without_a_second_signal)
         t.now += t.settings.shutdown_timeout;
         expect(ACTION_STOP, ACTION_SIGNAL_NONE);
 }
-END_TEST
 
-START_TEST(a_wrapper_that_outlives_it_is_reported_for_itself)
+TEST(a_wrapper_that_outlives_it_is_reported_for_itself)
 {
         observe_heartbeat_process(worker, worker->process.pid + 50, 1, t.now);
         send_heartbeat(1, false);
@@ -237,9 +221,8 @@ START_TEST(a_wrapper_that_outlives_it_is_reported_for_itself)
         observe_booted(worker, false, t.now);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
-END_TEST
 
-START_TEST(nothing_is_looked_for_that_proves_nothing)
+TEST(nothing_is_looked_for_that_proves_nothing)
 {
         send_heartbeat(0, false);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now) & POLL_THREADS, 0);
@@ -248,9 +231,8 @@ START_TEST(nothing_is_looked_for_that_proves_nothing)
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_MEMORY);
 }
-END_TEST
 
-START_TEST(its_jobs_are_not_looked_up)
+TEST(its_jobs_are_not_looked_up)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
 
@@ -261,9 +243,8 @@ START_TEST(its_jobs_are_not_looked_up)
         ck_assert(!culprits_take(worker));
         ck_assert(!rescue_is_due(worker, &killed));
 }
-END_TEST
 
-START_TEST(two_heartbeats_prove_one_idle_that_has_no_work_list)
+TEST(two_heartbeats_prove_one_idle_that_has_no_work_list)
 {
         t.fleet_settings.traits = &heartbeats_alone;
         send_heartbeat(0, false);
@@ -274,10 +255,9 @@ START_TEST(two_heartbeats_prove_one_idle_that_has_no_work_list)
         send_heartbeat(0, true);
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
 }
-END_TEST
 
 /* It wakes up once in a while, and sets its title then. */
-START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then)
+TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then)
 {
         t.fleet_settings.traits = &title_completes;
         send_heartbeat(0, false);
@@ -295,10 +275,9 @@ START_TEST(one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_th
         send_heartbeat(0, true);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), POLL_HEARTBEAT | POLL_WORK_LIST);
 }
-END_TEST
 
 /* As where somebody pauses the queues for a while. */
-START_TEST(one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before)
+TEST(one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before)
 {
         const struct heartbeat now = {.sent_usec = 1};
 
@@ -310,9 +289,8 @@ START_TEST(one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before)
         ck_assert(heartbeat_complete(worker, &now, 1, false).quiet);
         ck_assert(!heartbeat_complete(worker, &now, 0, false).quiet);
 }
-END_TEST
 
-START_TEST(jobs_that_its_framework_brings_back_itself_are_left_to_it)
+TEST(jobs_that_its_framework_brings_back_itself_are_left_to_it)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
 
@@ -324,9 +302,8 @@ START_TEST(jobs_that_its_framework_brings_back_itself_are_left_to_it)
         ck_assert(culprits_take(worker));
         ck_assert(!rescue_is_due(worker, &killed));
 }
-END_TEST
 
-START_TEST(a_job_that_outlives_its_worker_is_finished)
+TEST(a_job_that_outlives_its_worker_is_finished)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
 
@@ -348,10 +325,9 @@ START_TEST(a_job_that_outlives_its_worker_is_finished)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_GONE), ", left with a job: crash"));
 }
-END_TEST
 
 /* The wrapper around it ended after it. */
-START_TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker)
+TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker)
 {
         const struct exit_status killed = {.known = true, .status = 137};
 
@@ -367,10 +343,9 @@ START_TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_wor
         ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 1);
 }
-END_TEST
 
 /* Of a command that starts several. */
-START_TEST(what_is_left_and_heartbeats_is_a_worker_and_no_job)
+TEST(what_is_left_and_heartbeats_is_a_worker_and_no_job)
 {
         const struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
 
@@ -381,10 +356,9 @@ START_TEST(what_is_left_and_heartbeats_is_a_worker_and_no_job)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker->orders.finishes_job);
 }
-END_TEST
 
 /* Two containers of one host name may have the same pids. */
-START_TEST(a_heartbeat_of_another_process_of_its_pid_is_none)
+TEST(a_heartbeat_of_another_process_of_its_pid_is_none)
 {
         struct heartbeat heartbeat = {.quiet = true, .start = worker->process.heartbeat_start + 1};
 
@@ -401,34 +375,5 @@ START_TEST(a_heartbeat_of_another_process_of_its_pid_is_none)
         observe_heartbeat(worker, &heartbeat, t.now);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("traits");
-        TCase *tcase = tcase_create("traits");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, to_quiet_one_is_to_stop_it);
-        tcase_add_test(tcase, one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever);
-        tcase_add_test(tcase, one_that_was_to_leave_once_is_waited_for_anew);
-        tcase_add_test(tcase, rest_is_for_those_that_lose_jobs_without);
-        tcase_add_test(tcase, one_that_was_reported_is_left_alone_until_it_exits);
-        tcase_add_test(tcase, somebody_else_may_have_reported_it);
-        tcase_add_test(tcase, drain_timeout_ends_it_without_a_second_signal);
-        tcase_add_test(tcase, by_force_it_ends_without_a_second_signal);
-        tcase_add_test(tcase, at_the_shutdown_deadline_it_ends_without_a_second_signal);
-        tcase_add_test(tcase, a_wrapper_that_outlives_it_is_reported_for_itself);
-        tcase_add_test(tcase, nothing_is_looked_for_that_proves_nothing);
-        tcase_add_test(tcase, its_jobs_are_not_looked_up);
-        tcase_add_test(tcase, two_heartbeats_prove_one_idle_that_has_no_work_list);
-        tcase_add_test(tcase, one_whose_title_says_not_yet_that_it_is_quiet_is_looked_at_now_and_then);
-        tcase_add_test(tcase, one_that_says_it_is_paused_and_was_not_reported_takes_jobs_as_before);
-        tcase_add_test(tcase, jobs_that_its_framework_brings_back_itself_are_left_to_it);
-        tcase_add_test(tcase, a_job_that_outlives_its_worker_is_finished);
-        tcase_add_test(tcase, a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker);
-        tcase_add_test(tcase, what_is_left_and_heartbeats_is_a_worker_and_no_job);
-        tcase_add_test(tcase, a_heartbeat_of_another_process_of_its_pid_is_none);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("traits", .each = {setup, teardown})

@@ -100,7 +100,7 @@ static unsigned reported(enum curve curve)
         return n;
 }
 
-START_TEST(a_leak_is_reported_once_the_warm_up_is_over)
+TEST(a_leak_is_reported_once_the_warm_up_is_over)
 {
         for (uint64_t seed = 0; seed < WORLDS; seed++) {
                 struct trend_fit fit;
@@ -113,9 +113,8 @@ START_TEST(a_leak_is_reported_once_the_warm_up_is_over)
         }
         ck_assert_uint_eq(reported(SLOW_LEAK), WORLDS);
 }
-END_TEST
 
-START_TEST(what_ends_by_itself_is_no_leak)
+TEST(what_ends_by_itself_is_no_leak)
 {
         ck_assert_uint_eq(reported(FLAT), 0);
         ck_assert_uint_eq(reported(PLATEAU), 0);
@@ -123,7 +122,6 @@ START_TEST(what_ends_by_itself_is_no_leak)
         ck_assert_uint_eq(reported(JUMP), 0);
         ck_assert_uint_le(reported(SAWTOOTH), 2);
 }
-END_TEST
 
 static struct trend grown(uint64_t from, uint64_t step)
 {
@@ -134,7 +132,7 @@ static struct trend grown(uint64_t from, uint64_t step)
         return trend;
 }
 
-START_TEST(when_it_reaches_a_limit)
+TEST(when_it_reaches_a_limit)
 {
         struct trend trend = grown(1000000, 12000);
         struct trend_fit fit = trend_fit(&trend);
@@ -151,9 +149,8 @@ START_TEST(when_it_reaches_a_limit)
         ck_assert_uint_eq(trend_reaches(&fit, 2000000), USEC_INFINITY);
         ck_assert_uint_eq(trend_reaches(&fit, 900000), 0);
 }
-END_TEST
 
-START_TEST(nothing_is_known_before_two_hours_and_after_a_gap)
+TEST(nothing_is_known_before_two_hours_and_after_a_gap)
 {
         struct trend trend = grown(1000000, 12000);
 
@@ -165,9 +162,8 @@ START_TEST(nothing_is_known_before_two_hours_and_after_a_gap)
         ck_assert_int_eq(trend_fit(&trend).kind, TREND_YOUNG);
         ck_assert_uint_eq(trend_reaches(&(struct trend_fit){.kind = TREND_YOUNG}, 1), USEC_INFINITY);
 }
-END_TEST
 
-START_TEST(a_few_odd_points_bend_no_line)
+TEST(a_few_odd_points_bend_no_line)
 {
         struct trend trend = grown(1000000, 12000);
 
@@ -177,9 +173,8 @@ START_TEST(a_few_odd_points_bend_no_line)
         ck_assert_int_eq(trend_fit(&trend).kind, TREND_GROWS);
         ck_assert_double_eq_tol(trend_fit(&trend).slope, 40, 2);
 }
-END_TEST
 
-START_TEST(siblings_must_agree)
+TEST(siblings_must_agree)
 {
         const struct trend_fit grows = {TREND_GROWS, 40, 1000}, faster = {TREND_GROWS, 60, 1000},
                                steady = {TREND_STEADY, 0, 1000}, young = {TREND_YOUNG, 0, 0};
@@ -194,19 +189,5 @@ START_TEST(siblings_must_agree)
         ck_assert(!trend_agree(none, 1, &ret));
         ck_assert(!trend_agree(NULL, 0, &ret));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("trend");
-        TCase *tests = tcase_create("trend");
-
-        tcase_add_test(tests, a_leak_is_reported_once_the_warm_up_is_over);
-        tcase_add_test(tests, what_ends_by_itself_is_no_leak);
-        tcase_add_test(tests, when_it_reaches_a_limit);
-        tcase_add_test(tests, nothing_is_known_before_two_hours_and_after_a_gap);
-        tcase_add_test(tests, a_few_odd_points_bend_no_line);
-        tcase_add_test(tests, siblings_must_agree);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("trend")

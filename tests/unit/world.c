@@ -2,6 +2,7 @@
 /* The simulated world. */
 #include "world.h"
 #include "autoscaling/autoscale_rules.h"
+#include "decide/command.h"
 #include "decide/pressure_response.h"
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
@@ -155,6 +156,15 @@ struct worker *test_spawn_ready(struct test_world *t)
         t->now += t->fleet_settings.ready_after;
         test_heartbeat(t, worker, 110, 0, false);
         ck_assert(worker_ready(worker, t->now));
+        return worker;
+}
+
+struct worker *test_spawn_quiet(struct test_world *t)
+{
+        struct worker *worker = test_spawn_ready(t);
+
+        observe_quieted(worker, REASON_OPERATOR, 0, t->now);
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
         return worker;
 }
 
@@ -358,6 +368,17 @@ unsigned test_planned(const struct test_world *t, enum action_kind kind, const s
                 n += t->pass.plan.actions[i].kind == kind &&
                      (!worker || t->pass.plan.actions[i].worker == worker);
         return n;
+}
+
+unsigned test_plans(struct test_world *t, enum action_kind kind, const struct worker *worker)
+{
+        test_plan(t);
+        return test_planned(t, kind, worker);
+}
+
+bool test_stops(struct test_world *t, const struct worker *worker)
+{
+        return test_plans(t, ACTION_STOP, worker) > 0;
 }
 
 static void load(struct test_world *t)
@@ -623,6 +644,30 @@ void test_run(struct test_world *t, unsigned seconds)
 {
         for (unsigned i = 0; i < seconds; i++)
                 test_tick(t, 1);
+}
+
+enum rollout_state test_rollout(const struct test_world *t)
+{
+        return t->fleet->rollout.state;
+}
+
+void test_restart(struct test_world *t)
+{
+        ck_assert_int_eq(command_restart(t->fleet, NULL, t->now), COMMAND_DONE);
+        ck_assert_int_eq(test_rollout(t), ROLLOUT_RUNNING);
+}
+
+enum rollout_state test_run_out(struct test_world *t, unsigned seconds)
+{
+        for (unsigned i = 0; i < seconds && test_rollout(t) == ROLLOUT_RUNNING; i++)
+                test_tick(t, 1);
+        return test_rollout(t);
+}
+
+enum rollout_state test_restart_out(struct test_world *t)
+{
+        test_restart(t);
+        return test_run_out(t, 600);
 }
 
 void test_settle(struct test_world *t)

@@ -91,18 +91,55 @@ struct test_world {
 void test_world_open(struct test_world *t, unsigned count);
 void test_world_close(struct test_world *t);
 
+/* The world t of a file, with count workers, and the fixture of its tests: setup() and teardown(). The block
+ * below prepares more. */
+#define TEST_WORLD(count)                                                                                    \
+        static struct test_world t;                                                                          \
+        static void prepare(void);                                                                           \
+        static void setup(void)                                                                              \
+        {                                                                                                    \
+                test_world_open(&t, count);                                                                  \
+                prepare();                                                                                   \
+        }                                                                                                    \
+        static void teardown(void)                                                                           \
+        {                                                                                                    \
+                test_world_close(&t);                                                                        \
+        }                                                                                                    \
+        static void prepare(void)
+
 /* One tick, seconds later. */
 void test_tick(struct test_world *t, double seconds);
 /* Ticks of one second. */
 void test_run(struct test_world *t, unsigned seconds);
+/* The same, and what it comes to. */
+#define test_after(t, seconds, is, expected)                                                                 \
+        do {                                                                                                 \
+                test_run(t, seconds);                                                                        \
+                ck_assert_int_eq(is, expected);                                                              \
+        } while (0)
 /* Runs until all of the target's workers are ready. */
 void test_settle(struct test_world *t);
+
+enum rollout_state test_rollout(const struct test_world *t);
+/* A restart, which begins. */
+void test_restart(struct test_world *t);
+#define test_restart_to(t, seconds, state)                                                                   \
+        do {                                                                                                 \
+                test_restart(t);                                                                             \
+                test_after(t, seconds, test_rollout(t), state);                                              \
+        } while (0)
+/* Runs until the restart ends, so many seconds at most. Returns its state. */
+enum rollout_state test_run_out(struct test_world *t, unsigned seconds);
+/* The same with a restart that begins, ten minutes at most. */
+enum rollout_state test_restart_out(struct test_world *t);
 void test_redis(struct test_world *t, bool up);
 
 /* Starts a worker in the next free place, outside any plan. */
 struct worker *test_spawn(struct test_world *t);
-/* The same, and its tests beat for it: it has beaten and is ready. */
+/* The same, and its tests send its heartbeats: the last one at 110, and it is ready. */
 struct worker *test_spawn_ready(struct test_world *t);
+/* The same, then quieted by the operator. */
+struct worker *test_spawn_quiet(struct test_world *t);
 /* A heartbeat of its own clock's beat, in seconds, read now with an empty work list. */
 void test_heartbeat(struct test_world *t, struct worker *worker, double sent_at, unsigned busy, bool quiet);
 
@@ -131,6 +168,9 @@ void test_template_exit(struct test_world *t, struct template *template);
 void test_plan(struct test_world *t);
 /* How many actions of that kind the last plan has, of worker or, where NULL, of any. */
 unsigned test_planned(const struct test_world *t, enum action_kind kind, const struct worker *worker);
+/* Plans, carries nothing out, and counts as test_planned() does. */
+unsigned test_plans(struct test_world *t, enum action_kind kind, const struct worker *worker);
+bool test_stops(struct test_world *t, const struct worker *worker);
 /* Carries the last plan out. */
 void test_execute(struct test_world *t);
 
