@@ -100,12 +100,11 @@ static const struct {
          "ok Redis r: it writes all to disk (appendonly)\n"},
 };
 
-START_TEST(what_redis_reports_is_judged_and_what_it_refuses_is_said)
+TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(redis_cases))
 {
         doctor_redis(&findings, &redis_cases[_i].redis);
         expect(redis_cases[_i].expected);
 }
-END_TEST
 
 static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web", user[] = "app",
             dyno[] = "DYNO=web.1";
@@ -128,7 +127,7 @@ static void setup(void)
         fleet = (struct fleet){.world = &world, .settings = &fleet_settings};
 }
 
-START_TEST(memory_pressure_is_judged_where_it_is_watched)
+TEST(memory_pressure_is_judged_where_it_is_watched)
 {
         const struct settings watching = {.state_file = (char *)"/run/state", .pressure_limit = 20};
         struct world squeezed = {.settings = &watching};
@@ -152,9 +151,8 @@ START_TEST(memory_pressure_is_judged_where_it_is_watched)
                "of "
                "16G are left\nok read socket: there is none\n");
 }
-END_TEST
 
-START_TEST(the_machine_is_judged)
+TEST(the_machine_is_judged)
 {
         struct doctor_machine machine = {.overcommit = -1};
 
@@ -192,7 +190,6 @@ START_TEST(the_machine_is_judged)
                "problem state file: '/run/state' cannot be written: No space left on device\n"
                "ok read socket: there is none\n");
 }
-END_TEST
 
 static void diagnose(bool is_root)
 {
@@ -201,7 +198,7 @@ static void diagnose(bool is_root)
         doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
 }
 
-START_TEST(a_fleets_settings_are_judged)
+TEST(a_fleets_settings_are_judged)
 {
         struct worker slow = {.fleet = &fleet, .index = 1}, slower = {.fleet = &fleet, .index = 2};
         struct worker *workers[] = {&slow, &slower};
@@ -239,18 +236,16 @@ START_TEST(a_fleets_settings_are_judged)
         expect("problem fleet 'web': stop_timeout is 1min 34s, but its Sidekiq takes up to 90s (-t) to put "
                "its jobs back: it would be killed meanwhile\n");
 }
-END_TEST
 
-START_TEST(a_framework_that_was_never_tried_is_said_to_be)
+TEST(a_framework_that_was_never_tried_is_said_to_be)
 {
         fleet_settings.traits = &resque_traits;
         diagnose(true);
         expect("warning fleet 'web': framework 'resque' is untried: the tests of this version run a stand-in "
                "for Resque\n");
 }
-END_TEST
 
-START_TEST(workers_are_judged)
+TEST(workers_are_judged)
 {
         const struct doctor_machine machine = {0};
         struct worker workers[] = {
@@ -298,9 +293,8 @@ START_TEST(workers_are_judged)
                "problem web/8: its heartbeat does not count: its status file belongs to another user\n"
                "problem web/9: its heartbeat does not count: its status file is gone\n");
 }
-END_TEST
 
-START_TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
+TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
 {
         diagnose(false);
         expect("ok fleet 'web': its settings and 0 workers\n");
@@ -321,9 +315,8 @@ START_TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
         fleet_settings.removed = false;
         fleet.order = ORDER_RUN;
 }
-END_TEST
 
-START_TEST(a_crash_loop_is_a_problem)
+TEST(a_crash_loop_is_a_problem)
 {
         const struct doctor_machine machine = {0};
 
@@ -340,9 +333,8 @@ START_TEST(a_crash_loop_is_a_problem)
         fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
 }
-END_TEST
 
-START_TEST(another_count_than_the_files_is_reported)
+TEST(another_count_than_the_files_is_reported)
 {
         const struct doctor_machine machine = {0};
 
@@ -356,9 +348,8 @@ START_TEST(another_count_than_the_files_is_reported)
         doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
         expect("ok fleet 'web': its settings and 0 workers\n");
 }
-END_TEST
 
-START_TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
+TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
 {
         const struct doctor_machine machine = {0};
         struct worker list[2], *workers[] = {&list[0], &list[1]};
@@ -382,25 +373,5 @@ START_TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
         doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
         expect("problem fleet 'web': its restart halted: 3 new workers in a row failed\n");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("doctor");
-        TCase *tests = tcase_create("doctor");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_loop_test(tests, what_redis_reports_is_judged_and_what_it_refuses_is_said, 0,
-                            ELEMENTSOF(redis_cases));
-        tcase_add_test(tests, memory_pressure_is_judged_where_it_is_watched);
-        tcase_add_test(tests, the_machine_is_judged);
-        tcase_add_test(tests, a_fleets_settings_are_judged);
-        tcase_add_test(tests, a_framework_that_was_never_tried_is_said_to_be);
-        tcase_add_test(tests, workers_are_judged);
-        tcase_add_test(tests, a_fleet_that_takes_no_jobs_by_an_order_is_reported);
-        tcase_add_test(tests, a_crash_loop_is_a_problem);
-        tcase_add_test(tests, another_count_than_the_files_is_reported);
-        tcase_add_test(tests, a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("doctor", .each = {setup, teardown})

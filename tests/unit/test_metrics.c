@@ -101,7 +101,7 @@ static void assert_has(const char *text, const char *line)
         ck_abort_msg("'%s' is missing in:\n%s", line, text);
 }
 
-START_TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
+TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
 {
         struct fleet_settings with = *fleet->settings;
         const struct fleet_settings *without = fleet->settings;
@@ -124,9 +124,8 @@ START_TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
         assert_has(text, "sqmgr_group_turn{fleet=\"default\",group=\"g\",state=\"failed\"} 1");
         assert_has(text, "sqmgr_group_trouble{fleet=\"default\",group=\"g\"} 1");
 }
-END_TEST
 
-START_TEST(reports_what_the_model_holds)
+TEST(reports_what_the_model_holds)
 {
         struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
         struct exit_status killed = {.known = true, .by_signal = true, .status = 9};
@@ -194,9 +193,8 @@ START_TEST(reports_what_the_model_holds)
         ck_assert_ptr_null(strstr(text, "memory_bytes{fleet=\"default\",worker=\"default/3\"}"));
         ck_assert_ptr_null(strstr(text, "round_trip_seconds{url=\"unix"));
 }
-END_TEST
 
-START_TEST(what_is_not_set_or_not_known_has_no_number)
+TEST(what_is_not_set_or_not_known_has_no_number)
 {
         static const char *const names[] = {"sqmgr_fleet_memory_threshold_bytes{",
                                             "sqmgr_fleet_memory_limit_bytes{",
@@ -227,7 +225,6 @@ START_TEST(what_is_not_set_or_not_known_has_no_number)
         refused = false;
         fleet_settings = before;
 }
-END_TEST
 
 /* Each breach with one job of this class. */
 static void breach(struct worker *worker, const char *class, enum culprits_cause cause)
@@ -240,7 +237,7 @@ static void breach(struct worker *worker, const char *class, enum culprits_cause
         culprits_observe(fleet, worker, cause, &list, T0);
 }
 
-START_TEST(culprits_are_counted_by_class_and_no_more_classes_than_have_room)
+TEST(culprits_are_counted_by_class_and_no_more_classes_than_have_room)
 {
         struct worker *worker = observe_started(fleet, 1, REASON_NONE, 100, 1, T0);
         char class[32];
@@ -262,9 +259,8 @@ START_TEST(culprits_are_counted_by_class_and_no_more_classes_than_have_room)
         ck_assert(!withhold_finds(text));
         expect_no_repetition(text);
 }
-END_TEST
 
-START_TEST(counters_outlive_the_events_they_count)
+TEST(counters_outlive_the_events_they_count)
 {
         for (unsigned i = 0; i < 20000; i++) {
                 world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "x");
@@ -277,9 +273,8 @@ START_TEST(counters_outlive_the_events_they_count)
         assert_has(text, "sqmgr_events_total{event=\"time-doubt\"} 20000");
         assert_has(text, "sqmgr_events_total{fleet=\"default\",event=\"order\"} 20000");
 }
-END_TEST
 
-START_TEST(each_sample_follows_the_help_and_type_of_its_family_which_come_once)
+TEST(each_sample_follows_the_help_and_type_of_its_family_which_come_once)
 {
         _cleanup_free_ char *text = render();
         char family[140] = "", begun[8192] = "";
@@ -303,20 +298,5 @@ START_TEST(each_sample_follows_the_help_and_type_of_its_family_which_come_once)
                 ck_assert_msg(isdigit((unsigned char)strrchr(line, ' ')[1]), "%s", line);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("metrics");
-        TCase *tests = tcase_create("metrics");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, reports_what_the_model_holds);
-        tcase_add_test(tests, of_a_group_it_reports_this_hosts_part_and_without_one_nothing);
-        tcase_add_test(tests, what_is_not_set_or_not_known_has_no_number);
-        tcase_add_test(tests, culprits_are_counted_by_class_and_no_more_classes_than_have_room);
-        tcase_add_test(tests, counters_outlive_the_events_they_count);
-        tcase_add_test(tests, each_sample_follows_the_help_and_type_of_its_family_which_come_once);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("metrics", .each = {setup, teardown})

@@ -32,15 +32,14 @@ static void expect(const char *text, enum metrics_format format, const char *exp
         ck_assert_str_eq(merged, expected);
 }
 
-START_TEST(one_instance_is_reported_as_it_is)
+TEST(one_instance_is_reported_as_it_is)
 {
         expect(ONE, METRICS_TEXT, ONE);
         expect("", METRICS_TEXT, "");
         expect(NULL, METRICS_TEXT, "");
 }
-END_TEST
 
-START_TEST(each_family_of_several_stands_once)
+TEST(each_family_of_several_stands_once)
 {
         char one[] = ONE;
         struct instance list[] = {
@@ -57,9 +56,8 @@ START_TEST(each_family_of_several_stands_once)
                                  "c_seconds_sum{socket=\"/b\\\"\\\\\"} 1.5\n"
                                  "c_seconds_count{socket=\"/b\\\"\\\\\"} 3\n");
 }
-END_TEST
 
-START_TEST(openmetrics_names_counters_without_total)
+TEST(openmetrics_names_counters_without_total)
 {
         expect(ONE, METRICS_OPEN,
                "# HELP a_bytes Bytes of \\\"a\\\" \\\\.\n# TYPE a_bytes gauge\na_bytes{fleet=\"x}\\\"\"} 1\n"
@@ -68,9 +66,8 @@ START_TEST(openmetrics_names_counters_without_total)
         expect("# TYPE d untyped\nd 1\n", METRICS_OPEN, "# TYPE d unknown\nd 1\n");
         expect("# TYPE e counter\ne 1\n", METRICS_OPEN, "# TYPE e counter\ne_total 1\n");
 }
-END_TEST
 
-START_TEST(openmetrics_says_where_it_ends)
+TEST(openmetrics_says_where_it_ends)
 {
         const struct http_counts self = {0};
         const struct instances none = {0};
@@ -81,7 +78,6 @@ START_TEST(openmetrics_says_where_it_ends)
         ck_assert_str_eq(text + size - strlen("\n# EOF\n"), "\n# EOF\n");
         free(text);
 }
-END_TEST
 
 static const char *const garbage[] = {
         "a",
@@ -109,7 +105,7 @@ static const char *const garbage[] = {
         "a inf",
 };
 
-START_TEST(what_is_not_of_the_format_is_left_out)
+TEST_LOOP(what_is_not_of_the_format_is_left_out, ELEMENTSOF(garbage))
 {
         char text[64];
 
@@ -118,16 +114,14 @@ START_TEST(what_is_not_of_the_format_is_left_out)
         /* Without the newline. */
         expect(garbage[_i], METRICS_TEXT, "");
 }
-END_TEST
 
-START_TEST(a_sample_of_another_family_is_one_of_its_own)
+TEST(a_sample_of_another_family_is_one_of_its_own)
 {
         expect("# HELP a A.\n# TYPE a gauge\nb 1\na 2\na_other 3\n", METRICS_TEXT,
                "# HELP a A.\n# TYPE a gauge\na 2\nb 1\na_other 3\n");
 }
-END_TEST
 
-START_TEST(too_many_families_are_left_out)
+TEST(too_many_families_are_left_out)
 {
         _cleanup_free_ char *text = NULL;
         size_t size, n = 0;
@@ -145,9 +139,8 @@ START_TEST(too_many_families_are_left_out)
                 n++;
         ck_assert_uint_eq(n, 1000);
 }
-END_TEST
 
-START_TEST(says_of_each_instance_whether_it_answers)
+TEST(says_of_each_instance_whether_it_answers)
 {
         struct instance list[] = {
                 {.socket = "/a", .reachable = true, .status = json_null(), .reported_at = USEC_PER_SEC},
@@ -165,7 +158,6 @@ START_TEST(says_of_each_instance_whether_it_answers)
         ck_assert_ptr_null(strstr(text, "sqmgr_web_status_age_seconds{socket=\"/b\"}"));
         ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_web_connections 7\n"));
 }
-END_TEST
 
 #define OPEN "application/openmetrics-text"
 
@@ -194,26 +186,9 @@ static const struct {
         {OPEN ";q=", METRICS_OPEN},
 };
 
-START_TEST(answers_in_the_format_that_is_asked_for)
+TEST_LOOP(answers_in_the_format_that_is_asked_for, ELEMENTSOF(accepts))
 {
         ck_assert_int_eq(metrics_negotiate(accepts[_i].accept), accepts[_i].format);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("metrics_merge");
-        TCase *tests = tcase_create("metrics_merge");
-
-        tcase_add_test(tests, one_instance_is_reported_as_it_is);
-        tcase_add_test(tests, each_family_of_several_stands_once);
-        tcase_add_test(tests, openmetrics_names_counters_without_total);
-        tcase_add_test(tests, openmetrics_says_where_it_ends);
-        tcase_add_loop_test(tests, what_is_not_of_the_format_is_left_out, 0, ELEMENTSOF(garbage));
-        tcase_add_test(tests, a_sample_of_another_family_is_one_of_its_own);
-        tcase_add_test(tests, too_many_families_are_left_out);
-        tcase_add_test(tests, says_of_each_instance_whether_it_answers);
-        tcase_add_loop_test(tests, answers_in_the_format_that_is_asked_for, 0, ELEMENTSOF(accepts));
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("metrics_merge")

@@ -33,7 +33,7 @@ static const struct {
         {"vm:99999999999999999999", NULL, 0},
 };
 
-START_TEST(takes_identities_apart_from_the_right)
+TEST_LOOP(takes_identities_apart_from_the_right, ELEMENTSOF(identities))
 {
         const char *text = identities[_i].identity;
         size_t host_len = 0;
@@ -45,7 +45,6 @@ START_TEST(takes_identities_apart_from_the_right)
                 ck_assert_int_eq(strncmp(text, identities[_i].host, host_len), 0);
         ck_assert_uint_eq(host_len, identities[_i].host ? strlen(identities[_i].host) : 0);
 }
-END_TEST
 
 #define HEARTBEAT "v=1\nbeat=1795341600.25\n"
 
@@ -123,7 +122,7 @@ static void expect_heartbeat(const struct heartbeat *heartbeat, const struct hea
 }
 
 /* A copy that ends where the text does: who reads beyond is found out. */
-START_TEST(takes_a_record_or_leaves_it)
+TEST_LOOP(takes_a_record_or_leaves_it, ELEMENTSOF(records))
 {
         size_t len = strlen(records[_i].text);
         _cleanup_free_ char *text = malloc(MAX(len, 1U));
@@ -134,18 +133,16 @@ START_TEST(takes_a_record_or_leaves_it)
         ck_assert_int_eq(taken, records[_i].expect.sent_usec != 0);
         expect_heartbeat(&heartbeat, &records[_i].expect);
 }
-END_TEST
 
-START_TEST(takes_no_value_with_a_nul)
+TEST(takes_no_value_with_a_nul)
 {
         static const char text[] = "v=1\nbeat=7\nbusy=0\0\nquiet=0\n";
         struct heartbeat heartbeat;
 
         ck_assert(!native_take_record(text, sizeof(text) - 1, &heartbeat));
 }
-END_TEST
 
-START_TEST(has_its_row)
+TEST(has_its_row)
 {
         const struct framework *native = framework_of(&native_traits);
 
@@ -158,7 +155,6 @@ START_TEST(has_its_row)
         ck_assert_uint_eq(native_traits.stale_usec, 30 * USEC_PER_SEC);
         ck_assert(native_traits.uncaught_is_stop && native_traits.memory_of_tree);
 }
-END_TEST
 
 static struct redis *redis;
 static struct heartbeats *heartbeats;
@@ -274,7 +270,9 @@ static void look_until_reported(void)
                 look();
 }
 
-START_TEST(reads_a_worker_in_redis)
+TEST_FIXTURE(setup, teardown)
+
+TEST(reads_a_worker_in_redis)
 {
         send_heartbeat("100.5", NULL);
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
@@ -297,10 +295,9 @@ START_TEST(reads_a_worker_in_redis)
         look_until_reported();
         ck_assert_int_eq(reported.stop_signal, 0);
 }
-END_TEST
 
 /* Another container of this host name has a worker of the same pid: both write one hash. */
-START_TEST(takes_no_record_that_says_it_is_of_another_process)
+TEST(takes_no_record_that_says_it_is_of_another_process)
 {
         look();
         send_heartbeat("100.5", "78");
@@ -316,9 +313,8 @@ START_TEST(takes_no_record_that_says_it_is_of_another_process)
         look_until_reported();
         ck_assert_uint_eq(reported.start, 77);
 }
-END_TEST
 
-START_TEST(takes_keys_of_another_kind_for_none)
+TEST(takes_keys_of_another_kind_for_none)
 {
         server_do("SET app:sqmgr:worker:" HOST ":5000000 x");
         server_do("SADD app:sqmgr:workers " HOST ":5000000");
@@ -331,26 +327,5 @@ START_TEST(takes_keys_of_another_kind_for_none)
         send_heartbeat("105.5", NULL);
         look_until_reported();
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("native");
-        TCase *format = tcase_create("format"), *read = tcase_create("redis");
-
-        tcase_add_loop_test(format, takes_identities_apart_from_the_right, 0, ELEMENTSOF(identities));
-        tcase_add_loop_test(format, takes_a_record_or_leaves_it, 0, ELEMENTSOF(records));
-        tcase_add_test(format, takes_no_value_with_a_nul);
-        tcase_add_test(format, has_its_row);
-        suite_add_tcase(suite, format);
-        tcase_set_timeout(read, 60);
-        tcase_add_unchecked_fixture(read, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(read, setup, teardown);
-        tcase_add_test(read, reads_a_worker_in_redis);
-        tcase_add_test(read, takes_no_record_that_says_it_is_of_another_process);
-        tcase_add_test(read, takes_keys_of_another_kind_for_none);
-        suite_add_tcase(suite, read);
-        return unit_main(suite);
-}
+TEST_MAIN("native", .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

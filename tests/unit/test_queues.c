@@ -38,7 +38,7 @@ static const struct {
         {"a:5s a:6s", LIMITS_TARGET, "'a' is given twice"},
 };
 
-START_TEST(limits_are_checked)
+TEST_LOOP(limits_are_checked, ELEMENTSOF(limit_texts))
 {
         char why[256];
         const char *wrong =
@@ -46,9 +46,8 @@ START_TEST(limits_are_checked)
 
         ck_assert_pstr_eq(wrong, limit_texts[_i].wrong);
 }
-END_TEST
 
-START_TEST(a_limit_of_its_own_goes_before_that_of_all)
+TEST(a_limit_of_its_own_goes_before_that_of_all)
 {
         static const char text[] = "low=50000 1000 mail=none a=b=7";
 
@@ -65,7 +64,6 @@ START_TEST(a_limit_of_its_own_goes_before_that_of_all)
         ck_assert(limits_any("none low=5", LIMITS_COUNT));
         ck_assert(!limits_any("none low=none", LIMITS_COUNT));
 }
-END_TEST
 
 static const struct {
         const char *payload;
@@ -90,7 +88,7 @@ static const struct {
         {"", 0},
 };
 
-START_TEST(stamps_of_seconds_and_of_milliseconds_are_reported_apart)
+TEST_LOOP(stamps_of_seconds_and_of_milliseconds_are_reported_apart, ELEMENTSOF(stamps))
 {
         char class[JOB_CLASS_MAX];
         usec_t at = 0;
@@ -99,7 +97,6 @@ START_TEST(stamps_of_seconds_and_of_milliseconds_are_reported_apart)
                          stamps[_i].at > 0);
         ck_assert_uint_eq(at, stamps[_i].at);
 }
-END_TEST
 
 static char warn_size[] = "10 low=100", warn_latency[] = "1min low=none";
 static struct redis_settings limits = {.queue_warn_size = warn_size, .queue_warn_latency = warn_latency};
@@ -121,7 +118,7 @@ static struct queues *make_queues(void)
         return queues;
 }
 
-START_TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back)
+TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back)
 {
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
         struct queue_watch watch = {0};
@@ -156,9 +153,8 @@ START_TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_bac
         queues_free(queues);
         queues_free(none);
 }
-END_TEST
 
-START_TEST(many_queues_are_reported_in_one_text_that_is_cut)
+TEST(many_queues_are_reported_in_one_text_that_is_cut)
 {
         char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
         struct queue_watch watch = {0};
@@ -178,9 +174,8 @@ START_TEST(many_queues_are_reported_in_one_text_that_is_cut)
         queue_watch_clear(&watch);
         queues_free(queues);
 }
-END_TEST
 
-START_TEST(queues_are_watched_where_there_is_any_limit)
+TEST(queues_are_watched_where_there_is_any_limit)
 {
         static char none[] = "none", one[] = "none mail=5", late[] = "5min";
         const struct {
@@ -195,7 +190,6 @@ START_TEST(queues_are_watched_where_there_is_any_limit)
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
                 ck_assert(queue_watch_wanted(&cases[i].settings) == cases[i].wanted);
 }
-END_TEST
 
 static struct redis *redis;
 static const struct framework *framework;
@@ -260,7 +254,9 @@ static void expect_queue(size_t i, const char *name, uint64_t size, bool paused)
         ck_assert_int_eq(found->list[i].paused, paused);
 }
 
-START_TEST(what_waits_is_read)
+TEST_FIXTURE(setup, teardown)
+
+TEST(what_waits_is_read)
 {
         usec_t now = clock_now(CLOCK_REALTIME);
 
@@ -299,9 +295,8 @@ START_TEST(what_waits_is_read)
         expect_queue(0, "own", 1, false);
         ck_assert_uint_eq(found->dead, 0);
 }
-END_TEST
 
-START_TEST(what_waits_for_resque_is_read)
+TEST(what_waits_for_resque_is_read)
 {
         framework = &resque_framework;
         server_do("SADD resque:queues mail default odd");
@@ -327,9 +322,8 @@ START_TEST(what_waits_for_resque_is_read)
         expect_queue(0, "own", 0, true);
         ck_assert_uint_eq(found->dead, 0);
 }
-END_TEST
 
-START_TEST(what_waits_for_rq_is_read)
+TEST(what_waits_for_rq_is_read)
 {
         framework = &rq_framework;
         server_do("SADD rq:queues rq:queue:default rq:queue:mail rq:queue: odd");
@@ -353,17 +347,15 @@ START_TEST(what_waits_for_rq_is_read)
         expect_queue(0, "default", 2, true);
         ck_assert(!found->list[0].latency_known);
 }
-END_TEST
 
-START_TEST(an_empty_redis_has_no_queues)
+TEST(an_empty_redis_has_no_queues)
 {
         read_queues(NULL);
         ck_assert_ptr_nonnull(found);
         ck_assert_uint_eq(found->n, 0);
 }
-END_TEST
 
-START_TEST(a_queue_that_is_no_list_hides_no_other)
+TEST(a_queue_that_is_no_list_hides_no_other)
 {
         server_do("SADD queues a b");
         server_do("SET queue:a x");
@@ -375,9 +367,8 @@ START_TEST(a_queue_that_is_no_list_hides_no_other)
         ck_assert(!found->list[0].latency_known);
         expect_queue(1, "b", 1, false);
 }
-END_TEST
 
-START_TEST(what_redis_refuses_is_reported)
+TEST(what_redis_refuses_is_reported)
 {
         server_do("SET queues x");
         read_queues("");
@@ -392,9 +383,8 @@ START_TEST(what_redis_refuses_is_reported)
         read_queues("");
         ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
-END_TEST
 
-START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
+TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
 {
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
@@ -405,9 +395,8 @@ START_TEST(a_redis_that_hangs_or_goes_away_ends_the_reading)
         ck_assert_str_eq(failure, "Redis went away or did not answer in time");
         ck_assert_int_eq(begin(""), -ENOTCONN);
 }
-END_TEST
 
-START_TEST(one_that_is_freed_is_not_answered)
+TEST(one_that_is_freed_is_not_answered)
 {
         for (int i = 0; i < 2; i++) {
                 ck_assert_int_eq(begin(""), 0);
@@ -419,34 +408,5 @@ START_TEST(one_that_is_freed_is_not_answered)
         redis = redis_free(redis);
         ck_assert_uint_eq(n_answers, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("queues");
-        TCase *core = tcase_create("core"), *live = tcase_create("live");
-
-        if (server_is_missing())
-                return 77;
-        tcase_add_loop_test(core, limits_are_checked, 0, ELEMENTSOF(limit_texts));
-        tcase_add_test(core, a_limit_of_its_own_goes_before_that_of_all);
-        tcase_add_loop_test(core, stamps_of_seconds_and_of_milliseconds_are_reported_apart, 0,
-                            ELEMENTSOF(stamps));
-        tcase_add_test(core, a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back);
-        tcase_add_test(core, queues_are_watched_where_there_is_any_limit);
-        tcase_add_test(core, many_queues_are_reported_in_one_text_that_is_cut);
-        suite_add_tcase(suite, core);
-        tcase_set_timeout(live, 60);
-        tcase_add_unchecked_fixture(live, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(live, setup, teardown);
-        tcase_add_test(live, what_waits_is_read);
-        tcase_add_test(live, what_waits_for_resque_is_read);
-        tcase_add_test(live, what_waits_for_rq_is_read);
-        tcase_add_test(live, an_empty_redis_has_no_queues);
-        tcase_add_test(live, a_queue_that_is_no_list_hides_no_other);
-        tcase_add_test(live, what_redis_refuses_is_reported);
-        tcase_add_test(live, a_redis_that_hangs_or_goes_away_ends_the_reading);
-        tcase_add_test(live, one_that_is_freed_is_not_answered);
-        suite_add_tcase(suite, live);
-        return unit_main(suite);
-}
+TEST_MAIN("queues", .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

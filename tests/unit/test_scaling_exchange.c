@@ -76,7 +76,7 @@ static long long number(const char *question)
         return n;
 }
 
-START_TEST(each_reads_what_the_others_report)
+TEST(each_reads_what_the_others_report)
 {
         struct scaling_exchange *there;
 
@@ -101,9 +101,8 @@ START_TEST(each_reads_what_the_others_report)
         ck_assert_int_le(left, 60);
         scaling_exchange_free(there);
 }
-END_TEST
 
-START_TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
+TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
 {
         ck_assert(!here->known);
         look_as(here, "here", NULL);
@@ -114,9 +113,8 @@ START_TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_m
         look_until(number("EXISTS " KEY ":threads:here") == 1);
         ck_assert_uint_eq(here->peers.n, 0);
 }
-END_TEST
 
-START_TEST(a_namespace_stands_in_front)
+TEST(a_namespace_stands_in_front)
 {
         struct scaling_exchange *named;
 
@@ -127,9 +125,8 @@ START_TEST(a_namespace_stands_in_front)
         ck_assert_int_eq(number("DBSIZE"), 1);
         scaling_exchange_free(named);
 }
-END_TEST
 
-START_TEST(garbage_beside_a_share_hides_nothing)
+TEST(garbage_beside_a_share_hides_nothing)
 {
         static char large[PEER_TEXT_MAX + 100];
 
@@ -148,9 +145,8 @@ START_TEST(garbage_beside_a_share_hides_nothing)
         ck_assert_uint_eq(here->peers.n, 1);
         ck_assert_str_eq(here->error, "");
 }
-END_TEST
 
-START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
+TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
 {
         server_do("EVAL %s 0", "for i = 1, 3000 do redis.call('ZADD', '" KEY ":seen', i, 'h' .. i) end "
                                "for i = 1, 3000 do redis.call('SET', '" KEY ":threads:h' .. i, "
@@ -169,9 +165,8 @@ START_TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
         run_until(!find("h1"));
         ck_assert_uint_eq(here->peers.n, 1023);
 }
-END_TEST
 
-START_TEST(what_redis_refuses_is_reported_and_known)
+TEST(what_redis_refuses_is_reported_and_known)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         look_until(find("there"));
@@ -185,10 +180,9 @@ START_TEST(what_redis_refuses_is_reported_and_known)
         look_until(find("there"));
         ck_assert_str_eq(here->error, "");
 }
-END_TEST
 
 /* Heartbeats can be read from it: so it stays connected. */
-START_TEST(a_replica_that_was_named_is_reported_of_and_kept)
+TEST(a_replica_that_was_named_is_reported_of_and_kept)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         server_do("REPLICAOF 127.0.0.1 1");
@@ -198,9 +192,8 @@ START_TEST(a_replica_that_was_named_is_reported_of_and_kept)
         ck_assert_uint_eq(redis_connection_count(redis), before);
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
 }
-END_TEST
 
-START_TEST(the_rights_that_a_rollout_needs_are_enough)
+TEST(the_rights_that_a_rollout_needs_are_enough)
 {
         static const char *const keys[] = {"~queue:*", "~sqmgr:rollout:*"};
         char url[128];
@@ -231,10 +224,9 @@ START_TEST(the_rights_that_a_rollout_needs_are_enough)
                 redis_free(other);
         }
 }
-END_TEST
 
 /* Who has come back to Redis and has not told of itself yet is no host less. */
-START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
+TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         look_until(find("there"));
@@ -252,9 +244,8 @@ START_TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
         scaling_exchange_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(find("there"));
 }
-END_TEST
 
-START_TEST(freed_with_questions_under_way_it_hears_of_none)
+TEST(freed_with_questions_under_way_it_hears_of_none)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         look_as(here, "here", &mine);
@@ -262,28 +253,6 @@ START_TEST(freed_with_questions_under_way_it_hears_of_none)
         run_until(number("EXISTS " KEY ":threads:here") == 1);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("peering");
-        TCase *cases = tcase_create("peering");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, each_reads_what_the_others_report);
-        tcase_add_test(cases, one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may);
-        tcase_add_test(cases, a_namespace_stands_in_front);
-        tcase_add_test(cases, garbage_beside_a_share_hides_nothing);
-        tcase_add_test(cases, of_a_flood_of_hosts_so_many_are_read_and_rarely);
-        tcase_add_test(cases, what_redis_refuses_is_reported_and_known);
-        tcase_add_test(cases, a_replica_that_was_named_is_reported_of_and_kept);
-        tcase_add_test(cases, the_rights_that_a_rollout_needs_are_enough);
-        tcase_add_test(cases, after_redis_was_away_those_that_are_silent_are_kept_for_a_while);
-        tcase_add_test(cases, freed_with_questions_under_way_it_hears_of_none);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("peering", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

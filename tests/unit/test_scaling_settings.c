@@ -29,7 +29,7 @@ static const struct {
          "f:4: fleet 'a': 'active_process_max' is for framework 'sidekiq' only, and this is 'native'\n"},
 };
 
-START_TEST(what_could_not_work_is_refused)
+TEST_LOOP(what_could_not_work_is_refused, (int)ELEMENTSOF(refused))
 {
         char text[512];
 
@@ -39,10 +39,9 @@ START_TEST(what_could_not_work_is_refused)
         ck_assert_ptr_null(settings);
         ck_assert_str_eq(wrong, refused[_i].wrong);
 }
-END_TEST
 
 /* What is inherited from [fleet] is for other fleets. */
-START_TEST(what_stands_for_all_fleets_is_for_those_that_can)
+TEST(what_stands_for_all_fleets_is_for_those_that_can)
 {
         _cleanup_settings_ struct settings *settings = read_good(
                 "[fleet]\nactive_process_max=4\nlatency_target=30s low:5min\n[fleet:a]\ncommand=run\n"
@@ -53,15 +52,5 @@ START_TEST(what_stands_for_all_fleets_is_for_those_that_can)
         ck_assert_uint_eq(settings->fleets[0]->scale_down_after, 10 * USEC_PER_MIN);
         ck_assert_uint_eq(settings->fleets[1]->active_process_max, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("scaling settings");
-        TCase *cases = tcase_create("scaling settings");
-
-        tcase_add_loop_test(cases, what_could_not_work_is_refused, 0, (int)ELEMENTSOF(refused));
-        tcase_add_test(cases, what_stands_for_all_fleets_is_for_those_that_can);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("scaling settings")

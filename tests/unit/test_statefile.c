@@ -59,7 +59,7 @@ static void refuses(int outcome, const char *words)
         ck_assert_msg(strstr(why, words) && strstr(why, path), "%s", why);
 }
 
-START_TEST(reads_what_was_written)
+TEST(reads_what_was_written)
 {
         struct stat status;
 
@@ -71,9 +71,8 @@ START_TEST(reads_what_was_written)
         ck_assert_uint_eq(state->fleets[0].n_workers, 1);
         ck_assert_str_eq(why, "");
 }
-END_TEST
 
-START_TEST(is_readable_by_its_owner_whatever_the_umask)
+TEST(is_readable_by_its_owner_whatever_the_umask)
 {
         mode_t before = umask(0777);
         int r = statefile_write(path, bytes, size);
@@ -82,15 +81,13 @@ START_TEST(is_readable_by_its_owner_whatever_the_umask)
         ck_assert_int_eq(r, 0);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
-START_TEST(reports_of_a_missing_file)
+TEST(reports_of_a_missing_file)
 {
         refuses(STATEFILE_MISSING, "there is no");
 }
-END_TEST
 
-START_TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
+TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
 {
         char target[128], text[32] = "";
 
@@ -105,9 +102,8 @@ START_TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
         fclose(file);
         ck_assert_str_eq(text, "mine");
 }
-END_TEST
 
-START_TEST(does_not_write_through_a_link_in_the_temporary_file_s_place)
+TEST(does_not_write_through_a_link_in_the_temporary_file_s_place)
 {
         char target[128], beside[160];
 
@@ -118,9 +114,8 @@ START_TEST(does_not_write_through_a_link_in_the_temporary_file_s_place)
         ck_assert_int_eq(access(target, F_OK), -1);
         ck_assert_int_eq(access(beside, F_OK), -1);
 }
-END_TEST
 
-START_TEST(refuses_what_is_no_regular_file)
+TEST(refuses_what_is_no_regular_file)
 {
         ck_assert_int_eq(mkdir(path, 0700), 0);
         refuses(STATEFILE_LOST, "not a regular file");
@@ -129,9 +124,8 @@ START_TEST(refuses_what_is_no_regular_file)
         ck_assert_int_eq(mkfifo(path, 0600), 0);
         refuses(STATEFILE_LOST, "not a regular file");
 }
-END_TEST
 
-START_TEST(refuses_a_file_that_others_may_write)
+TEST(refuses_a_file_that_others_may_write)
 {
         put(bytes, size, 0602);
         refuses(STATEFILE_LOST, "0602");
@@ -140,9 +134,8 @@ START_TEST(refuses_a_file_that_others_may_write)
         put(bytes, size, 0644);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
-START_TEST(refuses_the_file_of_another_user)
+TEST(refuses_the_file_of_another_user)
 {
         put(bytes, size, 0600);
         if (geteuid() != 0) {
@@ -152,18 +145,16 @@ START_TEST(refuses_the_file_of_another_user)
         ck_assert_int_eq(chown(path, 65534, 65534), 0);
         refuses(STATEFILE_LOST, "65534");
 }
-END_TEST
 
-START_TEST(refuses_every_truncation)
+TEST(refuses_every_truncation)
 {
         for (size_t length = 0; length < size; length++) {
                 put(bytes, length, 0600);
                 refuses(STATEFILE_LOST, "cut short");
         }
 }
-END_TEST
 
-START_TEST(refuses_garbage_and_every_changed_byte)
+TEST(refuses_garbage_and_every_changed_byte)
 {
         put("[fleet:default]\n", 16, 0600);
         refuses(STATEFILE_LOST, "damaged");
@@ -175,25 +166,22 @@ START_TEST(refuses_garbage_and_every_changed_byte)
                 bytes[i] ^= 0x40;
         }
 }
-END_TEST
 
-START_TEST(refuses_a_later_version_by_name)
+TEST(refuses_a_later_version_by_name)
 {
         bytes[8] = 99;
         put(bytes, size, 0600);
         refuses(STATEFILE_LOST, "later version");
 }
-END_TEST
 
-START_TEST(refuses_a_file_too_large)
+TEST(refuses_a_file_too_large)
 {
         put(bytes, size, 0600);
         ck_assert_int_eq(truncate(path, (off_t)STATE_BYTES_MAX + 1), 0);
         refuses(STATEFILE_LOST, "too large");
 }
-END_TEST
 
-START_TEST(leaves_the_old_file_where_the_new_one_cannot_be_written)
+TEST(leaves_the_old_file_where_the_new_one_cannot_be_written)
 {
         char beside[160];
 
@@ -203,10 +191,9 @@ START_TEST(leaves_the_old_file_where_the_new_one_cannot_be_written)
         ck_assert_int_lt(statefile_write(path, bytes, size - 1), 0);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
 /* A later start, with descriptors, can read it: it is not lost. */
-START_TEST(is_not_lost_for_want_of_a_descriptor)
+TEST(is_not_lost_for_want_of_a_descriptor)
 {
         struct rlimit before;
 
@@ -217,7 +204,6 @@ START_TEST(is_not_lost_for_want_of_a_descriptor)
         ck_assert_int_eq(r, -EMFILE);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
 static ino_t inode(const char *name)
 {
@@ -228,7 +214,7 @@ static ino_t inode(const char *name)
 }
 
 /* Its room is there though the disk is full. */
-START_TEST(keeps_the_room_of_the_one_before)
+TEST(keeps_the_room_of_the_one_before)
 {
         char beside[160];
 
@@ -245,9 +231,8 @@ START_TEST(keeps_the_room_of_the_one_before)
         ck_assert_uint_eq(inode(beside), second);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
-START_TEST(keeps_room_for_twice_as_many)
+TEST(keeps_room_for_twice_as_many)
 {
         static const uint8_t large[100000];
         struct stat status;
@@ -259,9 +244,8 @@ START_TEST(keeps_room_for_twice_as_many)
                 ck_assert_uint_ge((size_t)status.st_blocks * 512, (size_t)status.st_size * 2);
         }
 }
-END_TEST
 
-START_TEST(is_its_owner_s_alone_though_the_one_before_could_be_read)
+TEST(is_its_owner_s_alone_though_the_one_before_could_be_read)
 {
         struct stat status;
 
@@ -272,9 +256,8 @@ START_TEST(is_its_owner_s_alone_though_the_one_before_could_be_read)
                 ck_assert_int_eq(chmod(path, 0644), 0);
         }
 }
-END_TEST
 
-START_TEST(keeps_that_room_for_want_of_a_descriptor)
+TEST(keeps_that_room_for_want_of_a_descriptor)
 {
         struct rlimit before;
         char beside[160];
@@ -289,9 +272,8 @@ START_TEST(keeps_that_room_for_want_of_a_descriptor)
         ck_assert_int_eq(r, -EMFILE);
         ck_assert_uint_eq(inode(beside), room);
 }
-END_TEST
 
-START_TEST(writes_into_no_file_beside_that_others_can_have_open)
+TEST(writes_into_no_file_beside_that_others_can_have_open)
 {
         char beside[160], other[160];
 
@@ -312,42 +294,12 @@ START_TEST(writes_into_no_file_beside_that_others_can_have_open)
         ck_assert_uint_eq(inode(other), linked);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
-END_TEST
 
-START_TEST(names_the_boot)
+TEST(names_the_boot)
 {
         char boot_id[BOOT_ID_MAX];
 
         ck_assert_uint_eq(strlen(statefile_boot_id(boot_id)), 36);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("statefile");
-        TCase *cases = tcase_create("statefile");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, reads_what_was_written);
-        tcase_add_test(cases, is_readable_by_its_owner_whatever_the_umask);
-        tcase_add_test(cases, reports_of_a_missing_file);
-        tcase_add_test(cases, refuses_a_symbolic_link_and_replaces_it_without_following);
-        tcase_add_test(cases, does_not_write_through_a_link_in_the_temporary_file_s_place);
-        tcase_add_test(cases, refuses_what_is_no_regular_file);
-        tcase_add_test(cases, refuses_a_file_that_others_may_write);
-        tcase_add_test(cases, refuses_the_file_of_another_user);
-        tcase_add_test(cases, refuses_every_truncation);
-        tcase_add_test(cases, refuses_garbage_and_every_changed_byte);
-        tcase_add_test(cases, refuses_a_later_version_by_name);
-        tcase_add_test(cases, refuses_a_file_too_large);
-        tcase_add_test(cases, leaves_the_old_file_where_the_new_one_cannot_be_written);
-        tcase_add_test(cases, is_not_lost_for_want_of_a_descriptor);
-        tcase_add_test(cases, keeps_the_room_of_the_one_before);
-        tcase_add_test(cases, keeps_room_for_twice_as_many);
-        tcase_add_test(cases, is_its_owner_s_alone_though_the_one_before_could_be_read);
-        tcase_add_test(cases, keeps_that_room_for_want_of_a_descriptor);
-        tcase_add_test(cases, writes_into_no_file_beside_that_others_can_have_open);
-        tcase_add_test(cases, names_the_boot);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("statefile", .each = {setup, teardown})

@@ -83,7 +83,7 @@ static json_t *at(json_t *json, const char *path)
         return json;
 }
 
-START_TEST(a_shutdown_counts_down)
+TEST(a_shutdown_counts_down)
 {
         command_shutdown(world, T0);
         json_t *status = render(T0 + USEC_PER_SEC);
@@ -98,7 +98,6 @@ START_TEST(a_shutdown_counts_down)
                          "0 workers left, 0 running jobs, all told to exit");
         json_decref(status);
 }
-END_TEST
 
 static const struct {
         const char *path;
@@ -168,7 +167,7 @@ static const struct {
         {"fleets/0/workers/0/beat_age_seconds", JSON_NULL},
 };
 
-START_TEST(every_field_of_the_contract_has_its_type)
+TEST(every_field_of_the_contract_has_its_type)
 {
         add_worker(1, 100, T0);
         json_t *status = render(T0 + USEC_PER_SEC);
@@ -178,9 +177,8 @@ START_TEST(every_field_of_the_contract_has_its_type)
                               fields[i].path);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_what_the_model_holds)
+TEST(reports_what_the_model_holds)
 {
         struct worker *worker = add_worker(1, 100, T0);
         struct heartbeat heartbeat = {.sent_usec = 5, .busy = 2, .concurrency = 5};
@@ -209,9 +207,8 @@ START_TEST(reports_what_the_model_holds)
         ck_assert(json_is_true(at(status, "fleets/0/workers/0/ready")));
         json_decref(status);
 }
-END_TEST
 
-START_TEST(evidence_is_what_can_be_trusted_now)
+TEST(evidence_is_what_can_be_trusted_now)
 {
         struct worker *worker = add_worker(1, 100, T0);
         struct heartbeat heartbeat = {.sent_usec = 5};
@@ -232,9 +229,8 @@ START_TEST(evidence_is_what_can_be_trusted_now)
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/evidence")), "title");
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_who_asked_for_another_count)
+TEST(reports_who_asked_for_another_count)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
 
@@ -248,9 +244,8 @@ START_TEST(reports_who_asked_for_another_count)
                          "scaled 1min ago by deploy (uid 1001)");
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_crashes_and_rollouts)
+TEST(reports_crashes_and_rollouts)
 {
         add_worker(1, 100, T0)->generation = 1;
         add_worker(2, 101, T0)->generation = 2;
@@ -274,9 +269,8 @@ START_TEST(reports_crashes_and_rollouts)
         ck_assert(json_is_true(at(status, "fleets/0/workers/0/outdated")));
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
+TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
 {
         struct exit_status exited = {.known = true};
 
@@ -290,9 +284,8 @@ START_TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
                          "it is older than max_age");
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_the_last_culprits)
+TEST(reports_the_last_culprits)
 {
         struct worker *worker = add_worker(3, 100, T0);
         struct job jobs[] = {
@@ -329,22 +322,5 @@ START_TEST(reports_the_last_culprits)
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits/1/classes")), 0);
         json_decref(status);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("status");
-        TCase *tests = tcase_create("status");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, a_shutdown_counts_down);
-        tcase_add_test(tests, every_field_of_the_contract_has_its_type);
-        tcase_add_test(tests, reports_what_the_model_holds);
-        tcase_add_test(tests, evidence_is_what_can_be_trusted_now);
-        tcase_add_test(tests, reports_who_asked_for_another_count);
-        tcase_add_test(tests, reports_crashes_and_rollouts);
-        tcase_add_test(tests, reports_the_last_culprits);
-        tcase_add_test(tests, reports_why_a_worker_leaves_and_forgets_those_gone);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("status", .each = {setup, teardown})

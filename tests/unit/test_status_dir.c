@@ -111,7 +111,7 @@ static int make_for(uid_t uid, const char *fleet)
 
 /* Where it is made. */
 
-START_TEST(is_made_whole_whatever_the_umask)
+TEST(is_made_whole_whatever_the_umask)
 {
         mode_t before = umask(0077);
 
@@ -125,46 +125,8 @@ START_TEST(is_made_whole_whatever_the_umask)
         ck_assert_uint_eq(stat_of("status/web").st_uid, user);
         ck_assert_uint_eq(count("status"), 1);
 }
-END_TEST
 
-START_TEST(is_found_again_by_the_next_start_and_by_who_reads)
-{
-        put("status/web/4711", "x");
-        ck_assert_int_eq(make_for(user, "web"), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "we", user, &dir), -ENOENT);
-        ck_assert_int_eq(dir.fd, -1);
-}
-END_TEST
-
-/* Those of the one it had before beat on in theirs. */
-START_TEST(another_user_of_the_fleet_has_another_one)
-{
-        if (!is_root())
-                return;
-        put("status/web/4711", "x");
-        ck_assert_int_eq(make_for(OTHER, "web"), 0);
-        ck_assert_str_eq(name, "web@12346");
-        ck_assert_uint_eq(dir.owner, OTHER);
-        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
-        ck_assert_int_eq(make_for(OTHER, "web"), 0);
-        ck_assert_uint_eq(count("status"), 2);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", OTHER, &dir), 0);
-        ck_assert_uint_eq(dir.owner, OTHER);
-        status_dir_close(&dir);
-        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
-        ck_assert_uint_eq(dir.owner, user);
-        ck_assert_int_eq(make_for(user, "web"), 0);
-        ck_assert_str_eq(name, "web");
-}
-END_TEST
-
-START_TEST(a_name_of_dots_is_no_place)
+TEST(a_name_of_dots_is_no_place)
 {
         ck_assert_int_eq(make_for(user, ".."), 0);
         ck_assert_int_eq(strncmp(name, "..@", 3), 0);
@@ -175,9 +137,8 @@ START_TEST(a_name_of_dots_is_no_place)
         ck_assert_int_eq(status_dir_open(parent, ".", user, &dir), 0);
         ck_assert_uint_eq(dir.owner, user);
 }
-END_TEST
 
-START_TEST(many_that_make_it_at_once_make_one)
+TEST(many_that_make_it_at_once_make_one)
 {
         enum { MAKERS = 8 };
         int scan_permit[2], status;
@@ -200,9 +161,8 @@ START_TEST(many_that_make_it_at_once_make_one)
         ck_assert_uint_eq(count("status"), 1);
         ck_assert_uint_eq(stat_of("status/web").st_uid, user);
 }
-END_TEST
 
-START_TEST(what_a_killed_one_left_is_no_obstacle)
+TEST(what_a_killed_one_left_is_no_obstacle)
 {
         char left[32];
 
@@ -212,14 +172,13 @@ START_TEST(what_a_killed_one_left_is_no_obstacle)
         ck_assert_int_eq(make_for(user, "web"), 0);
         ck_assert(!exists(left));
 }
-END_TEST
 
 static const struct {
         const char *path; /* below folder; "": that itself */
         mode_t mode;
 } writable[] = {{"", 0775}, {"", 0757}, {"", 01777}, {"status", 0731}, {"status", 0713}};
 
-START_TEST(none_is_made_or_read_where_others_may_write)
+TEST_LOOP(none_is_made_or_read_where_others_may_write, ELEMENTSOF(writable))
 {
         ck_assert_int_eq(mkdir(parent, 0711), 0);
         ck_assert_int_eq(chmod(below(writable[_i].path), writable[_i].mode), 0);
@@ -229,9 +188,8 @@ START_TEST(none_is_made_or_read_where_others_may_write)
         ck_assert_uint_eq(count("status"), 0);
         ck_assert_uint_eq(stat_of(writable[_i].path).st_mode & 07777, writable[_i].mode);
 }
-END_TEST
 
-START_TEST(none_is_made_or_read_in_another_users)
+TEST_LOOP(none_is_made_or_read_in_another_users, 2)
 {
         if (!is_root())
                 return;
@@ -241,9 +199,8 @@ START_TEST(none_is_made_or_read_in_another_users)
         ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -EPERM);
         ck_assert_uint_eq(count("status"), 0);
 }
-END_TEST
 
-START_TEST(a_parent_that_is_a_link_leads_nowhere)
+TEST(a_parent_that_is_a_link_leads_nowhere)
 {
         ck_assert_int_eq(mkdir(below("elsewhere"), 0711), 0);
         ck_assert_int_eq(symlink("elsewhere", parent), 0);
@@ -251,9 +208,63 @@ START_TEST(a_parent_that_is_a_link_leads_nowhere)
         ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), -ENOTDIR);
         ck_assert_uint_eq(count("elsewhere"), 0);
 }
-END_TEST
 
-START_TEST(one_that_is_swapped_for_a_link_leads_nowhere)
+TEST(what_is_no_directory_is_left_alone)
+{
+        ck_assert_int_eq(mkdir(parent, 0711), 0);
+        unit_write_file(folder, "status/web", "x");
+        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
+        ck_assert(S_ISREG(stat_of("status/web").st_mode));
+}
+
+TEST(nothing_is_made_above_the_parent)
+{
+        snprintf(parent, sizeof(parent), "%s/none/status", folder);
+        ck_assert_int_eq(make_for(user, "web"), -ENOENT);
+        ck_assert(!exists("none"));
+        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
+}
+
+/* What stands in it. */
+
+TEST_FIXTURE(setup_made, teardown)
+
+TEST(is_found_again_by_the_next_start_and_by_who_reads)
+{
+        put("status/web/4711", "x");
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "we", user, &dir), -ENOENT);
+        ck_assert_int_eq(dir.fd, -1);
+}
+
+/* Those of the one it had before beat on in theirs. */
+TEST(another_user_of_the_fleet_has_another_one)
+{
+        if (!is_root())
+                return;
+        put("status/web/4711", "x");
+        ck_assert_int_eq(make_for(OTHER, "web"), 0);
+        ck_assert_str_eq(name, "web@12346");
+        ck_assert_uint_eq(dir.owner, OTHER);
+        ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
+        ck_assert_int_eq(make_for(OTHER, "web"), 0);
+        ck_assert_uint_eq(count("status"), 2);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", OTHER, &dir), 0);
+        ck_assert_uint_eq(dir.owner, OTHER);
+        status_dir_close(&dir);
+        ck_assert_int_eq(status_dir_open(parent, "web", user, &dir), 0);
+        ck_assert_uint_eq(dir.owner, user);
+        ck_assert_int_eq(make_for(user, "web"), 0);
+        ck_assert_str_eq(name, "web");
+}
+
+TEST(one_that_is_swapped_for_a_link_leads_nowhere)
 {
         ck_assert_int_eq(rename(below("status/web"), below("elsewhere")), 0);
         ck_assert_int_eq(symlink("../elsewhere", below("status/web")), 0);
@@ -263,18 +274,8 @@ START_TEST(one_that_is_swapped_for_a_link_leads_nowhere)
         ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
         ck_assert_uint_eq(count("elsewhere"), 1);
 }
-END_TEST
 
-START_TEST(what_is_no_directory_is_left_alone)
-{
-        ck_assert_int_eq(mkdir(parent, 0711), 0);
-        unit_write_file(folder, "status/web", "x");
-        ck_assert_int_eq(make_for(user, "web"), -ENOTDIR);
-        ck_assert(S_ISREG(stat_of("status/web").st_mode));
-}
-END_TEST
-
-START_TEST(one_that_belongs_to_nobody_we_know_is_not_used)
+TEST(one_that_belongs_to_nobody_we_know_is_not_used)
 {
         if (!is_root())
                 return;
@@ -282,20 +283,8 @@ START_TEST(one_that_belongs_to_nobody_we_know_is_not_used)
         ck_assert_int_eq(rename(below("status/web@12346"), below("status/web@12345")), 0);
         ck_assert_int_eq(make_for(user, "web"), -EPERM);
 }
-END_TEST
 
-START_TEST(nothing_is_made_above_the_parent)
-{
-        snprintf(parent, sizeof(parent), "%s/none/status", folder);
-        ck_assert_int_eq(make_for(user, "web"), -ENOENT);
-        ck_assert(!exists("none"));
-        ck_assert_int_eq(status_dirs_tidy(parent, NULL, NULL), -ENOENT);
-}
-END_TEST
-
-/* What stands in it. */
-
-START_TEST(reads_the_file_of_that_process)
+TEST(reads_the_file_of_that_process)
 {
         char full[STATUS_FILE_MAX_BYTES + 1];
 
@@ -318,9 +307,8 @@ START_TEST(reads_the_file_of_that_process)
         status_file_remove(&dir, PID);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_MISSING);
 }
-END_TEST
 
-START_TEST(follows_no_link)
+TEST_LOOP(follows_no_link, 4)
 {
         put("status/web/other", "v=1\n");
         ck_assert_int_eq(symlink(_i == 0   ? "other"
@@ -333,23 +321,20 @@ START_TEST(follows_no_link)
         status_file_remove(&dir, PID);
         ck_assert(exists("status/web/other"));
 }
-END_TEST
 
-START_TEST(waits_for_nobody_at_a_pipe)
+TEST(waits_for_nobody_at_a_pipe)
 {
         ck_assert_int_eq(mkfifo(below("status/web/4711"), 0666), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
-END_TEST
 
-START_TEST(a_directory_is_no_file)
+TEST(a_directory_is_no_file)
 {
         ck_assert_int_eq(mkdir(below("status/web/4711"), 0700), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
-END_TEST
 
-START_TEST(a_socket_is_no_file)
+TEST(a_socket_is_no_file)
 {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -358,19 +343,17 @@ START_TEST(a_socket_is_no_file)
         ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_KIND);
 }
-END_TEST
 
 /* /dev/zero, which never ends. */
-START_TEST(a_device_is_no_file)
+TEST(a_device_is_no_file)
 {
         if (mknod(below("status/web/4711"), S_IFCHR | 0666, 1 << 8 | 5) < 0)
                 return;
         enum heartbeat_fault fault = read_it();
         ck_assert(fault == HEARTBEAT_FAULT_KIND || fault == HEARTBEAT_FAULT_UNREADABLE); /* nodev */
 }
-END_TEST
 
-START_TEST(a_file_of_another_user_does_not_count)
+TEST(a_file_of_another_user_does_not_count)
 {
         if (!is_root())
                 return;
@@ -380,9 +363,8 @@ START_TEST(a_file_of_another_user_does_not_count)
         ck_assert_int_eq(chown(below("status/web/4711"), 0, (gid_t)-1), 0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_OWNER);
 }
-END_TEST
 
-START_TEST(a_hard_link_to_anothers_file_does_not_count)
+TEST(a_hard_link_to_anothers_file_does_not_count)
 {
         if (!is_root())
                 return;
@@ -392,9 +374,8 @@ START_TEST(a_hard_link_to_anothers_file_does_not_count)
         status_file_remove(&dir, PID);
         ck_assert(exists("secret"));
 }
-END_TEST
 
-START_TEST(a_large_file_is_not_read)
+TEST_LOOP(a_large_file_is_not_read, 2)
 {
         put("status/web/4711", "");
         ck_assert_int_eq(truncate(below("status/web/4711"),
@@ -402,10 +383,9 @@ START_TEST(a_large_file_is_not_read)
                          0);
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_SIZE);
 }
-END_TEST
 
 /* He would be given 45 s to let go of it, in which we would wait. */
-START_TEST(waits_for_nobody_who_holds_a_lease)
+TEST(waits_for_nobody_who_holds_a_lease)
 {
         put("status/web/4711", "v=1\n");
         ck_assert_int_eq(chown(below("status/web/4711"), geteuid(), (gid_t)-1), 0);
@@ -415,10 +395,9 @@ START_TEST(waits_for_nobody_who_holds_a_lease)
                 return;
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_UNREADABLE);
 }
-END_TEST
 
 /* FUSE lets anybody mount what answers when it likes, onto what is his own. */
-START_TEST(enters_no_mount)
+TEST_LOOP(enters_no_mount, 2)
 {
         int status;
 
@@ -440,10 +419,9 @@ START_TEST(enters_no_mount)
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (WEXITSTATUS(status) == 77)));
 }
-END_TEST
 
 /* Its length tells which it was, and no other was ever whole. */
-START_TEST(one_that_changes_meanwhile_is_read_later)
+TEST(one_that_changes_meanwhile_is_read_later)
 {
         pid_t pid;
         unsigned n_read = 0, n_changes = 0;
@@ -473,7 +451,6 @@ START_TEST(one_that_changes_meanwhile_is_read_later)
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
-END_TEST
 
 /* More than are looked at in one go. */
 static void put_many(void)
@@ -487,14 +464,13 @@ static void put_many(void)
         }
 }
 
-START_TEST(many_names_hide_none)
+TEST(many_names_hide_none)
 {
         put_many();
         put("status/web/4711", "v=1\n");
         ck_assert_int_eq(read_it(), HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(length, 4);
 }
-END_TEST
 
 /* What is taken away. */
 
@@ -524,7 +500,7 @@ static void make_old(const char *path)
         ck_assert_int_eq(utimensat(AT_FDCWD, below(path), times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-START_TEST(sweeps_what_the_dead_have_left)
+TEST(sweeps_what_the_dead_have_left)
 {
         pid_t dead = gone();
 
@@ -542,9 +518,8 @@ START_TEST(sweeps_what_the_dead_have_left)
         ck_assert(!exists("status/web/new.2"));
         ck_assert(!exists("status/web/99999999999999999999"));
 }
-END_TEST
 
-START_TEST(sweeps_links_and_not_what_they_lead_to)
+TEST(sweeps_links_and_not_what_they_lead_to)
 {
         pid_t dead = gone();
 
@@ -559,7 +534,6 @@ START_TEST(sweeps_links_and_not_what_they_lead_to)
         status_dir_close(&dir);
         status_dir_sweep(&dir);
 }
-END_TEST
 
 static bool keeps(const char *fleet, void *userdata)
 {
@@ -572,7 +546,7 @@ static void tidy_but(const char *fleet)
         ck_assert_int_eq(status_dirs_tidy(parent, keeps, (void *)fleet), 0);
 }
 
-START_TEST(tidies_what_no_fleet_needs)
+TEST(tidies_what_no_fleet_needs)
 {
         put("status/web/4711", "x");
         put("status/web/x", "x");
@@ -587,9 +561,8 @@ START_TEST(tidies_what_no_fleet_needs)
         tidy_but("");
         ck_assert_uint_eq(count("status"), 0);
 }
-END_TEST
 
-START_TEST(tidies_nothing_beyond_it)
+TEST(tidies_nothing_beyond_it)
 {
         put("elsewhere/precious", "x");
         put("status/web/deep/precious", "x");
@@ -602,10 +575,9 @@ START_TEST(tidies_nothing_beyond_it)
         ck_assert(exists("status/link") && exists("status/file"));
         ck_assert(!exists("status/web/4711"));
 }
-END_TEST
 
 /* What else has the parent's name beside the socket is an application's, say. */
-START_TEST(tidies_none_that_is_not_as_it_was_made)
+TEST(tidies_none_that_is_not_as_it_was_made)
 {
         ck_assert_int_eq(mkdir(below("status/pages"), 0755), 0);
         ck_assert_int_eq(chmod(below("status/pages"), 0755), 0);
@@ -614,9 +586,8 @@ START_TEST(tidies_none_that_is_not_as_it_was_made)
         ck_assert(exists("status/pages/precious"));
         ck_assert(!exists("status/web"));
 }
-END_TEST
 
-START_TEST(tidies_a_large_one_bit_by_bit)
+TEST(tidies_a_large_one_bit_by_bit)
 {
         put_many();
         tidy_but("");
@@ -629,9 +600,8 @@ START_TEST(tidies_a_large_one_bit_by_bit)
                 left = exists("status/web") ? count("status/web") : 0;
         }
 }
-END_TEST
 
-START_TEST(tidies_none_that_a_start_is_making)
+TEST(tidies_none_that_a_start_is_making)
 {
         char own[32], dead[32];
 
@@ -643,54 +613,5 @@ START_TEST(tidies_none_that_a_start_is_making)
         ck_assert(exists(own));
         ck_assert(!exists(dead));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("status_dir");
-        TCase *places = tcase_create("places"), *files = tcase_create("files"),
-              *sweeping = tcase_create("sweeping");
-
-        tcase_add_checked_fixture(places, setup, teardown);
-        tcase_add_test(places, is_made_whole_whatever_the_umask);
-        tcase_add_test(places, a_name_of_dots_is_no_place);
-        tcase_add_test(places, many_that_make_it_at_once_make_one);
-        tcase_add_test(places, what_a_killed_one_left_is_no_obstacle);
-        tcase_add_loop_test(places, none_is_made_or_read_where_others_may_write, 0, ELEMENTSOF(writable));
-        tcase_add_loop_test(places, none_is_made_or_read_in_another_users, 0, 2);
-        tcase_add_test(places, a_parent_that_is_a_link_leads_nowhere);
-        tcase_add_test(places, what_is_no_directory_is_left_alone);
-        tcase_add_test(places, nothing_is_made_above_the_parent);
-        suite_add_tcase(suite, places);
-
-        tcase_add_checked_fixture(files, setup_made, teardown);
-        tcase_add_test(files, is_found_again_by_the_next_start_and_by_who_reads);
-        tcase_add_test(files, another_user_of_the_fleet_has_another_one);
-        tcase_add_test(files, one_that_is_swapped_for_a_link_leads_nowhere);
-        tcase_add_test(files, one_that_belongs_to_nobody_we_know_is_not_used);
-        tcase_add_test(files, reads_the_file_of_that_process);
-        tcase_add_loop_test(files, follows_no_link, 0, 4);
-        tcase_add_test(files, waits_for_nobody_at_a_pipe);
-        tcase_add_test(files, a_directory_is_no_file);
-        tcase_add_test(files, a_socket_is_no_file);
-        tcase_add_test(files, a_device_is_no_file);
-        tcase_add_test(files, a_file_of_another_user_does_not_count);
-        tcase_add_test(files, a_hard_link_to_anothers_file_does_not_count);
-        tcase_add_loop_test(files, a_large_file_is_not_read, 0, 2);
-        tcase_add_test(files, waits_for_nobody_who_holds_a_lease);
-        tcase_add_loop_test(files, enters_no_mount, 0, 2);
-        tcase_add_test(files, one_that_changes_meanwhile_is_read_later);
-        tcase_add_test(files, many_names_hide_none);
-        suite_add_tcase(suite, files);
-
-        tcase_add_checked_fixture(sweeping, setup_made, teardown);
-        tcase_add_test(sweeping, sweeps_what_the_dead_have_left);
-        tcase_add_test(sweeping, sweeps_links_and_not_what_they_lead_to);
-        tcase_add_test(sweeping, tidies_what_no_fleet_needs);
-        tcase_add_test(sweeping, tidies_nothing_beyond_it);
-        tcase_add_test(sweeping, tidies_none_that_is_not_as_it_was_made);
-        tcase_add_test(sweeping, tidies_a_large_one_bit_by_bit);
-        tcase_add_test(sweeping, tidies_none_that_a_start_is_making);
-        suite_add_tcase(suite, sweeping);
-        return unit_main(suite);
-}
+TEST_MAIN("status_dir", .each = {setup, teardown})

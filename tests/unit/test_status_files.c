@@ -130,7 +130,7 @@ static void look_in_vain(enum heartbeat_fault fault)
         ck_assert_int_eq(worker->heartbeat.fault, fault);
 }
 
-START_TEST(its_heartbeats_are_heard)
+TEST(its_heartbeats_are_heard)
 {
         wait_until_made();
         look_in_vain(HEARTBEAT_FAULT_NONE);
@@ -152,10 +152,9 @@ START_TEST(its_heartbeats_are_heard)
         ck_assert_ptr_null(worker->fleet->link);
         ck_assert_uint_eq(runtime.links.n, 0);
 }
-END_TEST
 
 /* Of an adopted worker it may be what it wrote before it hung. */
-START_TEST(what_is_there_at_first_counts_once_it_changes)
+TEST(what_is_there_at_first_counts_once_it_changes)
 {
         while (!is_made())
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
@@ -169,9 +168,8 @@ START_TEST(what_is_there_at_first_counts_once_it_changes)
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(no_other_process_speaks_for_it)
+TEST(no_other_process_speaks_for_it)
 {
         wait_until_made();
         send_heartbeat(getpid(), 0, true);
@@ -193,9 +191,8 @@ START_TEST(no_other_process_speaks_for_it)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(worker->heartbeat.busy, 0);
 }
-END_TEST
 
-START_TEST(no_garbage_counts)
+TEST(no_garbage_counts)
 {
         wait_until_made();
         unit_write_file(directory, path_of(worker->process.pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
@@ -221,9 +218,8 @@ START_TEST(no_garbage_counts)
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(worker->heartbeat.busy, 4);
 }
-END_TEST
 
-START_TEST(a_link_in_its_place_is_reported_of)
+TEST(a_link_in_its_place_is_reported_of)
 {
         wait_until_made();
         ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->process.pid)), 0);
@@ -233,9 +229,8 @@ START_TEST(a_link_in_its_place_is_reported_of)
         ck_assert(runtime_reported(
                 "did not beat within boot_timeout: its status file is no regular file, it is ended"));
 }
-END_TEST
 
-START_TEST(without_its_directory_it_is_not_heard)
+TEST(without_its_directory_it_is_not_heard)
 {
         char from[128], to[128];
 
@@ -257,7 +252,6 @@ START_TEST(without_its_directory_it_is_not_heard)
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(worker->heartbeat.busy, 5);
 }
-END_TEST
 
 static void end_of(pid_t pid)
 {
@@ -272,7 +266,7 @@ static void reap(void)
 }
 
 /* Its parent may be a folder of somebody else's. */
-START_TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
+TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
 {
         ck_assert(!runtime.status_untidy);
         runtime_settings->fleets[0]->heartbeat = HEARTBEAT_REDIS;
@@ -282,9 +276,8 @@ START_TEST(what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such)
         status_files_begin(&runtime);
         ck_assert(runtime.status_untidy);
 }
-END_TEST
 
-START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
+TEST(its_file_goes_with_it_and_the_directory_with_the_last)
 {
         wait_until_made();
         pid_t pid = worker->process.pid;
@@ -301,10 +294,9 @@ START_TEST(its_file_goes_with_it_and_the_directory_with_the_last)
         status_files_tidy(&runtime);
         ck_assert(!is_made());
 }
-END_TEST
 
 /* So does what sqmgr leaves behind as it ends: the next one reads on. */
-START_TEST(the_file_of_one_that_lives_on_stays)
+TEST(the_file_of_one_that_lives_on_stays)
 {
         wait_until_made();
         send_heartbeat(worker->process.pid, 0, false);
@@ -313,7 +305,6 @@ START_TEST(the_file_of_one_that_lives_on_stays)
         ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
         ck_assert(!runtime.status_untidy);
 }
-END_TEST
 
 /* A wrapper, and so many that beat not, once they may. */
 static void setup_crowd(void)
@@ -344,7 +335,9 @@ static pid_t last_child(void)
         }
 }
 
-START_TEST(one_of_many_is_found_a_few_at_a_time)
+TEST_FIXTURE(setup_crowd, teardown)
+
+TEST(one_of_many_is_found_a_few_at_a_time)
 {
         pid_t pid = last_child();
         unsigned poll_items = 0;
@@ -357,9 +350,8 @@ START_TEST(one_of_many_is_found_a_few_at_a_time)
         ck_assert_int_ne(worker->process.pid, pid);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(another_takes_up_the_heartbeat_of_one_that_has_ended)
+TEST(another_takes_up_the_heartbeat_of_one_that_has_ended)
 {
         pid_t pid = last_child();
         send_heartbeat(pid, 0, false);
@@ -385,7 +377,6 @@ START_TEST(another_takes_up_the_heartbeat_of_one_that_has_ended)
                 look();
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
 }
-END_TEST
 
 static const char *own_file(const char *name)
 {
@@ -399,8 +390,10 @@ static const char *own_file(const char *name)
 
 #define NOTES "/bin/sh -c 'echo $SQMGR_STATUS_DIR >$SQMGR_STATUS_DIR/note; exec sleep 1000'"
 
+TEST_FIXTURE(open_directory, teardown)
+
 /* Whatever its own environment says. */
-START_TEST(a_worker_finds_its_directory_in_its_environment)
+TEST(a_worker_finds_its_directory_in_its_environment)
 {
         char expected[128];
 
@@ -408,9 +401,8 @@ START_TEST(a_worker_finds_its_directory_in_its_environment)
         snprintf(expected, sizeof(expected), "%s/status/web\n", directory);
         ck_assert_str_eq(own_file("note"), expected);
 }
-END_TEST
 
-START_TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
+TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
 {
         struct stat status;
         char path[128];
@@ -429,7 +421,6 @@ START_TEST(it_is_the_fleets_users_who_clears_it_with_each_start)
         while (access(full_path_of(pid), F_OK) == 0)
                 look();
 }
-END_TEST
 
 static const char *rehearse(void)
 {
@@ -456,16 +447,15 @@ static void expect_end(const char *error)
         ck_assert_msg(runtime_reported(error), "not told: %s", error);
 }
 
-START_TEST(where_others_may_write_none_starts)
+TEST(where_others_may_write_none_starts)
 {
         ck_assert_int_eq(chmod(directory, 0777), 0);
         start_fleet("command=sleep 1000");
         expect_end("/status/web': what is there may be changed by others, or is theirs: move it away");
         ck_assert(!is_made());
 }
-END_TEST
 
-START_TEST(where_the_user_cannot_get_none_starts)
+TEST(where_the_user_cannot_get_none_starts)
 {
         if (geteuid() != 0) {
                 start_fleet("command=sleep 1000");
@@ -478,35 +468,5 @@ START_TEST(where_the_user_cannot_get_none_starts)
         ck_assert_int_eq(chmod(directory, 0711), 0);
         ck_assert_str_eq(rehearse(), "");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("status_files");
-        TCase *one = tcase_create("one"), *crowd = tcase_create("crowd"), *starts = tcase_create("starts");
-
-        tcase_add_checked_fixture(one, setup, teardown);
-        tcase_add_test(one, its_heartbeats_are_heard);
-        tcase_add_test(one, what_is_there_at_first_counts_once_it_changes);
-        tcase_add_test(one, no_other_process_speaks_for_it);
-        tcase_add_test(one, no_garbage_counts);
-        tcase_add_test(one, a_link_in_its_place_is_reported_of);
-        tcase_add_test(one, without_its_directory_it_is_not_heard);
-        tcase_add_test(one, what_an_earlier_one_left_is_tidied_only_where_a_fleet_has_such);
-        tcase_add_test(one, its_file_goes_with_it_and_the_directory_with_the_last);
-        tcase_add_test(one, the_file_of_one_that_lives_on_stays);
-        suite_add_tcase(suite, one);
-
-        tcase_add_checked_fixture(crowd, setup_crowd, teardown);
-        tcase_add_test(crowd, one_of_many_is_found_a_few_at_a_time);
-        tcase_add_test(crowd, another_takes_up_the_heartbeat_of_one_that_has_ended);
-        suite_add_tcase(suite, crowd);
-
-        tcase_add_checked_fixture(starts, open_directory, teardown);
-        tcase_add_test(starts, a_worker_finds_its_directory_in_its_environment);
-        tcase_add_test(starts, it_is_the_fleets_users_who_clears_it_with_each_start);
-        tcase_add_test(starts, where_others_may_write_none_starts);
-        tcase_add_test(starts, where_the_user_cannot_get_none_starts);
-        suite_add_tcase(suite, starts);
-        return unit_main(suite);
-}
+TEST_MAIN("status_files", .each = {setup, teardown})

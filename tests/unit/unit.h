@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What every unit test needs: Check, and a main() in one line. */
+/* What every unit test needs: Check, tests that register themselves, and a main() in one line. */
 #pragma once
 
 #include "../guard.h"
+#include "base/macro.h"
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,102 @@ static inline int unit_main(Suite *suite)
         srunner_free(runner);
         return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+struct unit_fixture {
+        void (*setup)(void), (*teardown)(void);
+};
+
+/* How the tests of a file are run. */
+struct unit_options {
+        struct unit_fixture each; /* of the tests above the first TEST_FIXTURE() */
+        struct unit_fixture once; /* around the tests of one fixture */
+        double timeout_seconds;   /* of each test; 0: CK_DEFAULT_TIMEOUT, which is 60 if unset */
+        bool (*is_missing)(void); /* reports what the tests need and this machine lacks; may be NULL */
+};
+
+/* A test of this file, or a fixture. */
+struct unit_entry {
+        int line;
+        const TTest *test; /* NULL: a fixture */
+        int n;             /* runs of the test, with _i from 0 */
+        struct unit_fixture fixture;
+};
+
+static struct unit_entry unit_entries[128];
+static size_t unit_entries_n;
+
+/* Keeps the entries in the order of the file. */
+static inline void unit_add(struct unit_entry entry)
+{
+        size_t at = unit_entries_n++;
+
+        if (at == ELEMENTSOF(unit_entries))
+                abort();
+        for (; at > 0 && unit_entries[at - 1].line > entry.line; at--)
+                unit_entries[at] = unit_entries[at - 1];
+        unit_entries[at] = entry;
+}
+
+static inline TCase *unit_start_case(Suite *suite, const struct unit_options *options,
+                                     const struct unit_fixture *each)
+{
+        TCase *tests = tcase_create("tests");
+
+        if (options->timeout_seconds > 0)
+                tcase_set_timeout(tests, options->timeout_seconds);
+        tcase_add_unchecked_fixture(tests, options->once.setup, options->once.teardown);
+        tcase_add_checked_fixture(tests, each->setup, each->teardown);
+        suite_add_tcase(suite, tests);
+        return tests;
+}
+
+/* Runs all tests of this file. Returns the exit status for main(): 77 is a skipped test to Automake. */
+static inline int unit_run(const char *name, const struct unit_options *options)
+{
+        if (options->is_missing && options->is_missing())
+                return 77;
+        (void)setenv("CK_DEFAULT_TIMEOUT", "60", 0);
+        Suite *suite = suite_create(name);
+        TCase *tests = unit_start_case(suite, options, &options->each);
+        for (size_t i = 0; i < unit_entries_n; i++)
+                if (!unit_entries[i].test)
+                        tests = unit_start_case(suite, options, &unit_entries[i].fixture);
+                else
+                        tcase_add_loop_test(tests, unit_entries[i].test, 0, unit_entries[i].n);
+        return unit_main(suite);
+}
+
+/* A test that registers itself. TEST_LOOP() runs n times, with _i from 0. */
+#define TEST(name) TEST_LOOP(name, 1)
+#define TEST_LOOP(name, n_)                                                                                  \
+        static void name##_run(int _i);                                                                      \
+        START_TEST(name)                                                                                     \
+        {                                                                                                    \
+                name##_run(_i);                                                                              \
+        }                                                                                                    \
+        END_TEST                                                                                             \
+        static void __attribute__((constructor)) name##_add(void)                                            \
+        {                                                                                                    \
+                unit_add((struct unit_entry){.line = __LINE__, .test = name, .n = (int)(n_)});               \
+        }                                                                                                    \
+        static void name##_run(int _i _unused_)
+
+/* The fixture of the tests below it. */
+#define TEST_FIXTURE(setup_, teardown_)            TEST_FIXTURE_AT(setup_, teardown_, __COUNTER__)
+#define TEST_FIXTURE_AT(setup_, teardown_, number) TEST_FIXTURE_ADD(setup_, teardown_, number)
+#define TEST_FIXTURE_ADD(setup_, teardown_, number)                                                          \
+        static void __attribute__((constructor)) unit_add_fixture_##number(void)                             \
+        {                                                                                                    \
+                unit_add((struct unit_entry){.line = __LINE__, .fixture = {setup_, teardown_}});             \
+        }
+
+/* The main() of a file whose tests register themselves. The arguments behind the name are fields of struct
+ * unit_options. */
+#define TEST_MAIN(name, ...)                                                                                 \
+        int main(void)                                                                                       \
+        {                                                                                                    \
+                return unit_run(name, &(struct unit_options){__VA_ARGS__});                                  \
+        }
 
 /* Writes a file below dir, and makes the folders that it needs. */
 static inline void unit_write_file(const char *dir, const char *path, const char *text)
