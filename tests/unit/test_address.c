@@ -20,7 +20,7 @@ static const struct {
         {"unix:/run/x.sock", "unix:/run/x.sock", "", true},
 };
 
-START_TEST(takes_an_address)
+TEST_LOOP(takes_an_address, ELEMENTSOF(addresses))
 {
         struct address address;
         const char *error;
@@ -31,7 +31,6 @@ START_TEST(takes_an_address)
         ck_assert_str_eq(address_format_host(&address, text, sizeof(text)), addresses[_i].host);
         ck_assert_int_eq(address_is_local(&address), addresses[_i].local);
 }
-END_TEST
 
 static const char *const wrong[] = {
         "",
@@ -56,7 +55,7 @@ static const char *const wrong[] = {
         "[00000000000000000000000000000000000000000000000000001]:80",
 };
 
-START_TEST(refuses_what_is_none)
+TEST_LOOP(refuses_what_is_none, ELEMENTSOF(wrong))
 {
         struct address address;
         const char *error = NULL;
@@ -64,9 +63,8 @@ START_TEST(refuses_what_is_none)
         ck_assert_int_eq(address_parse(wrong[_i], &address, &error), -EINVAL);
         ck_assert_ptr_nonnull(error);
 }
-END_TEST
 
-START_TEST(refuses_a_path_that_is_too_long)
+TEST(refuses_a_path_that_is_too_long)
 {
         char text[5 + 108 + 1] = "unix:";
         struct address address;
@@ -77,7 +75,6 @@ START_TEST(refuses_a_path_that_is_too_long)
         text[5 + 107] = '/';
         ck_assert_int_eq(address_parse(text, &address, &error), -EINVAL);
 }
-END_TEST
 
 static const struct {
         const char *header, *host;
@@ -105,21 +102,9 @@ static const struct {
         {"127.0.0.1.evil.example", "127.0.0.1", false},
 };
 
-START_TEST(knows_by_which_host_it_is_called)
+TEST_LOOP(knows_by_which_host_it_is_called, ELEMENTSOF(headers))
 {
         ck_assert_int_eq(address_host_is(headers[_i].header, headers[_i].host), headers[_i].same);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("address");
-        TCase *tests = tcase_create("address");
-
-        tcase_add_loop_test(tests, takes_an_address, 0, ELEMENTSOF(addresses));
-        tcase_add_loop_test(tests, refuses_what_is_none, 0, ELEMENTSOF(wrong));
-        tcase_add_test(tests, refuses_a_path_that_is_too_long);
-        tcase_add_loop_test(tests, knows_by_which_host_it_is_called, 0, ELEMENTSOF(headers));
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("address")

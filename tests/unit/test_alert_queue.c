@@ -36,7 +36,7 @@ static void expect_next(usec_t due, int count, const char *text)
         json_decref(event);
 }
 
-START_TEST(the_first_is_reported_at_once_those_that_follow_it_together)
+TEST(the_first_is_reported_at_once_those_that_follow_it_together)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         expect_next(T0, 1, "one");
@@ -51,9 +51,8 @@ START_TEST(the_first_is_reported_at_once_those_that_follow_it_together)
         expect_next(T0 + 180 * USEC_PER_SEC, 1, "later");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-START_TEST(one_that_could_not_be_reported_waits)
+TEST(one_that_could_not_be_reported_waits)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0));
@@ -64,9 +63,8 @@ START_TEST(one_that_could_not_be_reported_waits)
         expect_next(T0 + 5, 3, "three");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-START_TEST(one_that_could_not_be_reported_still_comes_before_its_end)
+TEST(one_that_could_not_be_reported_still_comes_before_its_end)
 {
         ck_assert(add(EVENT_HUNG, &web, 1, "hangs", T0));
         ck_assert(add(EVENT_BEATS_AGAIN, &web, 1, "beats", T0 + 1));
@@ -79,18 +77,16 @@ START_TEST(one_that_could_not_be_reported_still_comes_before_its_end)
         expect_next(T0 + 6, 1, "beats");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-START_TEST(those_that_come_before_it_was_reported_are_reported_with_it)
+TEST(those_that_come_before_it_was_reported_are_reported_with_it)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 1, "two", T0 + 1));
         expect_next(T0, 2, "two");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-START_TEST(another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events)
+TEST(another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events)
 {
         ck_assert(add(EVENT_CRASHED, &web, 1, "one", T0));
         ck_assert(add(EVENT_CRASHED, &web, 2, "two", T0));
@@ -103,9 +99,8 @@ START_TEST(another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events)
         expect_next(T0, 1, "four");
         expect_next(T0, 1, "five");
 }
-END_TEST
 
-START_TEST(only_what_waits_fills_the_queue)
+TEST(only_what_waits_fills_the_queue)
 {
         for (unsigned i = 1; i <= ALERTS_MAX; i++)
                 ck_assert(add(EVENT_CRASHED, &web, i, "waits", T0 + i));
@@ -118,9 +113,8 @@ START_TEST(only_what_waits_fills_the_queue)
         expect_next(T0 + 2 * USEC_PER_SEC, 1, "fits");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-START_TEST(a_trouble_and_its_end_are_reported_in_their_order_however_they_are_folded)
+TEST(a_trouble_and_its_end_are_reported_in_their_order_however_they_are_folded)
 {
         const usec_t second = USEC_PER_SEC;
 
@@ -151,21 +145,5 @@ START_TEST(a_trouble_and_its_end_are_reported_in_their_order_however_they_are_fo
         expect_next(T0 + 60 * second + 2, 2, "hangs still");
         ck_assert_ptr_null(alert_queue_next(&queue));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("alert_queue");
-        TCase *tests = tcase_create("alert_queue");
-
-        tcase_add_checked_fixture(tests, NULL, teardown);
-        tcase_add_test(tests, the_first_is_reported_at_once_those_that_follow_it_together);
-        tcase_add_test(tests, one_that_could_not_be_reported_waits);
-        tcase_add_test(tests, one_that_could_not_be_reported_still_comes_before_its_end);
-        tcase_add_test(tests, those_that_come_before_it_was_reported_are_reported_with_it);
-        tcase_add_test(tests, another_kind_fleet_or_worker_is_another_alert_in_the_order_of_events);
-        tcase_add_test(tests, only_what_waits_fills_the_queue);
-        tcase_add_test(tests, a_trouble_and_its_end_are_reported_in_their_order_however_they_are_folded);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("alert_queue", .each = {NULL, teardown})

@@ -143,7 +143,7 @@ static const char input[] =
         "\"pid\":77,\"generation\":null,\"reason\":null,\"text\":\"it "
         "\\\"happened\\\"\",\"by\":null,\"count\":1}\n";
 
-START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
+TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
 {
         use_script("cat >$d/input\n"
                    "{ echo \"<$1> $SQMGR_EVENT $SQMGR_FLEET $SQMGR_WORKER ${SQMGR_INSTANCE-none} "
@@ -163,9 +163,8 @@ START_TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
         wait_for_end();
         ck_assert(!file_has("log", "alert"));
 }
-END_TEST
 
-START_TEST(an_event_of_no_worker_is_reported_with_empty_names)
+TEST(an_event_of_no_worker_is_reported_with_empty_names)
 {
         use_script("set -u; echo \"<$SQMGR_EVENT><$SQMGR_FLEET><$SQMGR_WORKER>\" >$d/output",
                    ALERT_TIMEOUT_USEC);
@@ -173,9 +172,8 @@ START_TEST(an_event_of_no_worker_is_reported_with_empty_names)
         wait_for("output", "<time-doubt><><>\n");
         wait_for_end();
 }
-END_TEST
 
-START_TEST(only_events_that_matter_enough_are_reported)
+TEST(only_events_that_matter_enough_are_reported)
 {
         use_script("echo $SQMGR_EVENT >>$d/output", ALERT_TIMEOUT_USEC);
         report(EVENT_STARTED, 1);
@@ -193,9 +191,8 @@ START_TEST(only_events_that_matter_enough_are_reported)
         report(EVENT_CRASHED, 2);
         ck_assert_ptr_null(runtime.children.first);
 }
-END_TEST
 
-START_TEST(the_end_of_a_trouble_is_reported_where_the_trouble_is)
+TEST(the_end_of_a_trouble_is_reported_where_the_trouble_is)
 {
         use_script("echo $SQMGR_EVENT >>$d/output; cat >>$d/output", ALERT_TIMEOUT_USEC);
         report(EVENT_REDIS_DOWN, 0);
@@ -217,9 +214,8 @@ START_TEST(the_end_of_a_trouble_is_reported_where_the_trouble_is)
         ck_assert_uint_eq(count_in("output", "queue-back\n"), 1);
         ck_assert_uint_eq(count_in("output", "redis-up\n"), 2);
 }
-END_TEST
 
-START_TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported)
+TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported)
 {
         use_script("echo $SQMGR_EVENT >>$d/output\n"
                    "[ $SQMGR_EVENT = stale ] && exit\n"
@@ -259,9 +255,8 @@ START_TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reporte
                 }
         }
 }
-END_TEST
 
-START_TEST(what_fails_is_logged)
+TEST(what_fails_is_logged)
 {
         use_script("case $SQMGR_EVENT in crashed) echo no mail >&2; exit 3;; *) kill -KILL $$;; esac",
                    ALERT_TIMEOUT_USEC);
@@ -277,9 +272,8 @@ START_TEST(what_fails_is_logged)
                            "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
         ck_assert_ptr_null(runtime.children.first);
 }
-END_TEST
 
-START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
+TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
 {
         use_script("[ -e $d/runs ] && echo twice >>$d/output\n"
                    "echo >$d/runs\n"
@@ -299,9 +293,8 @@ START_TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
         ck_assert(!file_has("output", "twice"));
         ck_assert(!file_has("output", "web/102."));
 }
-END_TEST
 
-START_TEST(it_runs_as_its_user)
+TEST(it_runs_as_its_user)
 {
         char nobody[] = "nobody", wanted[64];
         const struct passwd *user = getpwnam(nobody);
@@ -317,23 +310,5 @@ START_TEST(it_runs_as_its_user)
         ck_assert(file_has("output", wanted));
         wait_for_end();
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("alerts");
-        TCase *tests = tcase_create("alerts");
-
-        tcase_set_timeout(tests, 120);
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, the_command_gets_the_event_and_nothing_that_is_not_its_own);
-        tcase_add_test(tests, an_event_of_no_worker_is_reported_with_empty_names);
-        tcase_add_test(tests, only_events_that_matter_enough_are_reported);
-        tcase_add_test(tests, the_end_of_a_trouble_is_reported_where_the_trouble_is);
-        tcase_add_test(tests, one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported);
-        tcase_add_test(tests, what_fails_is_logged);
-        tcase_add_test(tests, in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost);
-        tcase_add_test(tests, it_runs_as_its_user);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("alerts", .each = {setup, teardown}, .timeout_seconds = 120)

@@ -17,7 +17,7 @@ static unsigned count_lines(const char *start)
         return n;
 }
 
-START_TEST(every_method_is_described)
+TEST(every_method_is_described)
 {
         for (size_t i = 0; i < control_n_methods; i++) {
                 char line[64];
@@ -32,7 +32,6 @@ START_TEST(every_method_is_described)
         ck_assert_ptr_null(control_find_method("Nothing"));
         ck_assert_ptr_null(control_find_method(""));
 }
-END_TEST
 
 /* A reader of Varlink's language: position and what it has seen. It fails the test where the text is wrong.
  */
@@ -143,7 +142,7 @@ static void read_struct(struct reader *reader)
         expect_token(reader, ")");
 }
 
-START_TEST(the_description_reports_the_parameters)
+TEST(the_description_reports_the_parameters)
 {
         static const struct {
                 const char *method, *parameter;
@@ -161,9 +160,8 @@ START_TEST(the_description_reports_the_parameters)
                                                     cases[i].parameter) == cases[i].has,
                               "%s of %s", cases[i].parameter, cases[i].method);
 }
-END_TEST
 
-START_TEST(the_description_is_varlink)
+TEST(the_description_is_varlink)
 {
         struct reader reader = {.at = control_description};
         const char *word;
@@ -189,10 +187,9 @@ START_TEST(the_description_is_varlink)
                 ck_assert_msg(reader.defined[i], "%.*s is not defined", (int)reader.lengths[i],
                               reader.names[i]);
 }
-END_TEST
 
 /* Whoever reads the file that is installed reads what the program says of itself. */
-START_TEST(the_installed_file_is_the_description)
+TEST(the_installed_file_is_the_description)
 {
         _cleanup_free_ char *text = NULL;
         const char *source = getenv("srcdir");
@@ -205,7 +202,6 @@ START_TEST(the_installed_file_is_the_description)
         ck_assert_int_eq(fd_read_whole(fd, 1 << 20, &text, &length), 0);
         ck_assert(strcmp(text, control_description) == 0);
 }
-END_TEST
 
 static const gid_t groups[] = {20, 30};
 
@@ -227,7 +223,7 @@ static const struct {
         {501, 0, CONTROL_NO_GROUP, CONTROL_NO_GROUP, 0, CONTROL_READ},
 };
 
-START_TEST(peers_may_do_what_their_ids_allow)
+TEST_LOOP(peers_may_do_what_their_ids_allow, ELEMENTSOF(peers))
 {
         struct control_peer peer = {
                 .uid = peers[_i].uid,
@@ -238,9 +234,8 @@ START_TEST(peers_may_do_what_their_ids_allow)
 
         ck_assert_int_eq(control_peer_access(&peer, peers[_i].own_uid, peers[_i].group), peers[_i].access);
 }
-END_TEST
 
-START_TEST(what_only_reads_needs_no_permission)
+TEST(what_only_reads_needs_no_permission)
 {
         static const char *const viewing[] = {"GetStatus",   "Follow",     "GetEvents",
                                               "GetJobs",     "GetMetrics", "GetQueues",
@@ -254,19 +249,5 @@ START_TEST(what_only_reads_needs_no_permission)
         ck_assert_uint_eq(found, ELEMENTSOF(viewing));
         ck_assert_int_eq(control_find_method("GetDiagnosis")->access, CONTROL_READ);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("control");
-        TCase *tests = tcase_create("control");
-
-        tcase_add_test(tests, every_method_is_described);
-        tcase_add_test(tests, the_description_reports_the_parameters);
-        tcase_add_test(tests, the_description_is_varlink);
-        tcase_add_test(tests, the_installed_file_is_the_description);
-        tcase_add_loop_test(tests, peers_may_do_what_their_ids_allow, 0, ELEMENTSOF(peers));
-        tcase_add_test(tests, what_only_reads_needs_no_permission);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("control")

@@ -44,7 +44,7 @@ static uint64_t read_of(const char *fleet)
         return exit.lines_token;
 }
 
-START_TEST(the_answer_ends_the_wait_for_the_lines)
+TEST(the_answer_ends_the_wait_for_the_lines)
 {
         struct fleet *web = world_fleet(runtime_world, "web");
         unsigned turns = runtime_turns;
@@ -55,9 +55,8 @@ START_TEST(the_answer_ends_the_wait_for_the_lines)
         ck_assert_ptr_null(runtime.exit_log);
         run_until(runtime_turns > turns);
 }
-END_TEST
 
-START_TEST(each_death_has_an_answer_of_its_own)
+TEST(each_death_has_an_answer_of_its_own)
 {
         struct fleet *web = world_fleet(runtime_world, "web");
         uint64_t first = read_of("web");
@@ -68,9 +67,8 @@ START_TEST(each_death_has_an_answer_of_its_own)
         run_until(!runtime.exit_log);
         ck_assert_uint_eq(web->lines_token, 0);
 }
-END_TEST
 
-START_TEST(a_log_that_is_no_journal_is_not_read)
+TEST(a_log_that_is_no_journal_is_not_read)
 {
         /* Here stderr is none. */
         int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -81,9 +79,8 @@ START_TEST(a_log_that_is_no_journal_is_not_read)
         ck_assert_ptr_null(runtime.exit_log);
         close(fd);
 }
-END_TEST
 
-START_TEST(when_many_die_at_once_some_are_enough)
+TEST(when_many_die_at_once_some_are_enough)
 {
         unsigned n = 0;
 
@@ -93,9 +90,8 @@ START_TEST(when_many_die_at_once_some_are_enough)
         run_until(!runtime.exit_log);
         ck_assert_uint_ne(read_of("web"), 0);
 }
-END_TEST
 
-START_TEST(a_fleet_that_is_gone_by_then_is_not_reported)
+TEST(a_fleet_that_is_gone_by_then_is_not_reported)
 {
         ck_assert_uint_ne(read_of("own"), read_of("web"));
         runtime_settings->fleets[0]->removed = true;
@@ -104,9 +100,8 @@ START_TEST(a_fleet_that_is_gone_by_then_is_not_reported)
         links_join(&runtime.links);
         run_until(!runtime.exit_log);
 }
-END_TEST
 
-START_TEST(what_is_forgotten_is_not_answered)
+TEST(what_is_forgotten_is_not_answered)
 {
         struct fleet *web = world_fleet(runtime_world, "web");
 
@@ -119,21 +114,5 @@ START_TEST(what_is_forgotten_is_not_answered)
                 ;
         ck_assert_uint_ne(web->lines_token, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("last_words");
-        TCase *cases = tcase_create("last_words");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_answer_ends_the_wait_for_the_lines);
-        tcase_add_test(cases, each_death_has_an_answer_of_its_own);
-        tcase_add_test(cases, a_log_that_is_no_journal_is_not_read);
-        tcase_add_test(cases, when_many_die_at_once_some_are_enough);
-        tcase_add_test(cases, a_fleet_that_is_gone_by_then_is_not_reported);
-        tcase_add_test(cases, what_is_forgotten_is_not_answered);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("last_words", .each = {setup, teardown})

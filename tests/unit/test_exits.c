@@ -97,7 +97,7 @@ static bool is_gone(pid_t pid)
         return kill(pid, 0) < 0;
 }
 
-START_TEST(the_status_of_a_worker_that_exits_is_reported)
+TEST(the_status_of_a_worker_that_exits_is_reported)
 {
         struct worker *worker = start("exit 3");
 
@@ -109,10 +109,9 @@ START_TEST(the_status_of_a_worker_that_exits_is_reported)
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
-END_TEST
 
 /* Each time we are woken meanwhile may keep it from the processor on its way to the command. */
-START_TEST(what_a_start_reports_is_read_once_it_is_complete)
+TEST(what_a_start_reports_is_read_once_it_is_complete)
 {
         char text[1024];
 
@@ -140,9 +139,8 @@ START_TEST(what_a_start_reports_is_read_once_it_is_complete)
         ck_assert_int_ge(process->report.log_fd, 0);
         ck_assert_int_eq(process->report_fd, -1);
 }
-END_TEST
 
-START_TEST(an_exit_has_a_turn_follow)
+TEST(an_exit_has_a_turn_follow)
 {
         struct worker *worker = start("exit 0");
 
@@ -150,9 +148,8 @@ START_TEST(an_exit_has_a_turn_follow)
         unsigned turns = runtime_turns;
         run_until(runtime_turns > turns);
 }
-END_TEST
 
-START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
+TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 {
         struct worker *worker = start("exit 4");
 
@@ -167,9 +164,8 @@ START_TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
         ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
         ck_assert_uint_eq(runtime_world->n_events, reported);
 }
-END_TEST
 
-START_TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
+TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
 {
         runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
         struct worker *worker = runtime_start_worker();
@@ -179,7 +175,6 @@ START_TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
         ck_assert(runtime_reported("/nonexistent/worker"));
         ck_assert(runtime_reported("No such file"));
 }
-END_TEST
 
 static int n_exited;
 
@@ -188,7 +183,7 @@ static void on_exited(struct child *child _unused_, const siginfo_t *info)
         n_exited += info->si_status == 7;
 }
 
-START_TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
+TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
 {
         struct child ours = {.exited = on_exited};
         struct worker *worker = start("exec sleep 1000");
@@ -214,9 +209,8 @@ START_TEST(the_sweep_waits_for_children_and_orphans_that_are_no_workers)
         close_fd(pair[0]);
         close_fd(pair[1]);
 }
-END_TEST
 
-START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
+TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
 {
         enum { N = 300 };
         unsigned sweeps = 1, left = 0;
@@ -240,9 +234,8 @@ START_TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(kill(pids[i], 0), -1);
 }
-END_TEST
 
-START_TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits)
+TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child, main = worker->process.pid;
@@ -262,9 +255,8 @@ START_TEST(a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when
         ck_assert_int_eq(kill(child, SIGTERM), 0);
         run_until(worker->state == WORKER_GONE);
 }
-END_TEST
 
-START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
+TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
 {
         struct worker *worker =
                 start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait; exec sleep 1000");
@@ -277,9 +269,8 @@ START_TEST(a_worker_whose_beating_process_dies_is_known_not_to_heartbeat)
         ck_assert_int_ne(worker->state, WORKER_GONE);
         ck_assert_ptr_null(process_beating(worker->handle));
 }
-END_TEST
 
-START_TEST(a_process_of_another_family_does_not_heartbeat_for_a_worker)
+TEST(a_process_of_another_family_does_not_heartbeat_for_a_worker)
 {
         struct worker *worker = start("exec sleep 1000");
 
@@ -287,7 +278,6 @@ START_TEST(a_process_of_another_family_does_not_heartbeat_for_a_worker)
         ck_assert_int_eq(worker->process.heartbeat_pid, 0);
         ck_assert_ptr_null(process_beating(worker->handle));
 }
-END_TEST
 
 /* What leaves a process behind, which tells its pid; and waits until it sleeps: an execve() gives it its name
  * first, and its title a moment later. */
@@ -325,22 +315,20 @@ static void is_followed(struct worker *worker)
         ck_assert_int_eq(pid, child);
 }
 
-START_TEST(a_worker_that_goes_to_the_background_is_not_lost)
+TEST(a_worker_that_goes_to_the_background_is_not_lost)
 {
         struct worker *worker = start(LEAVES("exec sleep 1000"));
         is_followed(worker);
 }
-END_TEST
 
-START_TEST(one_that_has_lost_its_mark_and_has_booted_is_not_lost)
+TEST(one_that_has_lost_its_mark_and_has_booted_is_not_lost)
 {
         struct worker *worker = start(LEAVES(
                 "exec env -i X=1 bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\"") SLEEPS);
         is_followed(worker);
 }
-END_TEST
 
-START_TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
+TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
 {
         if (geteuid() != 0) {
                 puts("skipped: only root can run a process as another user");
@@ -349,10 +337,9 @@ START_TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
         struct worker *worker = start(LEAVES("exec setpriv --reuid 65534 --clear-groups sleep 1000") SLEEPS);
         is_followed(worker);
 }
-END_TEST
 
 /* Marks itself at once: an env(1) between would have an environment without marks, as a stranger has. */
-START_TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
+TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
 {
         struct worker *worker = start("marks=$(env | grep ^SQMGR_)\n" LEAVES(
                 "exec env -i /bin/sh -c \"echo >$d/veiled; while [ ! -e $d/go ]; do sleep 0.01; done; "
@@ -366,7 +353,6 @@ START_TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert_int_eq(worker->process.pid, read_pid("child"));
 }
-END_TEST
 
 /* What is none of its own, and what it left although it failed. */
 static const char *const leftovers[] = {
@@ -377,7 +363,7 @@ static const char *const leftovers[] = {
         LEAVES("exec sleep 1000") "exit 1",
 };
 
-START_TEST(what_is_not_of_this_very_start_does_not_become_the_worker)
+TEST_LOOP(what_is_not_of_this_very_start_does_not_become_the_worker, ELEMENTSOF(leftovers))
 {
         struct worker *worker;
         pid_t child;
@@ -389,9 +375,8 @@ START_TEST(what_is_not_of_this_very_start_does_not_become_the_worker)
         ck_assert_int_eq(worker->state, WORKER_GONE);
         ck_assert(lives);
 }
-END_TEST
 
-START_TEST(what_an_earlier_start_left_does_not_become_the_worker)
+TEST(what_an_earlier_start_left_does_not_become_the_worker)
 {
         struct worker *worker = start(LEAVES("exec sleep 1000") "exit 1");
         pid_t child = see_what_it_left(worker);
@@ -403,9 +388,8 @@ START_TEST(what_an_earlier_start_left_does_not_become_the_worker)
         run_until(worker->state == WORKER_GONE);
         end_orphan(child);
 }
-END_TEST
 
-START_TEST(among_many_orphans_the_one_of_this_start_is_found)
+TEST(among_many_orphans_the_one_of_this_start_is_found)
 {
         struct worker *worker =
                 start("i=0; while [ $i -lt 100 ]; do i=$((i + 1)); SQMGR_START=1 sleep 1000 &\n" SLEEPS
@@ -417,7 +401,6 @@ START_TEST(among_many_orphans_the_one_of_this_start_is_found)
         run_until(worker->state == WORKER_GONE);
         ck_assert_int_eq(pid, child);
 }
-END_TEST
 
 static void heartbeat_from_main(struct worker *worker)
 {
@@ -425,7 +408,7 @@ static void heartbeat_from_main(struct worker *worker)
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
 }
 
-START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
+TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
 {
         struct worker *worker = start(REPORT_PID("up", "$$") "exec sleep 1000");
 
@@ -437,9 +420,8 @@ START_TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
         ck_assert_int_eq(worker->orders.signal_error, ENOTSUP);
         ck_assert_int_eq(kill(worker->process.pid, 0), 0);
 }
-END_TEST
 
-START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
+TEST(a_worker_that_catches_the_quiet_signal_gets_it)
 {
         struct worker *worker = start("trap '" REPORT_PID("quiet", "1") "' TSTP\n" REPORT_PID(
                 "up", "$$") "while :; do sleep 0.01; done");
@@ -450,9 +432,8 @@ START_TEST(a_worker_that_catches_the_quiet_signal_gets_it)
         ck_assert_int_eq(worker->orders.signal_error, 0);
         run_until(read_pid("quiet") == 1);
 }
-END_TEST
 
-START_TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
+TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
 {
         struct worker *worker = start("(exec sleep 1000) &\n" REPORT_PID("child", "$!") "wait");
         pid_t child;
@@ -462,9 +443,8 @@ START_TEST(a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started)
         run_until(worker->state == WORKER_GONE);
         run_until(is_gone(child));
 }
-END_TEST
 
-START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
+TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
 {
         struct worker *worker = start("exec sleep 1000");
         struct proc *main = worker->handle->main;
@@ -492,10 +472,9 @@ START_TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
         ck_assert_int_eq(waitpid(other, NULL, 0), other);
         worker->process.pid = pid;
 }
-END_TEST
 
 /* But by the operator's own word. */
-START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported)
+TEST_LOOP(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported, 2)
 {
         struct worker *worker = start(
                 "trap '' TERM\n(exec sleep 1000) &\n" REPORT_PID("child", "$!") "while :; do wait; done");
@@ -514,10 +493,9 @@ START_TEST(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_wha
         run_until(worker->state == WORKER_GONE);
         run_until(is_gone(main) && is_gone(child));
 }
-END_TEST
 
 /* It may have since the last look. But by the operator's own word. */
-START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
+TEST_LOOP(what_is_left_of_a_worker_and_has_booted_is_not_killed, 2)
 {
         struct worker *worker = start(
                 "bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\" &\n" SLEEPS REPORT_PID(
@@ -534,10 +512,9 @@ START_TEST(what_is_left_of_a_worker_and_has_booted_is_not_killed)
         run_until(worker->state == WORKER_GONE);
         run_until(is_gone(main) && is_gone(child));
 }
-END_TEST
 
 /* Its command has left its group, whose number is another user's by now. */
-START_TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
+TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
 {
         if (geteuid() != 0) {
                 puts("skipped: only root can run a process as another user");
@@ -568,9 +545,8 @@ START_TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
         run_until(is_gone(other));
         worker->handle->group = group;
 }
-END_TEST
 
-START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
+TEST(an_adopted_worker_is_watched_though_it_is_no_child)
 {
         struct worker known = {.index = 2, .state = WORKER_STARTING}, *worker;
         struct proc *proc;
@@ -603,9 +579,8 @@ START_TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         close_fd(pair[0]);
         close_fd(pair[1]);
 }
-END_TEST
 
-START_TEST(a_worker_that_cannot_be_watched_does_not_stay)
+TEST(a_worker_that_cannot_be_watched_does_not_stay)
 {
         struct rlimit before;
         struct worker *worker;
@@ -628,45 +603,5 @@ START_TEST(a_worker_that_cannot_be_watched_does_not_stay)
         }
         ck_assert_uint_eq(fleet->n_workers, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("exits");
-        TCase *cases = tcase_create("exits");
-
-        tcase_set_timeout(cases, 120);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_status_of_a_worker_that_exits_is_reported);
-        tcase_add_test(cases, what_a_start_reports_is_read_once_it_is_complete);
-        tcase_add_test(cases, an_exit_has_a_turn_follow);
-        tcase_add_test(cases, the_sweep_finds_a_worker_before_its_descriptor_is_read);
-        tcase_add_test(cases, a_command_that_cannot_be_run_is_reported_with_the_reason);
-        tcase_add_test(cases, the_sweep_waits_for_children_and_orphans_that_are_no_workers);
-        tcase_add_test(cases, of_a_storm_of_children_some_are_waited_for_at_a_time);
-        tcase_add_test(cases,
-                       a_process_that_heartbeats_beside_the_main_one_becomes_the_worker_when_that_exits);
-        tcase_add_test(cases, a_worker_whose_beating_process_dies_is_known_not_to_heartbeat);
-        tcase_add_test(cases, a_process_of_another_family_does_not_heartbeat_for_a_worker);
-        tcase_add_test(cases, a_worker_that_goes_to_the_background_is_not_lost);
-        tcase_add_test(cases, one_that_has_lost_its_mark_and_has_booted_is_not_lost);
-        tcase_add_test(cases, one_that_a_command_of_roots_has_run_as_another_user_is_not_lost);
-        tcase_add_test(cases, one_that_is_in_the_midst_of_its_exec_is_waited_for);
-        tcase_add_loop_test(cases, what_is_not_of_this_very_start_does_not_become_the_worker, 0,
-                            ELEMENTSOF(leftovers));
-        tcase_add_test(cases, what_an_earlier_start_left_does_not_become_the_worker);
-        tcase_add_test(cases, among_many_orphans_the_one_of_this_start_is_found);
-        tcase_add_test(cases, a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it);
-        tcase_add_test(cases, a_worker_that_catches_the_quiet_signal_gets_it);
-        tcase_add_test(cases, a_worker_that_does_not_heartbeat_is_stopped_with_all_that_it_started);
-        tcase_add_test(cases, a_worker_that_is_gone_has_nobody_elses_group_signalled);
-        tcase_add_loop_test(
-                cases, of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what_was_reported, 0,
-                2);
-        tcase_add_loop_test(cases, what_is_left_of_a_worker_and_has_booted_is_not_killed, 0, 2);
-        tcase_add_test(cases, what_another_user_has_in_a_group_of_that_number_is_none_of_it);
-        tcase_add_test(cases, an_adopted_worker_is_watched_though_it_is_no_child);
-        tcase_add_test(cases, a_worker_that_cannot_be_watched_does_not_stay);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("exits", .each = {setup, teardown}, .timeout_seconds = 120)

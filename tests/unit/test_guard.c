@@ -18,7 +18,7 @@ static void end_as(enum end end)
                 (void)pause();
 }
 
-START_TEST(what_was_made_is_removed_however_a_test_ends)
+TEST_LOOP(what_was_made_is_removed_however_a_test_ends, _END_MAX)
 {
         char *dir = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         struct stat status;
@@ -43,14 +43,5 @@ START_TEST(what_was_made_is_removed_however_a_test_ends)
                 (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         munmap(dir, 4096);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("guard");
-        TCase *cases = tcase_create("guard");
-
-        tcase_add_loop_test(cases, what_was_made_is_removed_however_a_test_ends, 0, _END_MAX);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("guard")

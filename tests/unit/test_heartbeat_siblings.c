@@ -27,11 +27,10 @@ static void find_a_descendant(void)
         ck_assert_ptr_null(slots[0]->info);
 }
 
-START_TEST(finds_a_worker_that_heartbeats_as_a_descendant)
+TEST(finds_a_worker_that_heartbeats_as_a_descendant)
 {
         find_a_descendant();
 }
-END_TEST
 
 static void heartbeat_beside(const char *heartbeat)
 {
@@ -39,7 +38,7 @@ static void heartbeat_beside(const char *heartbeat)
         server_do("HSET " HOST ":%d:bbbbbbbbbbbb busy 0 beat %s quiet false", (int)descendant, heartbeat);
 }
 
-START_TEST(reports_what_else_of_a_worker_heartbeats)
+TEST(reports_what_else_of_a_worker_heartbeats)
 {
         char text[64];
         pid_t pid = 0;
@@ -69,9 +68,8 @@ START_TEST(reports_what_else_of_a_worker_heartbeats)
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(reported[0].other, 0);
 }
-END_TEST
 
-START_TEST(reports_what_begins_to_heartbeat_after_the_first_walk)
+TEST(reports_what_begins_to_heartbeat_after_the_first_walk)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
@@ -96,31 +94,14 @@ START_TEST(reports_what_begins_to_heartbeat_after_the_first_walk)
         (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         ck_assert_int_eq(reported[0].other, descendant);
 }
-END_TEST
 
 /* What was no answer is asked for again. */
-START_TEST(finds_a_descendant_once_there_are_descriptors_to_ask_with)
+TEST(finds_a_descendant_once_there_are_descriptors_to_ask_with)
 {
         short_of_descriptors = 3;
         find_a_descendant();
         ck_assert_uint_eq(short_of_descriptors, 0);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("beats_others");
-        TCase *tcase = tcase_create("beats_others");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, finds_a_worker_that_heartbeats_as_a_descendant);
-        tcase_add_test(tcase, reports_what_else_of_a_worker_heartbeats);
-        tcase_add_test(tcase, reports_what_begins_to_heartbeat_after_the_first_walk);
-        tcase_add_test(tcase, finds_a_descendant_once_there_are_descriptors_to_ask_with);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("beats_others", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -4,7 +4,7 @@
 /* promises: P5 */
 #include "heartbeats_bench.h"
 
-START_TEST(finds_a_worker_at_its_first_heartbeat)
+TEST(finds_a_worker_at_its_first_heartbeat)
 {
         spawn(0);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
@@ -32,9 +32,8 @@ START_TEST(finds_a_worker_at_its_first_heartbeat)
         ck_assert_uint_eq(reported[0].heartbeat.rss_bytes, (uint64_t)29604 * 1024);
         ck_assert(reported[0].heartbeat.quiet);
 }
-END_TEST
 
-START_TEST(waits_for_an_old_identity_to_change)
+TEST(waits_for_an_old_identity_to_change)
 {
         spawn(0);
         heartbeat_as(0, 1, "1795238801.5", 2, false);
@@ -45,7 +44,6 @@ START_TEST(waits_for_an_old_identity_to_change)
         look_until_found(1);
         ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238806500000);
 }
-END_TEST
 
 /* Finds the first n workers. */
 static void find_all(unsigned n)
@@ -60,7 +58,7 @@ static void find_all(unsigned n)
         look_until_found(n);
 }
 
-START_TEST(reads_a_known_identity_at_once)
+TEST(reads_a_known_identity_at_once)
 {
         spawn(0);
         heartbeat_as(0, 1, "1795238801.5", 2, false);
@@ -71,9 +69,8 @@ START_TEST(reads_a_known_identity_at_once)
         ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238801500000);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 }
-END_TEST
 
-START_TEST(reads_the_work_list_behind_the_heartbeat)
+TEST_LOOP(reads_the_work_list_behind_the_heartbeat, 2)
 {
         find_all(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
@@ -87,7 +84,6 @@ START_TEST(reads_the_work_list_behind_the_heartbeat)
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert(!reported[0].heartbeat.work_list_known);
 }
-END_TEST
 
 static void add_foreign(void)
 {
@@ -103,7 +99,7 @@ static void add_foreign(void)
         redisFree(context);
 }
 
-START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
+TEST(costs_no_more_for_ten_thousand_foreign_identities)
 {
         add_foreign();
         find_all(WORKERS);
@@ -126,9 +122,8 @@ START_TEST(costs_no_more_for_ten_thousand_foreign_identities)
         ck_assert_uint_le(calls_of("sscan"), FOREIGN / 1000 + 10);
         ck_assert_uint_eq(n_asked, 0);
 }
-END_TEST
 
-START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
+TEST(asks_at_most_twice_for_a_worker_with_many_identities)
 {
         spawn(0);
         for (unsigned nonce = 1; nonce <= 50; nonce++)
@@ -142,10 +137,9 @@ START_TEST(asks_at_most_twice_for_a_worker_with_many_identities)
                         poll_items++;
         ck_assert_uint_le(calls_of("hmget"), 2 * poll_items);
 }
-END_TEST
 
 /* Nobody can tell whether a walk is due: where none was it is tried again. */
-START_TEST(a_worker_may_be_removed_during_a_walk)
+TEST(a_worker_may_be_removed_during_a_walk)
 {
         for (unsigned nonce = 1, second = 0, scans = 0; scans == 0; nonce++) {
                 reported[0].identities = 0;
@@ -160,7 +154,6 @@ START_TEST(a_worker_may_be_removed_during_a_walk)
                 scans = calls_of("sscan") - before;
         }
 }
-END_TEST
 
 static const struct {
         const char *field, *value; /* NULL: all fields; the field is missing */
@@ -168,7 +161,7 @@ static const struct {
         {NULL, NULL}, {"beat", NULL}, {"beat", "yesterday"}, {"busy", "-1"}, {"quiet", "maybe"},
 };
 
-START_TEST(takes_no_heartbeat_from_what_is_malformed)
+TEST_LOOP(takes_no_heartbeat_from_what_is_malformed, ELEMENTSOF(malformed))
 {
         static const char identity[] = HOST ":5000000:000000000001";
         const char *name = malformed[_i].field, *value = malformed[_i].value;
@@ -189,9 +182,8 @@ START_TEST(takes_no_heartbeat_from_what_is_malformed)
         ck_assert_int_eq(look(2, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         ck_assert_uint_eq(reported[0].heartbeats, before + 1);
 }
-END_TEST
 
-START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
+TEST(takes_no_heartbeat_from_keys_of_another_kind)
 {
         find_all(1);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
@@ -203,7 +195,6 @@ START_TEST(takes_no_heartbeat_from_keys_of_another_kind)
         ck_assert_uint_eq(reported[0].heartbeats, 1);
         ck_assert(is_up());
 }
-END_TEST
 
 /* The first worker beats until it is found. */
 static void heartbeat_on(unsigned nonce, unsigned n)
@@ -221,7 +212,7 @@ static void heartbeat_below(unsigned second)
                   second);
 }
 
-START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
+TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
 {
         char identity[64];
 
@@ -242,10 +233,9 @@ START_TEST(follows_a_sidekiq_that_was_restarted_inside_its_worker)
         ck_assert_str_eq(slots[0]->identity, identity);
         ck_assert_uint_eq(reported[0].heartbeat.busy, 3);
 }
-END_TEST
 
 /* A process has one identity: where its beat stops, another of its pid is another host's. */
-START_TEST(keeps_the_identity_of_one_that_is_silent)
+TEST(keeps_the_identity_of_one_that_is_silent)
 {
         find_all(2);
         server_do("DEL " IDENTITY, workers[0].process.pid, 1U);
@@ -256,11 +246,10 @@ START_TEST(keeps_the_identity_of_one_that_is_silent)
         ck_assert_uint_eq(reported[0].identities, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 }
-END_TEST
 
 /* Two containers of one host name and one pid: what was there while ours booted is the other's, and of two
  * that came at once none is taken while both beat. */
-START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
+TEST(takes_no_heartbeat_of_another_host_of_this_name)
 {
         unsigned second = 100;
 
@@ -292,9 +281,8 @@ START_TEST(takes_no_heartbeat_of_another_host_of_this_name)
         ck_assert(!reported[1].ambiguous);
         ck_assert_str_eq(slots[1]->identity, HOST ":5000001:000000000002");
 }
-END_TEST
 
-START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
+TEST(looks_for_the_successor_of_one_that_is_forgotten)
 {
         find_all(1);
         heartbeats_forget(slots[0]);
@@ -307,9 +295,8 @@ START_TEST(looks_for_the_successor_of_one_that_is_forgotten)
         heartbeat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
-END_TEST
 
-START_TEST(reads_a_namespace)
+TEST(reads_a_namespace)
 {
         heartbeats = heartbeats_free(heartbeats);
         ck_assert_int_eq(make_heartbeats("app"), 0);
@@ -322,9 +309,8 @@ START_TEST(reads_a_namespace)
         ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
         ck_assert(reported[0].heartbeat.work_list_known && !reported[0].heartbeat.work_list_empty);
 }
-END_TEST
 
-START_TEST(keeps_to_identities_of_this_host)
+TEST(keeps_to_identities_of_this_host)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
@@ -336,10 +322,9 @@ START_TEST(keeps_to_identities_of_this_host)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(reported[0].identities, 0);
 }
-END_TEST
 
 /* Those that run beat under the name of before, new ones under that of now. */
-START_TEST(follows_the_name_of_its_host)
+TEST(follows_the_name_of_its_host)
 {
         find_all(1);
         spawn(1);
@@ -359,10 +344,9 @@ START_TEST(follows_the_name_of_its_host)
         heartbeat_on(2, 2);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
-END_TEST
 
 /* Known from before sqmgr began, and lost: it is looked for under the name that it has. */
-START_TEST(looks_for_a_known_worker_under_its_own_name)
+TEST(looks_for_a_known_worker_under_its_own_name)
 {
         host = "new";
         spawn(0);
@@ -375,9 +359,8 @@ START_TEST(looks_for_a_known_worker_under_its_own_name)
         heartbeat_on(2, 1);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
-END_TEST
 
-START_TEST(does_not_double_a_look)
+TEST(does_not_double_a_look)
 {
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
         spawn(0);
@@ -391,9 +374,8 @@ START_TEST(does_not_double_a_look)
         run_until(n_done == 1);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING); /* the wish is not kept */
 }
-END_TEST
 
-START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
+TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
 {
         find_all(2);
         unsigned before = reported[0].heartbeats;
@@ -414,9 +396,8 @@ START_TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
         ck_assert_uint_eq(reported[0].heartbeats, before + 1);
         ck_assert_uint_eq(reported[1].heartbeats, 1); /* its heartbeat went with the server */
 }
-END_TEST
 
-START_TEST(can_be_freed_in_every_callback)
+TEST_LOOP(can_be_freed_in_every_callback, 3)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
@@ -429,9 +410,8 @@ START_TEST(can_be_freed_in_every_callback)
         }
         ck_assert_uint_eq(reported[0].heartbeats, free_at == FREE_AT_IDENTITY ? 0 : 1);
 }
-END_TEST
 
-START_TEST(can_be_freed_during_a_look)
+TEST_LOOP(can_be_freed_during_a_look, 2)
 {
         find_all(2);
         heartbeats_want(slots[0], POLL_HEARTBEAT | POLL_WORK_LIST);
@@ -447,9 +427,8 @@ START_TEST(can_be_freed_during_a_look)
         ck_assert_uint_eq(n_done, 0);
         ck_assert_uint_eq(reported[0].heartbeats, 1);
 }
-END_TEST
 
-START_TEST(says_nothing_of_a_removed_worker)
+TEST(says_nothing_of_a_removed_worker)
 {
         find_all(3);
         for (unsigned i = 0; i < 3; i++)
@@ -464,9 +443,8 @@ START_TEST(says_nothing_of_a_removed_worker)
         ck_assert_uint_eq(reported[2].heartbeats, 2);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
 }
-END_TEST
 
-START_TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
+TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
 {
         spawn(0);
         pid_t script = workers[0].process.pid;
@@ -483,41 +461,6 @@ START_TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
         look_until_found(1);
         ck_assert_int_eq(reported[0].heartbeat_pid, 6000000);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("beats");
-        TCase *tcase = tcase_create("beats");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, finds_a_worker_at_its_first_heartbeat);
-        tcase_add_test(tcase, waits_for_an_old_identity_to_change);
-        tcase_add_test(tcase, reads_a_known_identity_at_once);
-        tcase_add_loop_test(tcase, reads_the_work_list_behind_the_heartbeat, 0, 2);
-        tcase_add_test(tcase, costs_no_more_for_ten_thousand_foreign_identities);
-        tcase_add_test(tcase, asks_at_most_twice_for_a_worker_with_many_identities);
-        tcase_add_test(tcase, a_worker_may_be_removed_during_a_walk);
-        tcase_add_loop_test(tcase, takes_no_heartbeat_from_what_is_malformed, 0, ELEMENTSOF(malformed));
-        tcase_add_test(tcase, takes_no_heartbeat_from_keys_of_another_kind);
-        tcase_add_test(tcase, follows_a_sidekiq_that_was_restarted_inside_its_worker);
-        tcase_add_test(tcase, keeps_the_identity_of_one_that_is_silent);
-        tcase_add_test(tcase, takes_no_heartbeat_of_another_host_of_this_name);
-        tcase_add_test(tcase, looks_for_the_successor_of_one_that_is_forgotten);
-        tcase_add_test(tcase, reads_a_namespace);
-        tcase_add_test(tcase, keeps_to_identities_of_this_host);
-        tcase_add_test(tcase, follows_the_name_of_its_host);
-        tcase_add_test(tcase, looks_for_a_known_worker_under_its_own_name);
-        tcase_add_test(tcase, does_not_double_a_look);
-        tcase_add_test(tcase, fails_a_look_when_the_server_dies_and_goes_on_after_that);
-        tcase_add_loop_test(tcase, can_be_freed_in_every_callback, 0, 3);
-        tcase_add_loop_test(tcase, can_be_freed_during_a_look, 0, 2);
-        tcase_add_test(tcase, says_nothing_of_a_removed_worker);
-        tcase_add_test(tcase, one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("beats", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -63,7 +63,7 @@ static double value(const char *fleet, const char *series, size_t before)
         return json_is_null(number) ? NAN : json_number_value(number);
 }
 
-START_TEST(shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy)
+TEST(shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy)
 {
         struct history_sample sample = {"a.sock", "web", 100, 4, 1, 0.25};
 
@@ -81,9 +81,8 @@ START_TEST(shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy)
                 ck_assert_double_nan(value("web", "active", 1));
         }
 }
-END_TEST
 
-START_TEST(says_which_range_and_when_it_ends)
+TEST(says_which_range_and_when_it_ends)
 {
         static const struct {
                 const char *name;
@@ -104,9 +103,8 @@ START_TEST(says_which_range_and_when_it_ends)
         ck_assert_int_eq(history_range_find("year"), -EINVAL);
         ck_assert_int_eq(history_range_find(""), -EINVAL);
 }
-END_TEST
 
-START_TEST(knows_nothing_of_what_was_not_seen)
+TEST(knows_nothing_of_what_was_not_seen)
 {
         struct history_sample sample = NOTHING;
 
@@ -130,9 +128,8 @@ START_TEST(knows_nothing_of_what_was_not_seen)
         look(HISTORY_DAY, NOON + 2 * USEC_PER_HOUR);
         ck_assert_double_eq(value("web", "busy", 120), 0);
 }
-END_TEST
 
-START_TEST(a_wrong_clock_costs_only_the_slots_that_it_wrote)
+TEST(a_wrong_clock_costs_only_the_slots_that_it_wrote)
 {
         for (usec_t at = 0; at < 600; at += 5)
                 add(NOON + at * USEC_PER_SEC, "web", 1 + (double)at);
@@ -156,7 +153,6 @@ START_TEST(a_wrong_clock_costs_only_the_slots_that_it_wrote)
                         ck_assert_double_eq(value("web", "memory_bytes", i), 601 - 5 * (double)i);
         ck_assert_uint_le(lost, 6);
 }
-END_TEST
 
 static size_t left_out(void)
 {
@@ -175,7 +171,7 @@ static void add_many(usec_t at, unsigned first, unsigned n)
         history_add(history, at, samples, n);
 }
 
-START_TEST(those_not_seen_for_longest_give_way)
+TEST(those_not_seen_for_longest_give_way)
 {
         add_many(NOON, 0, 1);
         add_many(NOON + USEC_PER_SEC, 1, HISTORY_FLEETS - 1);
@@ -195,9 +191,8 @@ START_TEST(those_not_seen_for_longest_give_way)
         for (size_t i = 1; i < 720; i++)
                 ck_assert_double_nan(value("f64", "memory_bytes", i));
 }
-END_TEST
 
-START_TEST(takes_strings_of_any_kind)
+TEST(takes_strings_of_any_kind)
 {
         char longest[1000];
         struct history_sample sample = NOTHING;
@@ -221,14 +216,13 @@ START_TEST(takes_strings_of_any_kind)
         look(HISTORY_HOUR, NOON);
         ck_assert_uint_eq(json_array_size(json_object_get(seen, "fleets")), 2);
 }
-END_TEST
 
 static const char *mark_text(size_t i, const char *key)
 {
         return json_string_value(json_object_get(json_array_get(json_object_get(seen, "marks"), i), key));
 }
 
-START_TEST(marks_come_by_time_and_from_the_range_alone)
+TEST(marks_come_by_time_and_from_the_range_alone)
 {
         history_mark(history, NOON - USEC_PER_MIN, "a.sock", "web", "restart", "second");
         history_mark(history, NOON - 2 * USEC_PER_MIN, "a.sock", "web", "crash", "first");
@@ -246,9 +240,8 @@ START_TEST(marks_come_by_time_and_from_the_range_alone)
         ck_assert_uint_eq(history_newest_mark(history, "a.sock", NOON), NOON - USEC_PER_MIN);
         ck_assert_uint_eq(history_newest_mark(history, "b.sock", NOON), 0);
 }
-END_TEST
 
-START_TEST(who_crashes_all_day_leaves_the_marks_of_others)
+TEST(who_crashes_all_day_leaves_the_marks_of_others)
 {
         history_mark(history, NOON, "a.sock", "mail", "halt", "kept");
         for (unsigned i = 0; i < 3 * HISTORY_MARKS; i++)
@@ -260,7 +253,6 @@ START_TEST(who_crashes_all_day_leaves_the_marks_of_others)
         ck_assert_double_eq(json_number_value(json_object_get(second, "at")),
                             (double)(NOON / USEC_PER_SEC + 2 * HISTORY_MARKS + 1));
 }
-END_TEST
 
 /* As a plain list of all that was ever added tells it. */
 #define N_SAMPLES 300
@@ -338,7 +330,7 @@ static usec_t step_clock(usec_t now)
         }
 }
 
-START_TEST(shows_what_a_plain_list_reports)
+TEST_LOOP(shows_what_a_plain_list_reports, 4)
 {
         static const char *const names[] = {"a", "b", "c"};
         struct reported all[N_SAMPLES];
@@ -353,9 +345,8 @@ START_TEST(shows_what_a_plain_list_reports)
         for (int range = 0; range < _HISTORY_RANGE_MAX; range++)
                 compare(all, range, now);
 }
-END_TEST
 
-START_TEST(changes_are_reported_and_forgotten_once_saved)
+TEST(changes_are_reported_and_forgotten_once_saved)
 {
         const struct history_change *changes;
 
@@ -375,24 +366,5 @@ START_TEST(changes_are_reported_and_forgotten_once_saved)
         ck_assert_uint_eq(changes[0].offset + changes[0].size, HISTORY_BYTES);
         ck_assert_uint_eq(changes[0].offset, HISTORY_HEADER);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("history");
-        TCase *tcase = tcase_create("history");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, shows_most_memory_and_latency_fewest_active_and_the_mean_of_busy);
-        tcase_add_test(tcase, says_which_range_and_when_it_ends);
-        tcase_add_test(tcase, knows_nothing_of_what_was_not_seen);
-        tcase_add_test(tcase, a_wrong_clock_costs_only_the_slots_that_it_wrote);
-        tcase_add_test(tcase, those_not_seen_for_longest_give_way);
-        tcase_add_test(tcase, takes_strings_of_any_kind);
-        tcase_add_test(tcase, marks_come_by_time_and_from_the_range_alone);
-        tcase_add_test(tcase, who_crashes_all_day_leaves_the_marks_of_others);
-        tcase_add_loop_test(tcase, shows_what_a_plain_list_reports, 0, 4);
-        tcase_add_test(tcase, changes_are_reported_and_forgotten_once_saved);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("history", .each = {setup, teardown})

@@ -119,7 +119,7 @@ static off_t file_size(void)
         return status.st_size;
 }
 
-START_TEST(is_read_again)
+TEST(is_read_again)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         ck_assert_int_eq(file_size(), HISTORY_BYTES);
@@ -136,9 +136,8 @@ START_TEST(is_read_again)
         add(NOON, "web", 5);
         ck_assert_double_eq(value("web", NOON, 0), 4);
 }
-END_TEST
 
-START_TEST(one_that_gave_way_is_no_damage)
+TEST(one_that_gave_way_is_no_damage)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         for (unsigned i = 0; i <= HISTORY_FLEETS; i++) {
@@ -158,7 +157,6 @@ START_TEST(one_that_gave_way_is_no_damage)
         save();
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
-END_TEST
 
 static void refuses(const char *words)
 {
@@ -170,7 +168,7 @@ static void refuses(const char *words)
         ck_assert_double_eq(value("web", NOON, 0), 3);
 }
 
-START_TEST(refuses_what_is_no_file_of_its_own)
+TEST(refuses_what_is_no_file_of_its_own)
 {
         char other[160];
 
@@ -198,9 +196,8 @@ START_TEST(refuses_what_is_no_file_of_its_own)
         }
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
-END_TEST
 
-START_TEST(leaves_a_file_that_is_something_else)
+TEST(leaves_a_file_that_is_something_else)
 {
         static const char thesis[] = "a thesis, and no history";
         char text[64] = "";
@@ -212,9 +209,8 @@ START_TEST(leaves_a_file_that_is_something_else)
         close(fd);
         ck_assert_str_eq(text, thesis);
 }
-END_TEST
 
-START_TEST(two_do_not_share_one)
+TEST(two_do_not_share_one)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         struct history_file *first = TAKE_PTR(file);
@@ -222,7 +218,6 @@ START_TEST(two_do_not_share_one)
         (void)history_file_close(first);
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
-END_TEST
 
 static void put(off_t offset, const void *bytes, size_t size)
 {
@@ -233,7 +228,7 @@ static void put(off_t offset, const void *bytes, size_t size)
         close(fd);
 }
 
-START_TEST(one_of_another_version_begins_anew_and_says_so)
+TEST(one_of_another_version_begins_anew_and_says_so)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         add(NOON, "web", 3);
@@ -248,9 +243,8 @@ START_TEST(one_of_another_version_begins_anew_and_says_so)
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         ck_assert_double_eq(value("web", NOON, 0), 4);
 }
-END_TEST
 
-START_TEST(what_is_cut_short_is_read_as_far_as_it_goes)
+TEST(what_is_cut_short_is_read_as_far_as_it_goes)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         add(NOON, "web", 3);
@@ -270,10 +264,9 @@ START_TEST(what_is_cut_short_is_read_as_far_as_it_goes)
                 shut();
         }
 }
-END_TEST
 
 /* As a page that came to the disk in part, or a disk that forgets. */
-START_TEST(no_byte_of_it_is_believed_that_changed)
+TEST(no_byte_of_it_is_believed_that_changed)
 {
         struct {
                 size_t offset, size;
@@ -304,9 +297,8 @@ START_TEST(no_byte_of_it_is_believed_that_changed)
                         ck_assert(isnan(is) || is == 3);
                 }
 }
-END_TEST
 
-START_TEST(damage_is_reported_and_put_right)
+TEST(damage_is_reported_and_put_right)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         add(NOON, "web", 3);
@@ -321,9 +313,8 @@ START_TEST(damage_is_reported_and_put_right)
         save();
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
-END_TEST
 
-START_TEST(a_disk_without_room_is_reported_once_and_nothing_is_lost)
+TEST_LOOP(a_disk_without_room_is_reported_once_and_nothing_is_lost, 2)
 {
         room_is_unknown = _i == 1;
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
@@ -343,9 +334,8 @@ START_TEST(a_disk_without_room_is_reported_once_and_nothing_is_lost)
         ck_assert_double_eq(value("web", now, 0), 599);
         ck_assert_double_eq(value("web", now, 599), 3);
 }
-END_TEST
 
-START_TEST(its_room_is_taken_so_that_a_disk_may_fill_later)
+TEST(its_room_is_taken_so_that_a_disk_may_fill_later)
 {
         struct stat status;
 
@@ -354,7 +344,6 @@ START_TEST(its_room_is_taken_so_that_a_disk_may_fill_later)
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_int_ge(status.st_blocks * 512, (off_t)HISTORY_BYTES);
 }
-END_TEST
 
 /* Runs f in a process of its own, until it is killed or has ended. */
 static int run_child(void (*f)(unsigned n), unsigned n)
@@ -389,7 +378,7 @@ static void child_write(unsigned at)
         }
 }
 
-START_TEST(killed_at_any_write_it_loses_no_more_than_that)
+TEST(killed_at_any_write_it_loses_no_more_than_that)
 {
         static const size_t sizes[] = {0, 1, 17, 1000};
         unsigned n_killed = 0;
@@ -414,7 +403,6 @@ START_TEST(killed_at_any_write_it_loses_no_more_than_that)
         /* It wrote four times: three slots and a mark. */
         ck_assert_uint_eq(n_killed, 4 * ELEMENTSOF(sizes));
 }
-END_TEST
 
 static int report;
 
@@ -456,7 +444,7 @@ static unsigned run_and_kill(unsigned first)
         return last;
 }
 
-START_TEST(killed_at_random_it_has_all_that_was_saved)
+TEST(killed_at_random_it_has_all_that_was_saved)
 {
         unsigned last = 0;
 
@@ -472,27 +460,5 @@ START_TEST(killed_at_random_it_has_all_that_was_saved)
         }
         ck_assert_uint_gt(last, 100);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("history_file");
-        TCase *tcase = tcase_create("history_file");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, is_read_again);
-        tcase_add_test(tcase, one_that_gave_way_is_no_damage);
-        tcase_add_test(tcase, refuses_what_is_no_file_of_its_own);
-        tcase_add_test(tcase, leaves_a_file_that_is_something_else);
-        tcase_add_test(tcase, two_do_not_share_one);
-        tcase_add_test(tcase, one_of_another_version_begins_anew_and_says_so);
-        tcase_add_test(tcase, what_is_cut_short_is_read_as_far_as_it_goes);
-        tcase_add_test(tcase, no_byte_of_it_is_believed_that_changed);
-        tcase_add_test(tcase, damage_is_reported_and_put_right);
-        tcase_add_loop_test(tcase, a_disk_without_room_is_reported_once_and_nothing_is_lost, 0, 2);
-        tcase_add_test(tcase, its_room_is_taken_so_that_a_disk_may_fill_later);
-        tcase_add_test(tcase, killed_at_any_write_it_loses_no_more_than_that);
-        tcase_add_test(tcase, killed_at_random_it_has_all_that_was_saved);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("history_file", .each = {setup, teardown})

@@ -81,7 +81,7 @@ static const struct {
          KIB(800)},
 };
 
-START_TEST(takes_the_smaller_of_machine_and_control_groups)
+TEST_LOOP(takes_the_smaller_of_machine_and_control_groups, ELEMENTSOF(machines))
 {
         char dir[] = "/tmp/test_host.XXXXXX", proc[64], cgroup[64];
         struct proc_host *host = NULL;
@@ -103,9 +103,8 @@ START_TEST(takes_the_smaller_of_machine_and_control_groups)
         ck_assert_msg(available == machines[_i].available, "%s: available %ju", machines[_i].what,
                       (uintmax_t)available);
 }
-END_TEST
 
-START_TEST(reads_this_machine)
+TEST(reads_this_machine)
 {
         struct proc_host *host;
         uint64_t total, available;
@@ -117,7 +116,6 @@ START_TEST(reads_this_machine)
         ck_assert_uint_gt(available, 0);
         ck_assert_uint_ge(total, available);
 }
-END_TEST
 
 static int oom_kills_of(const char *vmstat, uint64_t *ret)
 {
@@ -136,7 +134,7 @@ static int oom_kills_of(const char *vmstat, uint64_t *ret)
         return r;
 }
 
-START_TEST(counts_what_the_oom_killer_ended_where_the_kernel_does)
+TEST(counts_what_the_oom_killer_ended_where_the_kernel_does)
 {
         uint64_t kills = 7;
 
@@ -147,26 +145,13 @@ START_TEST(counts_what_the_oom_killer_ended_where_the_kernel_does)
         ck_assert_int_eq(oom_kills_of(NULL, &kills), -ENODATA);
         ck_assert_uint_eq(kills, 3);
 }
-END_TEST
 
-START_TEST(says_that_meminfo_is_missing)
+TEST(says_that_meminfo_is_missing)
 {
         struct proc_host *host = NULL;
 
         ck_assert_int_eq(proc_host_open("/dev/null", NULL, &host), -ENOTDIR);
         ck_assert_ptr_null(host);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("host");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_loop_test(cases, takes_the_smaller_of_machine_and_control_groups, 0, ELEMENTSOF(machines));
-        tcase_add_test(cases, reads_this_machine);
-        tcase_add_test(cases, counts_what_the_oom_killer_ended_where_the_kernel_does);
-        tcase_add_test(cases, says_that_meminfo_is_missing);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("host")

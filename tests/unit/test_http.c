@@ -101,7 +101,7 @@ static void expect_end(int fd)
         (void)close(fd);
 }
 
-START_TEST(half_a_request_is_waited_for_so_long)
+TEST(half_a_request_is_waited_for_so_long)
 {
         static const struct http_limits limits = {
                 .connections = 10, .streams = 10, .wait_usec = BRIEF_USEC, .answer_usec = USEC_PER_HOUR};
@@ -118,9 +118,8 @@ START_TEST(half_a_request_is_waited_for_so_long)
                 ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
         ck_assert_uint_eq(http_count(http).refused, 3);
 }
-END_TEST
 
-START_TEST(an_answer_must_be_taken_in_time)
+TEST(an_answer_must_be_taken_in_time)
 {
         static const struct http_limits limits = {
                 .connections = 10, .streams = 10, .wait_usec = USEC_PER_HOUR, .answer_usec = BRIEF_USEC};
@@ -144,9 +143,8 @@ START_TEST(an_answer_must_be_taken_in_time)
         ck_assert_uint_eq(large->holders, 2);
         ck_assert_ptr_eq(stream.newest, large);
 }
-END_TEST
 
-START_TEST(streams_are_counted)
+TEST(streams_are_counted)
 {
         static const struct http_limits limits = {
                 .connections = 10, .streams = 2, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
@@ -169,9 +167,8 @@ START_TEST(streams_are_counted)
         (void)close(clients[1]);
         (void)close(clients[2]);
 }
-END_TEST
 
-START_TEST(what_was_put_off_is_asked_for_anew)
+TEST(what_was_put_off_is_asked_for_anew)
 {
         start(&http_default_limits);
         int client = connect_client();
@@ -186,9 +183,8 @@ START_TEST(what_was_put_off_is_asked_for_anew)
         expect(client, "HTTP/1.1 200 OK\r\n");
         (void)close(client);
 }
-END_TEST
 
-START_TEST(all_ends_in_the_midst_of_it)
+TEST(all_ends_in_the_midst_of_it)
 {
         start(&http_default_limits);
         int clients[] = {connect_client(), connect_client(), connect_client(), connect_client()};
@@ -207,7 +203,6 @@ START_TEST(all_ends_in_the_midst_of_it)
         ck_assert_uint_eq(large->holders, 1);
         ck_assert(LIST_EMPTY(&stream.viewers));
 }
-END_TEST
 
 /* With room for three, in a folder made of that template. */
 static struct address start_at_path(char *folder)
@@ -233,7 +228,7 @@ static int connect_to(const struct address *address)
 }
 
 /* Over a port: the oldest that says nothing gives way. */
-START_TEST(who_says_nothing_makes_room)
+TEST(who_says_nothing_makes_room)
 {
         char folder[] = "/tmp/sqmgr-test.XXXXXX";
         struct address address = start_at_path(folder);
@@ -255,10 +250,9 @@ START_TEST(who_says_nothing_makes_room)
         ck_assert_int_eq(access(address.path.sun_path, F_OK), -1);
         unit_remove_tree(folder);
 }
-END_TEST
 
 /* The same, of those who ask for much and take nothing of it. */
-START_TEST(who_takes_nothing_makes_room)
+TEST(who_takes_nothing_makes_room)
 {
         char folder[] = "/tmp/sqmgr-test.XXXXXX";
         struct address address = start_at_path(folder);
@@ -275,7 +269,6 @@ START_TEST(who_takes_nothing_makes_room)
         http = http_free(http);
         unit_remove_tree(folder);
 }
-END_TEST
 
 /* Reads what there is, and lets the loop go on, until so many messages have come. */
 static void read_messages(int fd, unsigned n)
@@ -290,7 +283,7 @@ static void read_messages(int fd, unsigned n)
 }
 
 /* Tabs that stay open, and are opened again, for as many updates as an hour has. */
-START_TEST(what_is_sent_for_long_leaves_nothing_behind)
+TEST(what_is_sent_for_long_leaves_nothing_behind)
 {
         _cleanup_shared_ struct shared *message = shared_take(malloc(10000), 10000);
         size_t before = 0;
@@ -322,22 +315,5 @@ START_TEST(what_is_sent_for_long_leaves_nothing_behind)
         ck_assert_uint_eq(message->holders, 2);
         (void)close(stays);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("http");
-        TCase *tests = tcase_create("http");
-
-        tcase_add_checked_fixture(tests, NULL, teardown);
-        tcase_add_test(tests, half_a_request_is_waited_for_so_long);
-        tcase_add_test(tests, an_answer_must_be_taken_in_time);
-        tcase_add_test(tests, streams_are_counted);
-        tcase_add_test(tests, what_was_put_off_is_asked_for_anew);
-        tcase_add_test(tests, all_ends_in_the_midst_of_it);
-        tcase_add_test(tests, who_says_nothing_makes_room);
-        tcase_add_test(tests, who_takes_nothing_makes_room);
-        tcase_add_test(tests, what_is_sent_for_long_leaves_nothing_behind);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("http", .each = {NULL, teardown})

@@ -62,7 +62,7 @@ static void await_sleep(bool wanted)
                 ck_assert_int_eq(proc_sleeps(process->main, &asleep, &times), 0);
 }
 
-START_TEST(one_that_sleeps_for_three_seconds_is_at_rest)
+TEST(one_that_sleeps_for_three_seconds_is_at_rest)
 {
         start(": >$d/up; exec sleep 600");
         /* The shell has its last words before that. */
@@ -76,9 +76,8 @@ START_TEST(one_that_sleeps_for_three_seconds_is_at_rest)
         ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC - 1), 0);
         ck_assert_int_eq(idle_check_poll(process, now + 3 * USEC_PER_SEC), 1);
 }
-END_TEST
 
-START_TEST(one_that_wakes_up_in_between_is_not)
+TEST(one_that_wakes_up_in_between_is_not)
 {
         uint64_t first, times;
         bool asleep;
@@ -93,9 +92,8 @@ START_TEST(one_that_wakes_up_in_between_is_not)
                 now += 4 * USEC_PER_SEC;
         }
 }
-END_TEST
 
-START_TEST(one_that_runs_is_not)
+TEST(one_that_runs_is_not)
 {
         start(": >$d/up; while :; do :; done");
         await_sleep(false);
@@ -103,9 +101,8 @@ START_TEST(one_that_runs_is_not)
         /* It need not have waited for anything since. */
         ck_assert_int_eq(idle_check_poll(process, now + 4 * USEC_PER_SEC), 0);
 }
-END_TEST
 
-START_TEST(one_whose_child_runs_a_job_is_at_once)
+TEST(one_whose_child_runs_a_job_is_at_once)
 {
         pid_t *children;
         size_t n;
@@ -118,26 +115,11 @@ START_TEST(one_whose_child_runs_a_job_is_at_once)
         ck_assert_int_eq(kill(children[0], SIGKILL), 0);
         free(children);
 }
-END_TEST
 
-START_TEST(a_child_in_its_own_group_is_no_job)
+TEST(a_child_in_its_own_group_is_no_job)
 {
         start("sh -c ': >$d/up; exec sleep 600' & wait");
         ck_assert_int_eq(idle_check_poll(process, now), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rest");
-        TCase *tests = tcase_create("rest");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, one_that_sleeps_for_three_seconds_is_at_rest);
-        tcase_add_test(tests, one_that_wakes_up_in_between_is_not);
-        tcase_add_test(tests, one_that_runs_is_not);
-        tcase_add_test(tests, one_whose_child_runs_a_job_is_at_once);
-        tcase_add_test(tests, a_child_in_its_own_group_is_no_job);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("rest", .each = {setup, teardown})

@@ -141,14 +141,13 @@ static const struct {
          "f:4: " INDENT_ERROR "f:7: nice = x: must be a number from -20 to 19\n"},
 };
 
-START_TEST(refuses_each_trap_of_the_format_by_its_line)
+TEST_LOOP(refuses_each_trap_of_the_format_by_its_line, ELEMENTSOF(line_cases))
 {
         write_bytes(line_cases[_i].text, strlen(line_cases[_i].text));
         assert_reports(&as_user, line_cases[_i].expected);
 }
-END_TEST
 
-START_TEST(reads_values_as_they_stand)
+TEST(reads_values_as_they_stand)
 {
         static const char text[] =
                 "[redis]\npassword=a=b:c;d'e\n[fleet:a]\ncommand  =  /bin/sh -c 'a ;  \"b\" ;# c'  \n"
@@ -163,9 +162,8 @@ START_TEST(reads_values_as_they_stand)
         ck_assert_str_eq(settings->fleets[0]->argv[2], "a ;  \"b\" ;# c");
         ck_assert_str_eq(settings->fleets[0]->environment_list[1], "B=# z");
 }
-END_TEST
 
-START_TEST(reads_the_longest_line)
+TEST(reads_the_longest_line)
 {
         char text[400] = "[fleet:a]\ncommand = ";
         size_t length = strlen(text), end = strlen("[fleet:a]\n") + 198;
@@ -179,9 +177,8 @@ START_TEST(reads_the_longest_line)
         ck_assert_uint_eq(strlen(settings->fleets[0]->command), end - length);
         ck_assert_int_eq(settings->fleets[0]->nice, 7);
 }
-END_TEST
 
-START_TEST(takes_comments_of_any_length)
+TEST(takes_comments_of_any_length)
 {
         static const char text[] = "# " X50 X50 X50 X50 "\n;" X50 X50 X50 X50 "\n  # " X50 X50 X50 X50
                                    " \n[fleet:a]\ncommand = x\n";
@@ -192,9 +189,8 @@ START_TEST(takes_comments_of_any_length)
         ck_assert_msg(settings, "%s", errors);
         ck_assert_str_eq(settings->fleets[0]->command, "x");
 }
-END_TEST
 
-START_TEST(refuses_nul_bytes)
+TEST(refuses_nul_bytes)
 {
         static const char text[] = "[fleet:a]\ncommand = run\0 away\n";
 
@@ -205,9 +201,8 @@ START_TEST(refuses_nul_bytes)
                        "into words without a shell\n"
                        "f:2: the line holds a NUL byte or Ctrl-A: this is no text file\n");
 }
-END_TEST
 
-START_TEST(says_what_it_cannot_open)
+TEST(says_what_it_cannot_open)
 {
         static const char remedy[] = "copy the sample sqmgr.ini there, or name another file with -c\n";
         char expected[256];
@@ -235,9 +230,8 @@ START_TEST(says_what_it_cannot_open)
                 &as_user,
                 "f: cannot open: Permission denied, make it readable by the user that sqmgr runs as\n");
 }
-END_TEST
 
-START_TEST(trusts_only_files_of_root)
+TEST(trusts_only_files_of_root)
 {
         write_bytes(FLEET, strlen(FLEET));
         ck_assert_int_eq(chmod(ini, 0666), 0);
@@ -258,7 +252,6 @@ START_TEST(trusts_only_files_of_root)
         assert_reports(&as_root,
                        "!f:1: fleet 'a' has no 'user': its workers run as root, set the application's\n");
 }
-END_TEST
 
 /* root is asked for a user in each fleet. */
 static void write_with_password_file(const char *password)
@@ -281,7 +274,7 @@ static const struct {
         {"\nsecret\n", NULL, "its first line is empty: put the password there"},
 };
 
-START_TEST(reads_the_password_file)
+TEST_LOOP(reads_the_password_file, ELEMENTSOF(password_cases))
 {
         char expected[512] = "";
         _cleanup_free_ char *text = NULL;
@@ -296,7 +289,6 @@ START_TEST(reads_the_password_file)
         if (password_cases[_i].password)
                 ck_assert_str_eq(settings->redis.password, password_cases[_i].password);
 }
-END_TEST
 
 static void assert_key(const char *content, const char *key, const char *error)
 {
@@ -316,7 +308,7 @@ static void assert_key(const char *content, const char *key, const char *error)
                 ck_assert_str_eq(settings->fleets[0]->rollout_key, key);
 }
 
-START_TEST(reads_the_key_of_a_group)
+TEST(reads_the_key_of_a_group)
 {
         assert_key("0123456789abcdef0123456789abcdef\nmore\n", "0123456789abcdef0123456789abcdef", NULL);
         assert_key("0123456789abcdef0123456789abcde\n", NULL,
@@ -330,9 +322,8 @@ START_TEST(reads_the_key_of_a_group)
         assert_key("0123456789abcdef0123456789abcdef\n", NULL,
                    "its mode 0602 lets others than root write it: chmod it to 0600");
 }
-END_TEST
 
-START_TEST(refuses_a_bad_password_file)
+TEST(refuses_a_bad_password_file)
 {
         char path[256], expected[512];
 
@@ -361,10 +352,9 @@ START_TEST(refuses_a_bad_password_file)
                  "f:3: password_file %s: its first line is no text: put the password there\n", path);
         assert_reports(&as_root, expected);
 }
-END_TEST
 
 /* root's file, but which of them is read somebody else says. */
-START_TEST(refuses_a_password_file_by_a_link_of_others)
+TEST(refuses_a_password_file_by_a_link_of_others)
 {
         char open_dir[256], link[300], path[256], text[700], expected[1000];
 
@@ -391,10 +381,9 @@ START_TEST(refuses_a_password_file_by_a_link_of_others)
         ck_assert_int_eq(unlink(link), 0);
         ck_assert_int_eq(rmdir(open_dir), 0);
 }
-END_TEST
 
 /* A start says the same of them: it reads the file by the same function. */
-START_TEST(refuses_a_place_that_others_may_write_to)
+TEST(refuses_a_place_that_others_may_write_to)
 {
         char open_dir[256], text[900], expected[2000];
 
@@ -425,9 +414,8 @@ START_TEST(refuses_a_place_that_others_may_write_to)
                  open_dir);
         assert_reports(&as_user, expected);
 }
-END_TEST
 
-START_TEST(checks_users_and_groups)
+TEST(checks_users_and_groups)
 {
         static const char text[] =
                 "[sqmgr]\nsocket_group = no-such-group\n[fleet]\nuser = no-such-user\n"
@@ -452,9 +440,8 @@ START_TEST(checks_users_and_groups)
                 "f:14: fleet 'c': group = daemon: only root can start workers as another group, leave "
                 "'group' out or run sqmgr as root\n");
 }
-END_TEST
 
-START_TEST(checks_the_user_of_alerts)
+TEST(checks_the_user_of_alerts)
 {
         static const char text[] = "[sqmgr]\nalert_command = mail\nalert_user = no-such-user\n"
                                    "[fleet:a]\ncommand = run\n";
@@ -468,9 +455,8 @@ START_TEST(checks_the_user_of_alerts)
         assert_reports(&as_user, "f:2: alert_user = daemon: only root can run alert_command as another user, "
                                  "leave alert_user out or run sqmgr as root\n");
 }
-END_TEST
 
-START_TEST(loads_with_its_own_surroundings)
+TEST(loads_with_its_own_surroundings)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_ struct settings *settings = NULL;
@@ -485,7 +471,6 @@ START_TEST(loads_with_its_own_surroundings)
         ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);
         ck_assert_uint_eq(warnings.n, geteuid() == 0);
 }
-END_TEST
 
 /* The config file includes NAME below the folder of this test, and has text besides. */
 static void include(const char *name, const char *text)
@@ -510,7 +495,7 @@ static void assert_include_reports(const struct settings_surroundings *surroundi
         ck_assert_int_eq(!settings, expected[0] != '\0' && expected[0] != '!');
 }
 
-START_TEST(reads_what_is_included_in_the_order_of_names)
+TEST(reads_what_is_included_in_the_order_of_names)
 {
         _cleanup_free_ char *text = NULL, *printed = NULL;
 
@@ -537,9 +522,8 @@ START_TEST(reads_what_is_included_in_the_order_of_names)
         write_bytes(printed, strlen(printed));
         assert_reports(&as_user, "");
 }
-END_TEST
 
-START_TEST(reports_what_is_wrong_in_an_included_file_by_its_name)
+TEST(reports_what_is_wrong_in_an_included_file_by_its_name)
 {
         include("conf.d/*.ini", "nonsense\n[fleet:z]\ncommand = run\n[sqmgr]\nlog_level = info\n");
         unit_write_file(dir, "conf.d/1.ini", "nice = 5\n[fleet:a]\ncommand = run\n");
@@ -564,9 +548,8 @@ START_TEST(reports_what_is_wrong_in_an_included_file_by_its_name)
                 "foreground; split into words without a shell\n"
                 "D/conf.d/3.ini:3: unknown key 'memory_treshold', did you mean 'memory_threshold'?\n");
 }
-END_TEST
 
-START_TEST(says_what_it_cannot_include)
+TEST(says_what_it_cannot_include)
 {
         static const char fleet[] = "[fleet:z]\ncommand = run\n";
 
@@ -586,9 +569,8 @@ START_TEST(says_what_it_cannot_include)
         assert_include_reports(&as_user, "f:2: include = conf.d/*.ini: must be an absolute path, without "
                                          "quotes: it begins with '/'\n");
 }
-END_TEST
 
-START_TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
+TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
 {
         char own[256], link[256], folder[256];
 
@@ -625,7 +607,6 @@ START_TEST(includes_only_what_is_roots_and_nobody_else_can_replace)
                 "D/conf.d/a.ini: 'D/conf.d/a.ini': the link 'D/conf.d/a.ini' belongs to another user, "
                 "who could have it lead elsewhere\n");
 }
-END_TEST
 
 enum sample { SAMPLE_UNTOUCHED, SAMPLE_EDITED, SAMPLE_WITH_EXAMPLES };
 
@@ -663,7 +644,7 @@ static void assert_waits_for_its_user(const struct settings_surroundings *surrou
 }
 
 /* Whoever installs it and starts the service must not have run anything as root. */
-START_TEST(accepts_the_sample_once_it_is_edited)
+TEST(accepts_the_sample_once_it_is_edited)
 {
         write_sample(SAMPLE_UNTOUCHED);
         assert_waits_for_its_user(&as_user);
@@ -672,9 +653,8 @@ START_TEST(accepts_the_sample_once_it_is_edited)
         write_sample(SAMPLE_EDITED);
         assert_reports(&as_user, "");
 }
-END_TEST
 
-START_TEST(accepts_each_example_of_the_sample)
+TEST(accepts_each_example_of_the_sample)
 {
         static const char *const expected[] = {"tls_",
                                                "there is no such",
@@ -694,35 +674,5 @@ START_TEST(accepts_each_example_of_the_sample)
                 ck_assert_msg(known, "%s", line);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ini");
-        TCase *tests = tcase_create("ini");
-
-        tcase_add_checked_fixture(tests, set_up, tear_down);
-        tcase_add_loop_test(tests, refuses_each_trap_of_the_format_by_its_line, 0, ELEMENTSOF(line_cases));
-        tcase_add_test(tests, reads_values_as_they_stand);
-        tcase_add_test(tests, reads_the_longest_line);
-        tcase_add_test(tests, takes_comments_of_any_length);
-        tcase_add_test(tests, refuses_nul_bytes);
-        tcase_add_test(tests, says_what_it_cannot_open);
-        tcase_add_test(tests, trusts_only_files_of_root);
-        tcase_add_loop_test(tests, reads_the_password_file, 0, ELEMENTSOF(password_cases));
-        tcase_add_test(tests, reads_the_key_of_a_group);
-        tcase_add_test(tests, refuses_a_bad_password_file);
-        tcase_add_test(tests, refuses_a_password_file_by_a_link_of_others);
-        tcase_add_test(tests, refuses_a_place_that_others_may_write_to);
-        tcase_add_test(tests, checks_users_and_groups);
-        tcase_add_test(tests, checks_the_user_of_alerts);
-        tcase_add_test(tests, loads_with_its_own_surroundings);
-        tcase_add_test(tests, reads_what_is_included_in_the_order_of_names);
-        tcase_add_test(tests, reports_what_is_wrong_in_an_included_file_by_its_name);
-        tcase_add_test(tests, says_what_it_cannot_include);
-        tcase_add_test(tests, includes_only_what_is_roots_and_nobody_else_can_replace);
-        tcase_add_test(tests, accepts_the_sample_once_it_is_edited);
-        tcase_add_test(tests, accepts_each_example_of_the_sample);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("ini", .each = {set_up, tear_down})

@@ -124,7 +124,7 @@ static void expect_lost(const char *reason)
         ck_assert_msg(strstr(lost, reason), "%s", lost);
 }
 
-START_TEST(asks_one_after_another)
+TEST(asks_one_after_another)
 {
         start(&limits);
         let_in();
@@ -153,7 +153,6 @@ START_TEST(asks_one_after_another)
         instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
         expect_question("GetStatus");
 }
-END_TEST
 
 static const struct {
         const char *bytes;
@@ -175,7 +174,7 @@ static const struct {
         SAYS("\xff\xfe", "does not speak"),
 };
 
-START_TEST(leaves_who_speaks_otherwise_and_comes_again)
+TEST_LOOP(leaves_who_speaks_otherwise_and_comes_again, ELEMENTSOF(strangers))
 {
         start(&limits);
         let_in();
@@ -188,9 +187,8 @@ START_TEST(leaves_who_speaks_otherwise_and_comes_again)
         let_in();
         expect_question("GetStatus");
 }
-END_TEST
 
-START_TEST(takes_no_more_than_so_many_bytes)
+TEST(takes_no_more_than_so_many_bytes)
 {
         char bytes[1001];
 
@@ -201,9 +199,8 @@ START_TEST(takes_no_more_than_so_many_bytes)
         log_write(bytes, sizeof(bytes));
         expect_lost("longer than 1000 bytes");
 }
-END_TEST
 
-START_TEST(waits_for_an_answer_so_long)
+TEST(waits_for_an_answer_so_long)
 {
         struct instance_client_limits brief = limits;
 
@@ -216,9 +213,8 @@ START_TEST(waits_for_an_answer_so_long)
         let_in();
         expect_question("GetStatus");
 }
-END_TEST
 
-START_TEST(an_idle_one_waits_for_nothing)
+TEST(an_idle_one_waits_for_nothing)
 {
         struct instance_client_limits brief = limits;
 
@@ -242,9 +238,8 @@ START_TEST(an_idle_one_waits_for_nothing)
         sd_event_source_unref(later);
         ck_assert_uint_eq(losses, 0);
 }
-END_TEST
 
-START_TEST(says_why_it_cannot_connect)
+TEST(says_why_it_cannot_connect)
 {
         listener = close_fd(listener);
         start(&limits);
@@ -257,9 +252,8 @@ START_TEST(says_why_it_cannot_connect)
         for (unsigned i = 0; i < 5; i++)
                 expect_lost("there is no such socket");
 }
-END_TEST
 
-START_TEST(notices_that_sqmgr_is_gone_and_back)
+TEST(notices_that_sqmgr_is_gone_and_back)
 {
         start(&limits);
         let_in();
@@ -272,21 +266,5 @@ START_TEST(notices_that_sqmgr_is_gone_and_back)
         expect_question("GetEvents");
         ck_assert_str_eq(answered, "0{} ");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("link");
-        TCase *tests = tcase_create("link");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, asks_one_after_another);
-        tcase_add_loop_test(tests, leaves_who_speaks_otherwise_and_comes_again, 0, ELEMENTSOF(strangers));
-        tcase_add_test(tests, takes_no_more_than_so_many_bytes);
-        tcase_add_test(tests, waits_for_an_answer_so_long);
-        tcase_add_test(tests, an_idle_one_waits_for_nothing);
-        tcase_add_test(tests, says_why_it_cannot_connect);
-        tcase_add_test(tests, notices_that_sqmgr_is_gone_and_back);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("link", .each = {setup, teardown})

@@ -49,7 +49,7 @@ static void expect_document(usec_t now, const char *expected)
         ck_assert_msg(json_equal(document, json), "%s", text);
 }
 
-START_TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
+TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
 {
         _cleanup_json_ json_t *answer = load("{\"rollouts\":[{\"epoch\":7}]}"),
                               *bad = load("{\"rollouts\":7}");
@@ -72,9 +72,8 @@ START_TEST(rollouts_are_reported_of_while_a_fleet_has_a_group)
         report_status(0, "{\"fleets\":[{\"rollout_group\":null}]}", USEC_PER_SEC);
         ck_assert_ptr_null(instance->rollouts);
 }
-END_TEST
 
-START_TEST(what_was_reported_last_stays_with_its_age)
+TEST(what_was_reported_last_stays_with_its_age)
 {
         expect_document(5 * USEC_PER_SEC,
                         "{\"instances\":["
@@ -100,9 +99,8 @@ START_TEST(what_was_reported_last_stays_with_its_age)
                 "{\"socket\":\"/b\",\"reachable\":false,\"age_seconds\":null,\"error\":\"nobody answers\","
                 "\"status\":null,\"queues\":null}]}");
 }
-END_TEST
 
-START_TEST(an_answer_that_is_none_is_passed_over)
+TEST(an_answer_that_is_none_is_passed_over)
 {
         _cleanup_json_ json_t *queues = load("{\"redis\":7}"), *good = load("{\"redis\":[]}");
 
@@ -118,7 +116,6 @@ START_TEST(an_answer_that_is_none_is_passed_over)
         instance_take_list(&instances.list[0].queues, good, "redis");
         ck_assert(json_is_array(instances.list[0].queues));
 }
-END_TEST
 
 /* The texts of those that are new, one letter each. */
 static const char *take_events(size_t i, const char *text)
@@ -153,7 +150,7 @@ static const char *known_events(void)
         return texts;
 }
 
-START_TEST(an_event_is_reported_once)
+TEST(an_event_is_reported_once)
 {
         const struct instance *one = &instances.list[0];
 
@@ -174,9 +171,8 @@ START_TEST(an_event_is_reported_once)
         ck_assert_str_eq(take_events(1, "{\"events\":[7,null]}"), "");
         ck_assert_str_eq(take_events(1, "{\"events\":7}"), "");
 }
-END_TEST
 
-START_TEST(a_clock_that_was_set_back_hides_no_event)
+TEST(a_clock_that_was_set_back_hides_no_event)
 {
         const struct instance *one = &instances.list[0];
 
@@ -186,9 +182,8 @@ START_TEST(a_clock_that_was_set_back_hides_no_event)
                 take_events(0, "{\"events\":[{\"at\":100,\"text\":\"a\"},{\"at\":51,\"text\":\"b\"}]}"), "b");
         ck_assert_str_eq(known_events(), "ab");
 }
-END_TEST
 
-START_TEST(the_newest_events_are_kept)
+TEST(the_newest_events_are_kept)
 {
         char text[128];
 
@@ -201,7 +196,6 @@ START_TEST(the_newest_events_are_kept)
         ck_assert_uint_eq(strlen(known_events()), INSTANCES_EVENTS);
         ck_assert_int_eq(known_events()[0], 'z');
 }
-END_TEST
 
 static void expect_lacks(const char *expected)
 {
@@ -210,7 +204,7 @@ static void expect_lacks(const char *expected)
         ck_assert_str_eq(lacks, expected);
 }
 
-START_TEST(all_must_be_ready)
+TEST(all_must_be_ready)
 {
         expect_lacks("/a: it has not answered yet\n/b: it has not answered yet");
         report_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
@@ -221,9 +215,8 @@ START_TEST(all_must_be_ready)
         instance_lose(&instances.list[1], "gone");
         expect_lacks("/b: gone");
 }
-END_TEST
 
-START_TEST(the_history_has_the_fleets_of_who_answers)
+TEST(the_history_has_the_fleets_of_who_answers)
 {
         _cleanup_free_ struct history_sample *samples = NULL;
         _cleanup_json_ json_t *queues =
@@ -242,9 +235,8 @@ START_TEST(the_history_has_the_fleets_of_who_answers)
         ck_assert_str_eq(samples[1].fleet, "y");
         ck_assert(isnan(samples[1].memory_bytes) && isnan(samples[1].active));
 }
-END_TEST
 
-START_TEST(busy_is_unknown_where_one_does_not_report)
+TEST(busy_is_unknown_where_one_does_not_report)
 {
         _cleanup_free_ struct history_sample *samples = NULL;
 
@@ -255,16 +247,14 @@ START_TEST(busy_is_unknown_where_one_does_not_report)
         ck_assert_int_eq(history_feed_samples(&instances, &samples), 1);
         ck_assert(isnan(samples[0].busy) && isnan(samples[0].latency_seconds));
 }
-END_TEST
 
-START_TEST(what_was_marked_is_known)
+TEST(what_was_marked_is_known)
 {
         ck_assert_str_eq(history_feed_mark_name("rollout-halted"), "halt");
         ck_assert_ptr_null(history_feed_mark_name("active"));
 }
-END_TEST
 
-START_TEST(marks_are_of_kinds_that_there_are)
+TEST(marks_are_of_kinds_that_there_are)
 {
         unsigned n = 0;
 
@@ -272,25 +262,5 @@ START_TEST(marks_are_of_kinds_that_there_are)
                 n += history_feed_mark_name(event_kinds[kind].name) ? 1 : 0;
         ck_assert_uint_eq(n, 17);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("instances");
-        TCase *tests = tcase_create("instances");
-
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, what_was_reported_last_stays_with_its_age);
-        tcase_add_test(tests, rollouts_are_reported_of_while_a_fleet_has_a_group);
-        tcase_add_test(tests, an_answer_that_is_none_is_passed_over);
-        tcase_add_test(tests, an_event_is_reported_once);
-        tcase_add_test(tests, a_clock_that_was_set_back_hides_no_event);
-        tcase_add_test(tests, the_newest_events_are_kept);
-        tcase_add_test(tests, all_must_be_ready);
-        tcase_add_test(tests, the_history_has_the_fleets_of_who_answers);
-        tcase_add_test(tests, busy_is_unknown_where_one_does_not_report);
-        tcase_add_test(tests, what_was_marked_is_known);
-        tcase_add_test(tests, marks_are_of_kinds_that_there_are);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("instances", .each = {setup, teardown})

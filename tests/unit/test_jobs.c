@@ -4,8 +4,7 @@
 /* promises: P8 */
 #include "client.h"
 #include "daemon/api/jobs.h"
-#include "redis_server.h"
-#include "runtime.h"
+#include "redis_runtime.h"
 
 #define IDENTITY "host:77:0123456789ab"
 #define GET_JOBS "{\"method\":\"org.sqmgr.Control.GetJobs\",\"parameters\":%s}"
@@ -39,9 +38,7 @@ static void setup(void)
         char text[1024], error[512] = "";
         size_t length;
 
-        loop_start();
-        server_start(0, NULL, NULL);
-        server_wait();
+        redis_runtime_setup();
         length = (size_t)snprintf(text, sizeof(text), "[redis]\nurl=%s\n", server_url);
         for (unsigned i = 1; i <= 10; i++)
                 length += (size_t)snprintf(text + length, sizeof(text) - length,
@@ -67,10 +64,7 @@ static void teardown(void)
 {
         server = server_free(server);
         ck_assert_ptr_null(calls.first);
-        server_kill(); /* which the crew would wait for, as for any child */
-        runtime_end();
-        loop_end();
-        server_directory_empty();
+        redis_runtime_teardown_all();
 }
 
 static void put_jobs(unsigned n, size_t size)
@@ -125,7 +119,7 @@ static void take_all(void)
                 ;
 }
 
-START_TEST(one_reading_answers_all_who_ask_meanwhile)
+TEST(one_reading_answers_all_who_ask_meanwhile)
 {
         struct client clients[20];
 
@@ -151,9 +145,8 @@ START_TEST(one_reading_answers_all_who_ask_meanwhile)
         ck_assert_int_eq(n_readings(), 3 * 2);
         client_end(&late);
 }
-END_TEST
 
-START_TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
+TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
 {
         put_jobs(3, 10);
         struct client all = ask("{}"), first = ask("{\"fleet\":1}"), second = ask("{\"fleet\":2}");
@@ -165,9 +158,8 @@ START_TEST(who_asks_for_other_fleets_has_an_answer_of_his_own)
         client_end(&first);
         client_end(&second);
 }
-END_TEST
 
-START_TEST(who_may_only_look_has_redis_asked_once_a_second)
+TEST(who_may_only_look_has_redis_asked_once_a_second)
 {
         put_jobs(3, 10);
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
@@ -199,9 +191,8 @@ START_TEST(who_may_only_look_has_redis_asked_once_a_second)
         client_end(&late);
         client_end(&later);
 }
-END_TEST
 
-START_TEST(the_last_who_goes_takes_the_reading_along)
+TEST(the_last_who_goes_takes_the_reading_along)
 {
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         struct client one = ask("{}"), two = ask("{}");
@@ -213,7 +204,6 @@ START_TEST(the_last_who_goes_takes_the_reading_along)
         take_all();
         ck_assert_ptr_null(calls.first);
 }
-END_TEST
 
 static long peak(void)
 {
@@ -224,7 +214,7 @@ static long peak(void)
 }
 
 /* Work lists of 8 MiB, and a reply of 200 bytes for each of their jobs. */
-START_TEST(many_who_ask_take_little_more_memory_than_one)
+TEST(many_who_ask_take_little_more_memory_than_one)
 {
         struct client clients[100];
 
@@ -245,23 +235,5 @@ START_TEST(many_who_ask_take_little_more_memory_than_one)
         ck_assert_int_lt(peak() - before, 200);
 #endif
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("jobs");
-        TCase *cases = tcase_create("jobs");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, one_reading_answers_all_who_ask_meanwhile);
-        tcase_add_test(cases, who_asks_for_other_fleets_has_an_answer_of_his_own);
-        tcase_add_test(cases, who_may_only_look_has_redis_asked_once_a_second);
-        tcase_add_test(cases, the_last_who_goes_takes_the_reading_along);
-        tcase_add_test(cases, many_who_ask_take_little_more_memory_than_one);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+REDIS_RUNTIME_MAIN("jobs", setup, teardown)

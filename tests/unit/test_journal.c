@@ -27,7 +27,7 @@ static struct journal_read *start(sd_event *event)
         return read;
 }
 
-START_TEST(where_there_are_no_lines_the_answer_says_so_once)
+TEST(where_there_are_no_lines_the_answer_says_so_once)
 {
         sd_event *event;
         int status;
@@ -41,9 +41,8 @@ START_TEST(where_there_are_no_lines_the_answer_says_so_once)
         ck_assert_int_gt(wait(&status), 0);
         ck_assert_int_eq(status, 0);
 }
-END_TEST
 
-START_TEST(a_reader_that_is_killed_has_no_lines)
+TEST(a_reader_that_is_killed_has_no_lines)
 {
         sd_event *event;
 
@@ -61,9 +60,8 @@ START_TEST(a_reader_that_is_killed_has_no_lines)
         sd_event_unref(event);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
-END_TEST
 
-START_TEST(one_that_is_freed_is_not_answered_and_ends_by_itself)
+TEST(one_that_is_freed_is_not_answered_and_ends_by_itself)
 {
         sd_event *event;
 
@@ -74,16 +72,5 @@ START_TEST(one_that_is_freed_is_not_answered_and_ends_by_itself)
         ck_assert_uint_eq(n_answers, 0);
         sd_event_unref(event);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("journal");
-        TCase *tests = tcase_create("journal");
-
-        tcase_add_test(tests, where_there_are_no_lines_the_answer_says_so_once);
-        tcase_add_test(tests, a_reader_that_is_killed_has_no_lines);
-        tcase_add_test(tests, one_that_is_freed_is_not_answered_and_ends_by_itself);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("journal")

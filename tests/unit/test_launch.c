@@ -135,7 +135,7 @@ static void teardown(void)
         bench_close(&bench);
 }
 
-START_TEST(runs_the_command_in_a_process_group_of_its_own)
+TEST(runs_the_command_in_a_process_group_of_its_own)
 {
         char expected[64];
 
@@ -145,13 +145,12 @@ START_TEST(runs_the_command_in_a_process_group_of_its_own)
         ck_assert_str_eq(bench.output, expected);
         ck_assert_ptr_null(bench.report.error);
 }
-END_TEST
 
 static void handle(int signo _unused_)
 {
 }
 
-START_TEST(gives_default_handlers_and_an_empty_signal_mask)
+TEST(gives_default_handlers_and_an_empty_signal_mask)
 {
         sigset_t mask, after;
 
@@ -176,9 +175,8 @@ START_TEST(gives_default_handlers_and_an_empty_signal_mask)
         ck_assert_int_eq(sigismember(&after, SIGTERM), 1);
         ck_assert_int_eq(sigismember(&after, SIGHUP), 0);
 }
-END_TEST
 
-START_TEST(leaks_no_descriptors_and_reads_nothing)
+TEST(leaks_no_descriptors_and_reads_nothing)
 {
         int leaks[3];
 
@@ -192,9 +190,8 @@ START_TEST(leaks_no_descriptors_and_reads_nothing)
         for (size_t i = 0; i < ELEMENTSOF(leaks); i++)
                 close(leaks[i]);
 }
-END_TEST
 
-START_TEST(sets_umask_nice_oom_score_and_file_limit)
+TEST(sets_umask_nice_oom_score_and_file_limit)
 {
         bench.fleet.umask = 027;
         bench.fleet.nice = 7;
@@ -203,9 +200,8 @@ START_TEST(sets_umask_nice_oom_score_and_file_limit)
         bench_run_script(&bench, "umask; nice; cat /proc/self/oom_score_adj; ulimit -Sn; ulimit -Hn");
         ck_assert_str_eq(bench.output, "0027\n7\n321\n77\n77\n");
 }
-END_TEST
 
-START_TEST(gives_the_original_file_limit_though_more_files_are_open)
+TEST(gives_the_original_file_limit_though_more_files_are_open)
 {
         struct rlimit original, raised;
         char expected[64];
@@ -227,9 +223,8 @@ START_TEST(gives_the_original_file_limit_though_more_files_are_open)
         for (size_t i = 0; i < ELEMENTSOF(open_files); i++)
                 close_fd(open_files[i]);
 }
-END_TEST
 
-START_TEST(builds_the_environment_so_that_the_later_source_wins)
+TEST(builds_the_environment_so_that_the_later_source_wins)
 {
         static const char *const base[] = {
                 "PATH=/usr/bin:/bin", "NOTIFY_SOCKET=/n", "WATCHDOG_PID=1",   "WATCHDOG_USEC=2",
@@ -253,9 +248,8 @@ START_TEST(builds_the_environment_so_that_the_later_source_wins)
                          "SQMGR_FLEET=mail\nSQMGR_GENERATION=12\nSQMGR_INDEX=3\n"
                          "SQMGR_INSTANCE=0123abcd\nSQMGR_START=77\nSQMGR_WORKER=mail/3\n");
 }
-END_TEST
 
-START_TEST(says_what_is_wrong_with_the_environment_file)
+TEST(says_what_is_wrong_with_the_environment_file)
 {
         char path[128], expected[256];
 
@@ -268,7 +262,6 @@ START_TEST(says_what_is_wrong_with_the_environment_file)
         snprintf(expected, sizeof(expected), "environment_file %s:3: the line is not NAME=VALUE", path);
         bench_run_failing(&bench, expected);
 }
-END_TEST
 
 static void rehearse(const char *error)
 {
@@ -287,7 +280,7 @@ static void run_before(const char *script)
         bench.fleet.before_start_argv = bench.before;
 }
 
-START_TEST(sets_limits_as_systemd_does)
+TEST(sets_limits_as_systemd_does)
 {
         cpu_set_t cpus;
         int last = 0;
@@ -323,9 +316,8 @@ START_TEST(sets_limits_as_systemd_does)
         bench_run_failing(&bench,
                           "cannot set cpu_affinity to 1023: none of these processors may be used here");
 }
-END_TEST
 
-START_TEST(before_start_comes_first_as_the_worker_does)
+TEST(before_start_comes_first_as_the_worker_does)
 {
         bench.fleet.directory = bench.dir;
         run_before("echo before $SQMGR_WORKER $SQMGR_INSTANCE$SQMGR_START; id -u >>made; cut -d ' ' -f 5 "
@@ -338,9 +330,8 @@ START_TEST(before_start_comes_first_as_the_worker_does)
                  geteuid() == 0 ? 65534 : geteuid(), (int)bench.pid);
         ck_assert_str_eq(bench.output, expected);
 }
-END_TEST
 
-START_TEST(a_before_start_that_fails_is_a_start_that_fails)
+TEST(a_before_start_that_fails_is_a_start_that_fails)
 {
         bench.argv[2] = (char *)"echo run";
         run_before("echo 'no database'; exit 3");
@@ -354,7 +345,6 @@ START_TEST(a_before_start_that_fails_is_a_start_that_fails)
         bench.fleet.log = NULL;
         rehearse("before_start: cannot run '/proc/nowhere/x': No such file or directory");
 }
-END_TEST
 
 /* What it leaves comes to this test. */
 static bool group_is_gone(pid_t group)
@@ -364,7 +354,7 @@ static bool group_is_gone(pid_t group)
         return kill(-group, 0) < 0 && errno == ESRCH;
 }
 
-START_TEST(a_before_start_has_boot_timeout_and_goes_with_all_of_its)
+TEST(a_before_start_has_boot_timeout_and_goes_with_all_of_its)
 {
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
         bench.argv[2] = (char *)"echo run";
@@ -379,10 +369,9 @@ START_TEST(a_before_start_has_boot_timeout_and_goes_with_all_of_its)
                 (void)usleep(1000);
         ck_assert_str_eq(bench.output, "");
 }
-END_TEST
 
 /* Told to exit meanwhile, the worker takes it along. */
-START_TEST(a_before_start_does_not_outlive_the_start)
+TEST(a_before_start_does_not_outlive_the_start)
 {
         struct launched launched;
 
@@ -400,9 +389,8 @@ START_TEST(a_before_start_does_not_outlive_the_start)
         while (!group_is_gone(launched.pid))
                 (void)usleep(1000);
 }
-END_TEST
 
-START_TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
+TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
 {
         struct launch_end end = {
                 .pid = 4711, .code = "killed", .status = "KILL", .timeout = 60 * USEC_PER_SEC};
@@ -427,9 +415,8 @@ START_TEST(after_exit_is_reported_how_the_worker_ended_and_is_bounded)
         while (!group_is_gone(bench.pid))
                 (void)usleep(1000);
 }
-END_TEST
 
-START_TEST(a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing)
+TEST(a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing)
 {
         char expected[512], path[128];
 
@@ -465,9 +452,8 @@ START_TEST(a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing)
                  "cannot change to directory '/proc/nowhere': No such file or directory");
         rehearse(expected);
 }
-END_TEST
 
-START_TEST(resolves_the_directory_anew_at_every_start)
+TEST(resolves_the_directory_anew_at_every_start)
 {
         char one[128], two[128], current[128], expected[512];
 
@@ -490,9 +476,8 @@ START_TEST(resolves_the_directory_anew_at_every_start)
                  current);
         bench_run_failing(&bench, expected);
 }
-END_TEST
 
-START_TEST(appends_to_the_log_and_reads_back_what_is_new)
+TEST(appends_to_the_log_and_reads_back_what_is_new)
 {
         char lines[LOG_TAIL_MAX_BYTES + 1];
         struct stat st;
@@ -512,9 +497,8 @@ START_TEST(appends_to_the_log_and_reads_back_what_is_new)
                 log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)), 0);
         ck_assert_str_eq(lines, "second\nthird");
 }
-END_TEST
 
-START_TEST(keeps_the_output_where_it_is_reported_to_inherit)
+TEST(keeps_the_output_where_it_is_reported_to_inherit)
 {
         char name[] = "inherit", lines[64];
 
@@ -533,17 +517,15 @@ START_TEST(keeps_the_output_where_it_is_reported_to_inherit)
         ck_assert_str_eq(lines, "inherited\n");
         close(file);
 }
-END_TEST
 
-START_TEST(hands_over_no_log_that_is_not_a_regular_file)
+TEST(hands_over_no_log_that_is_not_a_regular_file)
 {
         bench.fleet.log = (char *)"/dev/null";
         bench_run_script(&bench, "echo lost");
         ck_assert_int_eq(bench.report.log_fd, -1);
 }
-END_TEST
 
-START_TEST(says_that_there_is_no_journal)
+TEST(says_that_there_is_no_journal)
 {
         char error[] =
                 "cannot connect to the journal: No such file or directory, set log to a file or to inherit";
@@ -555,9 +537,8 @@ START_TEST(says_that_there_is_no_journal)
         bench.fleet.log = (char *)"journal";
         bench_run_failing(&bench, error);
 }
-END_TEST
 
-START_TEST(says_why_a_command_cannot_run)
+TEST(says_why_a_command_cannot_run)
 {
         char script[128], expected[256];
 
@@ -576,9 +557,8 @@ START_TEST(says_why_a_command_cannot_run)
         snprintf(expected, sizeof(expected), "cannot run '%s': its interpreter does not exist", script);
         bench_run_failing(&bench, expected);
 }
-END_TEST
 
-START_TEST(finds_the_command_in_the_path_of_the_new_environment)
+TEST(finds_the_command_in_the_path_of_the_new_environment)
 {
         char path[128], script[128];
 
@@ -591,9 +571,8 @@ START_TEST(finds_the_command_in_the_path_of_the_new_environment)
         bench.argv[0] = (char *)"sqmgr-test-worker";
         ck_assert_str_eq(bench_run_script(&bench, "-"), "found\n");
 }
-END_TEST
 
-START_TEST(says_that_user_or_group_do_not_exist)
+TEST(says_that_user_or_group_do_not_exist)
 {
         bench.fleet.user = (char *)"no-such-user";
         bench_run_failing(&bench, "user 'no-such-user' does not exist");
@@ -601,9 +580,8 @@ START_TEST(says_that_user_or_group_do_not_exist)
         bench.fleet.group = (char *)"no-such-group";
         bench_run_failing(&bench, "group 'no-such-group' does not exist");
 }
-END_TEST
 
-START_TEST(becomes_the_user_before_it_touches_files)
+TEST(becomes_the_user_before_it_touches_files)
 {
         char expected[256], locked[128], target[128];
 
@@ -636,9 +614,8 @@ START_TEST(becomes_the_user_before_it_touches_files)
         rehearse(expected);
         ck_assert_str_eq(bench.output, "root's\n");
 }
-END_TEST
 
-START_TEST(hands_over_no_log_that_the_user_may_write_but_not_read)
+TEST(hands_over_no_log_that_the_user_may_write_but_not_read)
 {
         if (skip_unless_root())
                 return;
@@ -649,9 +626,8 @@ START_TEST(hands_over_no_log_that_the_user_may_write_but_not_read)
         ck_assert_int_eq(bench.report.log_fd, -1);
         ck_assert_str_eq(bench.output, "of others\nmine\n");
 }
-END_TEST
 
-START_TEST(group_overrides_the_users_primary_one)
+TEST(group_overrides_the_users_primary_one)
 {
         if (skip_unless_root())
                 return;
@@ -663,9 +639,8 @@ START_TEST(group_overrides_the_users_primary_one)
         ck_assert_str_eq(bench_run_script(&bench, "id -u; id -gn; echo \"${HOME-none}\""),
                          "0\ndaemon\nnone\n");
 }
-END_TEST
 
-START_TEST(only_root_may_name_another_user)
+TEST(only_root_may_name_another_user)
 {
         if (skip_unless_root())
                 return;
@@ -683,9 +658,8 @@ START_TEST(only_root_may_name_another_user)
         ck_assert_str_eq(bench.output, "65534\n");
         ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST
 
-START_TEST(does_not_wait_for_a_child_that_hangs)
+TEST(does_not_wait_for_a_child_that_hangs)
 {
         struct launch_report report = LAUNCH_REPORT_INIT;
         struct launched launched;
@@ -715,9 +689,8 @@ START_TEST(does_not_wait_for_a_child_that_hangs)
         ck_assert_int_eq(waitpid(launched.pid, &status, 0), launched.pid);
         ck_assert_int_eq(WEXITSTATUS(status), 42);
 }
-END_TEST
 
-START_TEST(starts_the_worker_though_nobody_reads_the_report)
+TEST(starts_the_worker_though_nobody_reads_the_report)
 {
         struct launched launched;
         int status;
@@ -728,9 +701,8 @@ START_TEST(starts_the_worker_though_nobody_reads_the_report)
         ck_assert_int_eq(waitpid(launched.pid, &status, 0), launched.pid);
         ck_assert_int_eq(WEXITSTATUS(status), 43);
 }
-END_TEST
 
-START_TEST(reports_do_not_keep_each_other_open)
+TEST(reports_do_not_keep_each_other_open)
 {
         struct launch_report reports[2] = {LAUNCH_REPORT_INIT, LAUNCH_REPORT_INIT};
         struct launched launched[2];
@@ -748,44 +720,5 @@ START_TEST(reports_do_not_keep_each_other_open)
                 ck_assert_int_eq(waitpid(launched[i].pid, NULL, 0), launched[i].pid);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("launch");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_set_timeout(cases, 60);
-        tcase_add_test(cases, runs_the_command_in_a_process_group_of_its_own);
-        tcase_add_test(cases, gives_default_handlers_and_an_empty_signal_mask);
-        tcase_add_test(cases, leaks_no_descriptors_and_reads_nothing);
-        tcase_add_test(cases, sets_umask_nice_oom_score_and_file_limit);
-        tcase_add_test(cases, gives_the_original_file_limit_though_more_files_are_open);
-        tcase_add_test(cases, builds_the_environment_so_that_the_later_source_wins);
-        tcase_add_test(cases, says_what_is_wrong_with_the_environment_file);
-        tcase_add_test(cases, sets_limits_as_systemd_does);
-        tcase_add_test(cases, before_start_comes_first_as_the_worker_does);
-        tcase_add_test(cases, a_before_start_that_fails_is_a_start_that_fails);
-        tcase_add_test(cases, a_before_start_has_boot_timeout_and_goes_with_all_of_its);
-        tcase_add_test(cases, a_before_start_does_not_outlive_the_start);
-        tcase_add_test(cases, after_exit_is_reported_how_the_worker_ended_and_is_bounded);
-        tcase_add_test(cases, a_rehearsal_says_what_would_stop_a_start_and_leaves_nothing);
-        tcase_add_test(cases, resolves_the_directory_anew_at_every_start);
-        tcase_add_test(cases, appends_to_the_log_and_reads_back_what_is_new);
-        tcase_add_test(cases, keeps_the_output_where_it_is_reported_to_inherit);
-        tcase_add_test(cases, hands_over_no_log_that_is_not_a_regular_file);
-        tcase_add_test(cases, says_that_there_is_no_journal);
-        tcase_add_test(cases, says_why_a_command_cannot_run);
-        tcase_add_test(cases, finds_the_command_in_the_path_of_the_new_environment);
-        tcase_add_test(cases, says_that_user_or_group_do_not_exist);
-        tcase_add_test(cases, becomes_the_user_before_it_touches_files);
-        tcase_add_test(cases, hands_over_no_log_that_the_user_may_write_but_not_read);
-        tcase_add_test(cases, group_overrides_the_users_primary_one);
-        tcase_add_test(cases, only_root_may_name_another_user);
-        tcase_add_test(cases, does_not_wait_for_a_child_that_hangs);
-        tcase_add_test(cases, starts_the_worker_though_nobody_reads_the_report);
-        tcase_add_test(cases, reports_do_not_keep_each_other_open);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("launch", .each = {setup, teardown})

@@ -5,75 +5,43 @@
 #include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "redis_server.h"
-#include "runtime.h"
+#include "redis_runtime.h"
 
 #define IDENTITY "host:77:abc"
 
-static void start(const char *fleet_lines)
+TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
-        char text[1024];
-
-        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url,
-                 fleet_lines);
-        runtime_start(event, text);
-}
-
-static void setup(void)
-{
-        loop_start();
-        server_start(0, NULL, NULL);
-        server_wait();
-}
-
-static void teardown(void)
-{
-        server_kill(); /* which the crew would wait for, as for any child */
-        runtime_end();
-        loop_end();
-}
-
-static struct fleet *web(void)
-{
-        return world_fleet(runtime_world, "web");
-}
-
-START_TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
-{
-        start("");
+        web_start("");
         runtime_turn.pass.poll_at = USEC_INFINITY;
-        run_until(web()->redis_up);
+        run_until(web_is_up());
         ck_assert_uint_le(runtime_turn.pass.poll_at, clock_now(CLOCK_MONOTONIC));
         unsigned turns = runtime_turns;
         run_until(runtime_turns > turns);
 }
-END_TEST
 
-START_TEST(a_server_that_goes_away_is_observed)
+TEST(a_server_that_goes_away_is_observed)
 {
-        start("");
-        run_until(web()->redis_up);
+        web_start("");
+        run_until(web_is_up());
         server_kill();
-        run_until(!web()->redis_up);
+        run_until(!web_is_up());
 }
-END_TEST
 
-START_TEST(fleets_of_one_server_share_a_connection)
+TEST(fleets_of_one_server_share_a_connection)
 {
-        start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
-              "nonexistent/s\n");
+        web_start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
+                  "nonexistent/s\n");
         ck_assert_uint_eq(runtime.links.n, 2);
         ck_assert_ptr_eq(web()->link, world_fleet(runtime_world, "mail")->link);
         ck_assert_ptr_ne(web()->link, world_fleet(runtime_world, "far")->link);
-        run_until(web()->redis_up);
+        run_until(web_is_up());
         ck_assert(world_fleet(runtime_world, "mail")->redis_up);
         ck_assert(!world_fleet(runtime_world, "far")->redis_up);
 }
-END_TEST
 
-START_TEST(the_connection_that_no_fleet_needs_is_closed)
+TEST(the_connection_that_no_fleet_needs_is_closed)
 {
-        start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
+        web_start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
         ck_assert_uint_eq(runtime.links.n, 2);
         runtime_settings->fleets[1]->removed = true;
         world_forget_removed(runtime_world);
@@ -81,15 +49,14 @@ START_TEST(the_connection_that_no_fleet_needs_is_closed)
         ck_assert_uint_eq(runtime.links.n, 1);
         ck_assert_ptr_eq(runtime.links.list[0], web()->link);
 }
-END_TEST
 
-START_TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
+TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
 {
         struct settings *settings = NULL;
         char text[512];
 
-        start("");
-        run_until(web()->redis_up);
+        web_start("");
+        run_until(web_is_up());
         snprintf(text, sizeof(text),
                  "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n[fleet:mail]\ncommand=/bin/true\n",
                  server_url);
@@ -102,7 +69,6 @@ START_TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
         links_join(&runtime.links);
         ck_assert(world_fleet(runtime_world, "mail")->redis_up);
 }
-END_TEST
 
 /* A worker that was killed while it ran a job, which stands in its work list. */
 static struct worker dead_worker(void)
@@ -110,7 +76,7 @@ static struct worker dead_worker(void)
         server_do("HSET " IDENTITY ":work t1 %s",
                   "{\"queue\":\"low\",\"payload\":\"{\\\"class\\\":\\\"Hard\\\",\\\"jid\\\":\\\"j1\\\","
                   "\\\"args\\\":[]}\",\"run_at\":1700000000}");
-        run_until(web()->redis_up);
+        run_until(web_is_up());
         return (struct worker){.fleet = web(),
                                .index = 1,
                                .process.pid = 77,
@@ -120,9 +86,9 @@ static struct worker dead_worker(void)
 
 static const struct exit_status killed = {.known = true, .by_signal = true, .status = SIGKILL};
 
-START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
+TEST(the_job_of_a_worker_that_was_killed_is_put_back)
 {
-        start("rescue_jobs=requeue\n");
+        web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
@@ -136,11 +102,10 @@ START_TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         ck_assert_int_eq(reply->integer, 1);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(one_that_only_the_state_reports_of_is_followed_up)
+TEST(one_that_only_the_state_reports_of_is_followed_up)
 {
-        start("rescue_jobs=requeue\n");
+        web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
         dead.fleet = NULL;
@@ -148,13 +113,12 @@ START_TEST(one_that_only_the_state_reports_of_is_followed_up)
         run_until(!runtime.rescues);
         ck_assert(runtime_reported("it is put back"));
 }
-END_TEST
 
-START_TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
+TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
 {
         const struct exit_status well = {.known = true};
 
-        start("rescue_jobs=requeue\n");
+        web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &well);
@@ -162,73 +126,34 @@ START_TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followe
         rescue_begin(&runtime, web(), &dead, NULL, &killed);
         ck_assert_ptr_null(runtime.rescues);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_now_is_tried_again)
+TEST(what_cannot_be_read_now_is_tried_again)
 {
-        start("rescue_jobs=requeue\n");
+        web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         server_kill();
-        run_until(!web()->redis_up);
+        run_until(!web_is_up());
         server_start(0, NULL, NULL);
         server_wait();
         dead = dead_worker();
         run_until(!runtime.rescues);
         ck_assert(runtime_reported("it is put back"));
 }
-END_TEST
-
-/* How often the server began to carry out this. */
-static long long calls(const char *command)
-{
-        redisReply *reply = server_ask("INFO commandstats");
-        char name[48];
-
-        ck_assert_ptr_nonnull(reply);
-        snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
-        const char *line = strstr(reply->str, name);
-        long long n = line ? strtoll(line + strlen(name), NULL, 10) : 0;
-        freeReplyObject(reply);
-        return n;
-}
 
 /* What the server was asked is not taken from the socket any more. */
-START_TEST(a_rescue_ends_with_the_runtime_whatever_is_under_way)
+TEST_LOOP(a_rescue_ends_with_the_runtime_whatever_is_under_way, 3)
 {
         static const char *const under_way[] = {"hgetall", "eval"};
 
-        start("rescue_jobs=requeue\n");
+        web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
-        while (_i > 0 && calls(under_way[_i - 1]) == 0)
+        while (_i > 0 && server_calls(under_way[_i - 1]) == 0)
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         ck_assert_ptr_nonnull(runtime.rescues);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("links");
-        TCase *cases = tcase_create("links");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_connection_is_observed_and_has_a_look_follow_at_once);
-        tcase_add_test(cases, a_server_that_goes_away_is_observed);
-        tcase_add_test(cases, fleets_of_one_server_share_a_connection);
-        tcase_add_test(cases, the_connection_that_no_fleet_needs_is_closed);
-        tcase_add_test(cases, a_fleet_that_comes_later_is_reported_that_its_server_is_there);
-        tcase_add_test(cases, the_job_of_a_worker_that_was_killed_is_put_back);
-        tcase_add_test(cases, one_that_only_the_state_reports_of_is_followed_up);
-        tcase_add_test(cases, a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up);
-        tcase_add_test(cases, what_cannot_be_read_now_is_tried_again);
-        tcase_add_loop_test(cases, a_rescue_ends_with_the_runtime_whatever_is_under_way, 0, 3);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+REDIS_RUNTIME_MAIN("links", redis_runtime_setup, redis_runtime_teardown)

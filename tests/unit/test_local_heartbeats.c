@@ -48,7 +48,7 @@ static void go(void)
                 look();
 }
 
-START_TEST(one_that_runs_its_command_heartbeats_and_not_before)
+TEST(one_that_runs_its_command_heartbeats_and_not_before)
 {
         for (unsigned i = 0; i < 20; i++)
                 look();
@@ -59,9 +59,8 @@ START_TEST(one_that_runs_its_command_heartbeats_and_not_before)
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
         ck_assert(runtime_reported(" runs"));
 }
-END_TEST
 
-START_TEST(each_look_hears_it_until_it_has_ended)
+TEST(each_look_hears_it_until_it_has_ended)
 {
         go();
         usec_t first = worker->heartbeat.changed_at;
@@ -73,9 +72,8 @@ START_TEST(each_look_hears_it_until_it_has_ended)
                 look();
         ck_assert(runtime_reported("was killed by signal 9 (SIGKILL) after "));
 }
-END_TEST
 
-START_TEST(no_redis_is_asked_and_there_are_no_identities)
+TEST(no_redis_is_asked_and_there_are_no_identities)
 {
         const struct fleet *fleet = runtime_world->fleets[0];
         struct heartbeat_slot *slot = worker->handle->slot;
@@ -93,17 +91,5 @@ START_TEST(no_redis_is_asked_and_there_are_no_identities)
         heartbeats_want(slot, POLL_HEARTBEAT);
         ck_assert_int_eq(heartbeats_poll(runtime.local), HEARTBEATS_NOTHING);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("local_beats");
-        TCase *tcase = tcase_create("local_beats");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, one_that_runs_its_command_heartbeats_and_not_before);
-        tcase_add_test(tcase, each_look_hears_it_until_it_has_ended);
-        tcase_add_test(tcase, no_redis_is_asked_and_there_are_no_identities);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("local_beats", .each = {setup, teardown})

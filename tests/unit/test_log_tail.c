@@ -47,7 +47,7 @@ static const struct {
          HUNDRED HUNDRED HUNDRED HUNDRED},
 };
 
-START_TEST(reads_last_lines)
+TEST_LOOP(reads_last_lines, ELEMENTSOF(tails))
 {
         char lines[LOG_TAIL_MAX_BYTES + 1];
 
@@ -58,9 +58,8 @@ START_TEST(reads_last_lines)
         ck_assert_str_eq(lines, tails[_i].lines);
         close(fd);
 }
-END_TEST
 
-START_TEST(what_is_no_regular_file_has_no_last_lines)
+TEST(what_is_no_regular_file_has_no_last_lines)
 {
         char lines[16] = "unset";
         int ends[2];
@@ -73,15 +72,5 @@ START_TEST(what_is_no_regular_file_has_no_last_lines)
         close(ends[1]);
         ck_assert_int_eq(log_tail_read(-1, 0, lines, sizeof(lines)), -EBADF);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("last_lines");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_loop_test(cases, reads_last_lines, 0, ELEMENTSOF(tails));
-        tcase_add_test(cases, what_is_no_regular_file_has_no_last_lines);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("last_lines")

@@ -191,15 +191,14 @@ static const struct {
         {CONTROL("Ping", "{\"x\":1}"), VARLINK_INVALID_PARAMETER},
 };
 
-START_TEST(bad_calls_are_refused_whole)
+TEST_LOOP(bad_calls_are_refused_whole, ELEMENTSOF(refusals))
 {
         client_expect(event, &client, refusals[_i].call, refusals[_i].error);
         ck_assert_uint_eq(n_changed, 0);
         ck_assert_uint_eq(web->generation, 1);
 }
-END_TEST
 
-START_TEST(an_unknown_name_is_answered_with_those_there_are)
+TEST(an_unknown_name_is_answered_with_those_there_are)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Start", "{\"fleet\":\"x\"}"));
         json_t *wanted = json_pack("{s:s, s:[s, s]}", "name", "x", "fleets", "web", "mail");
@@ -213,9 +212,8 @@ START_TEST(an_unknown_name_is_answered_with_those_there_are)
         json_decref(wanted);
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(commands_record_their_orders)
+TEST(commands_record_their_orders)
 {
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web/1\"}"), NULL);
         ck_assert(web->workers[0]->orders.quiet);
@@ -236,9 +234,8 @@ START_TEST(commands_record_their_orders)
         ck_assert_uint_eq(mail->generation, 1);
         ck_assert_int_eq(mail->order, ORDER_RUN);
 }
-END_TEST
 
-START_TEST(abort_reports_what_it_ended_and_what_it_acknowledged)
+TEST(abort_reports_what_it_ended_and_what_it_acknowledged)
 {
         client_expect(event, &client, CONTROL("Restart", "{\"fleets\":[\"web\"]}"), NULL);
         mail->rollout.state = ROLLOUT_HALTED;
@@ -253,9 +250,8 @@ START_TEST(abort_reports_what_it_ended_and_what_it_acknowledged)
         json_decref(wanted);
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(reload_reports_what_changed_or_why_not)
+TEST(reload_reports_what_changed_or_why_not)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Reload", "{}"));
         json_t *changes = json_object_get(reply.parameters, "changes");
@@ -271,9 +267,8 @@ START_TEST(reload_reports_what_changed_or_why_not)
         reload_result = -EIO;
         client_expect(event, &client, CONTROL("Reload", "{}"), CONTROL_REFUSED);
 }
-END_TEST
 
-START_TEST(status_is_rendered_once_for_each_state_of_the_model)
+TEST(status_is_rendered_once_for_each_state_of_the_model)
 {
         for (int i = 0; i < 3; i++)
                 client_expect(event, &client, CONTROL("GetStatus", "{}"), NULL);
@@ -290,9 +285,8 @@ START_TEST(status_is_rendered_once_for_each_state_of_the_model)
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(metrics_are_one_text)
+TEST(metrics_are_one_text)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetrics", "{}"));
         const char *text = json_string_value(json_object_get(reply.parameters, "text"));
@@ -302,7 +296,6 @@ START_TEST(metrics_are_one_text)
         ck_assert_ptr_nonnull(strstr(text, "\nsqmgr_fleet_target_workers{fleet=\"mail\"} 1\n"));
         varlink_reply_free(&reply);
 }
-END_TEST
 
 /* The next reply, or none where nothing is under way. */
 static bool next_reply(struct varlink_reply *ret)
@@ -346,7 +339,7 @@ static void expect_events(const struct varlink_reply *reply, size_t n, const cha
                 ck_assert_str_eq(json_string_value(json_object_get(last, "text")), last_text);
 }
 
-START_TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
+TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
 {
         world_events_clear(world);
         world_event(world, EVENT_CRASHED, web, web->workers[0], "one");
@@ -396,7 +389,6 @@ START_TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
         expect_events(&reply, 1, "for it");
         varlink_reply_free(&reply);
 }
-END_TEST
 
 static void report_event_at(const char *text, double at)
 {
@@ -417,7 +409,7 @@ static void expect_after(const char *after, size_t n, const char *last_text)
         varlink_reply_free(&reply);
 }
 
-START_TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does)
+TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does)
 {
         world_events_clear(world);
         report_event_at("a", 1700000000.25);
@@ -455,9 +447,8 @@ START_TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_d
         expect_events(&reply, 1, "e");
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(an_order_names_who_called_and_what_comes_later_nobody)
+TEST(an_order_names_who_called_and_what_comes_later_nobody)
 {
         world_events_clear(world);
         client_expect(event, &client, CONTROL("Scale", "{\"fleet\":\"web\",\"count\":2}"), NULL);
@@ -473,9 +464,8 @@ START_TEST(an_order_names_who_called_and_what_comes_later_nobody)
         ck_assert(json_is_null(json_object_get(json_array_get(events, 1), "by")));
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(a_restart_is_followed_until_all_are_replaced)
+TEST(a_restart_is_followed_until_all_are_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
         struct heartbeat heartbeat = {.sent_usec = 5}, quiet = {.sent_usec = 6, .quiet = true};
@@ -502,9 +492,8 @@ START_TEST(a_restart_is_followed_until_all_are_replaced)
         ck_assert(next_reply(&reply));
         expect_fleet(&reply, 0, "done", false);
 }
-END_TEST
 
-START_TEST(who_follows_is_reported_whether_more_was_replaced)
+TEST(who_follows_is_reported_whether_more_was_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
         json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
@@ -523,9 +512,8 @@ START_TEST(who_follows_is_reported_whether_more_was_replaced)
         ck_assert(json_is_true(json_object_get(reported, "moved")));
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(who_wants_the_workers_is_reported_them_each_second)
+TEST(who_wants_the_workers_is_reported_them_each_second)
 {
         fleet_settings[0].memory_threshold = 1000;
         struct varlink_reply reply =
@@ -545,9 +533,8 @@ START_TEST(who_wants_the_workers_is_reported_them_each_second)
                         ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         }
 }
-END_TEST
 
-START_TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
+TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
 {
         struct varlink_reply reply =
                 client_call(event, &client, RESTART("{\"fleets\":[\"web\"],\"wait\":\"drained\"}"));
@@ -565,9 +552,8 @@ START_TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
         ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "gone");
         expect_fleet(&reply, 0, "done", false);
 }
-END_TEST
 
-START_TEST(jobs_are_asked_of_the_fleets_that_are_named)
+TEST(jobs_are_asked_of_the_fleets_that_are_named)
 {
         struct varlink_reply reply =
                 client_call(event, &client, CONTROL("GetJobs", "{\"fleets\":[\"mail\"]}"));
@@ -579,9 +565,8 @@ START_TEST(jobs_are_asked_of_the_fleets_that_are_named)
         ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "n")), 2);
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(a_waiting_caller_follows_the_newest_generation)
+TEST(a_waiting_caller_follows_the_newest_generation)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
 
@@ -592,9 +577,8 @@ START_TEST(a_waiting_caller_follows_the_newest_generation)
         ck_assert_int_eq(json_integer_value(json_object_get(reported, "generation")), 3);
         expect_fleet(&reply, 0, "running", true);
 }
-END_TEST
 
-START_TEST(a_restart_during_another_reports_whose_place_it_takes)
+TEST(a_restart_during_another_reports_whose_place_it_takes)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Restart", "{}"));
         json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
@@ -610,9 +594,8 @@ START_TEST(a_restart_during_another_reports_whose_place_it_takes)
         ck_assert(json_is_null(json_object_get(reported, "superseded")));
         varlink_reply_free(&reply);
 }
-END_TEST
 
-START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
+TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
         command_restart(web, NULL, clock_usec);
         struct varlink_reply reply =
@@ -631,9 +614,8 @@ START_TEST(following_starts_nothing_and_goes_on_to_the_same_end)
         ck_assert(next_reply(&reply));
         expect_fleet(&reply, 0, "done", false);
 }
-END_TEST
 
-START_TEST(following_what_has_ended_ends_at_once)
+TEST(following_what_has_ended_ends_at_once)
 {
         static const char *const states[] = {
                 [ROLLOUT_NONE] = "none",
@@ -650,9 +632,8 @@ START_TEST(following_what_has_ended_ends_at_once)
                 expect_fleet(&reply, 0, states[i], false);
         }
 }
-END_TEST
 
-START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
+TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
 
@@ -667,9 +648,8 @@ START_TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
         ck_assert(next_reply(&reply));
         expect_fleet(&reply, 1, "aborted", false);
 }
-END_TEST
 
-START_TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
+TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
 
@@ -686,9 +666,8 @@ START_TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
                          "it failed; its last lines: boom");
         expect_fleet(&reply, 0, "halted", false);
 }
-END_TEST
 
-START_TEST(a_restart_of_a_stopped_fleet_ends_at_once)
+TEST(a_restart_of_a_stopped_fleet_ends_at_once)
 {
         web->order = ORDER_STOP;
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
@@ -696,9 +675,8 @@ START_TEST(a_restart_of_a_stopped_fleet_ends_at_once)
         expect_fleet(&reply, 0, "stopped", false);
         ck_assert_uint_eq(web->generation, 1);
 }
-END_TEST
 
-START_TEST(shutting_down_refuses_new_work_and_ends_waits)
+TEST(shutting_down_refuses_new_work_and_ends_waits)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
 
@@ -710,9 +688,8 @@ START_TEST(shutting_down_refuses_new_work_and_ends_waits)
         varlink_reply_free(&reply);
         client_expect(event, &client, CONTROL("Restart", "{}"), CONTROL_REFUSED);
 }
-END_TEST
 
-START_TEST(a_waiting_caller_may_leave)
+TEST(a_waiting_caller_may_leave)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
 
@@ -723,39 +700,5 @@ START_TEST(a_waiting_caller_may_leave)
         control_tick(control, clock_usec);
         ck_assert_int_eq(web->rollout.state, ROLLOUT_RUNNING);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("operate");
-        TCase *tests = tcase_create("operate");
-
-        tcase_set_timeout(tests, 60);
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_loop_test(tests, bad_calls_are_refused_whole, 0, ELEMENTSOF(refusals));
-        tcase_add_test(tests, an_unknown_name_is_answered_with_those_there_are);
-        tcase_add_test(tests, commands_record_their_orders);
-        tcase_add_test(tests, abort_reports_what_it_ended_and_what_it_acknowledged);
-        tcase_add_test(tests, reload_reports_what_changed_or_why_not);
-        tcase_add_test(tests, status_is_rendered_once_for_each_state_of_the_model);
-        tcase_add_test(tests, metrics_are_one_text);
-        tcase_add_test(tests, events_are_kept_reported_by_fleet_and_worker_and_followed);
-        tcase_add_test(tests, events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does);
-        tcase_add_test(tests, an_order_names_who_called_and_what_comes_later_nobody);
-        tcase_add_test(tests, a_restart_is_followed_until_all_are_replaced);
-        tcase_add_test(tests, who_follows_is_reported_whether_more_was_replaced);
-        tcase_add_test(tests, who_wants_the_workers_is_reported_them_each_second);
-        tcase_add_test(tests, a_drained_wait_lasts_until_the_old_workers_are_gone);
-        tcase_add_test(tests, jobs_are_asked_of_the_fleets_that_are_named);
-        tcase_add_test(tests, a_waiting_caller_follows_the_newest_generation);
-        tcase_add_test(tests, a_restart_during_another_reports_whose_place_it_takes);
-        tcase_add_test(tests, following_starts_nothing_and_goes_on_to_the_same_end);
-        tcase_add_test(tests, following_what_has_ended_ends_at_once);
-        tcase_add_test(tests, a_halt_and_an_abort_end_the_wait_with_their_reasons);
-        tcase_add_test(tests, a_halt_whose_last_lines_are_being_read_is_reported_with_them);
-        tcase_add_test(tests, a_restart_of_a_stopped_fleet_ends_at_once);
-        tcase_add_test(tests, shutting_down_refuses_new_work_and_ends_waits);
-        tcase_add_test(tests, a_waiting_caller_may_leave);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("operate", .each = {setup, teardown})

@@ -119,7 +119,7 @@ static char *skeleton_with(enum page_part part, const char *golden, const char *
         return skeleton;
 }
 
-START_TEST(no_foreign_text_becomes_markup)
+TEST(no_foreign_text_becomes_markup)
 {
         static const char *const tails[] = {
                 "<script>alert(1)</script>",
@@ -153,9 +153,8 @@ START_TEST(no_foreign_text_becomes_markup)
                         free(clean);
                 }
 }
-END_TEST
 
-START_TEST(skeletons_show_what_is_wrong)
+TEST(skeletons_show_what_is_wrong)
 {
         static const char *const bad[] = {"<p>",      "</p>",  "<p></b>",         "<p a=b></p>",
                                           "<p>&</p>", "a > b", "<p a=\"<\"></p>", "<p a=\"\" \"></p>",
@@ -167,7 +166,6 @@ START_TEST(skeletons_show_what_is_wrong)
         ck_assert_str_eq(good, "(p a(br))");
         free(good);
 }
-END_TEST
 
 /* A fleet of two that is well, and its JSON changed by one more object. */
 static json_t *status_with(const char *change)
@@ -205,7 +203,7 @@ static void check_headline(const char *change, const char *headline, enum page_l
         json_decref(status);
 }
 
-START_TEST(says_in_a_sentence_whether_all_is_well)
+TEST(says_in_a_sentence_whether_all_is_well)
 {
         check_headline("{}", "All is well.", PAGE_WELL);
         check_headline("{\"rollout\": {\"state\": \"running\"}}", "All is well.", PAGE_WELL);
@@ -233,9 +231,8 @@ START_TEST(says_in_a_sentence_whether_all_is_well)
         check_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}",
                        "Nothing is broken, but see 2 things.", PAGE_LOOK);
 }
-END_TEST
 
-START_TEST(shows_the_last_state_of_one_that_is_away)
+TEST(shows_the_last_state_of_one_that_is_away)
 {
         json_t *status = status_with("{\"active\": 0}");
         json_t *instance = json_array_get(json_object_get(status, "instances"), 0);
@@ -261,9 +258,8 @@ START_TEST(shows_the_last_state_of_one_that_is_away)
         free(text);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(folds_what_needs_nobody)
+TEST(folds_what_needs_nobody)
 {
         json_t *status = document(load("status"));
         json_t *fleet = json_array_get(
@@ -292,9 +288,8 @@ START_TEST(folds_what_needs_nobody)
         json_decref(settled);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
+TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
 {
         json_t *status = status_with("{}");
         char *text = render(PAGE_LIVE, status, NULL);
@@ -318,9 +313,8 @@ START_TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
         free(text);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(names_of_hosts_are_words_of_a_command)
+TEST(names_of_hosts_are_words_of_a_command)
 {
         json_t *status = with_rollouts(status_with("{}"), "hosts-halted");
         json_t *rollouts =
@@ -334,9 +328,8 @@ START_TEST(names_of_hosts_are_words_of_a_command)
         free(text);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(of_a_thousand_hosts_those_that_wait_are_named_alone)
+TEST(of_a_thousand_hosts_those_that_wait_are_named_alone)
 {
         json_t *status = with_rollouts(status_with("{}"), "hosts");
         json_t *rollouts =
@@ -360,9 +353,8 @@ START_TEST(of_a_thousand_hosts_those_that_wait_are_named_alone)
         free(text);
         json_decref(status);
 }
-END_TEST
 
-START_TEST(commands_are_for_a_shell)
+TEST(commands_are_for_a_shell)
 {
         static const struct {
                 const char *socket, *word, *command;
@@ -385,7 +377,6 @@ START_TEST(commands_are_for_a_shell)
         memset(word, '\'', sizeof(word) - 1);
         ck_assert_str_eq(page_command("/run/sqmgr/read.sock", "start", word, text), "sqmgrctl start");
 }
-END_TEST
 
 static char *printed(const char *value)
 {
@@ -398,7 +389,7 @@ static char *printed(const char *value)
         return text;
 }
 
-START_TEST(text_is_escaped_and_bounded)
+TEST(text_is_escaped_and_bounded)
 {
         static const char *const cases[][2] = {
                 {"a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;"},
@@ -426,9 +417,8 @@ START_TEST(text_is_escaped_and_bounded)
         ck_assert_uint_eq(strlen(text), HTML_TEXT_MAX - 1 + strlen(" ..."));
         free(text);
 }
-END_TEST
 
-START_TEST(assets_are_found_by_their_hash)
+TEST(assets_are_found_by_their_hash)
 {
         const struct asset *page = assets_find(assets_page_script), *plot = assets_find(assets_plot_script);
 
@@ -444,24 +434,5 @@ START_TEST(assets_are_found_by_their_hash)
         ck_assert_ptr_null(strstr(assets_style, "</"));
         ck_assert_ptr_nonnull(strstr(page_csp(), "style-src 'sha256-"));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("page");
-        TCase *tests = tcase_create("page");
-
-        tcase_add_test(tests, no_foreign_text_becomes_markup);
-        tcase_add_test(tests, skeletons_show_what_is_wrong);
-        tcase_add_test(tests, says_in_a_sentence_whether_all_is_well);
-        tcase_add_test(tests, shows_the_last_state_of_one_that_is_away);
-        tcase_add_test(tests, folds_what_needs_nobody);
-        tcase_add_test(tests, reports_of_many_hosts_where_a_fleet_has_a_group);
-        tcase_add_test(tests, names_of_hosts_are_words_of_a_command);
-        tcase_add_test(tests, of_a_thousand_hosts_those_that_wait_are_named_alone);
-        tcase_add_test(tests, commands_are_for_a_shell);
-        tcase_add_test(tests, text_is_escaped_and_bounded);
-        tcase_add_test(tests, assets_are_found_by_their_hash);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("page")

@@ -87,7 +87,7 @@ static const struct {
         {0757, 0700, "a"},
 };
 
-START_TEST(who_may_write_there_is_reported_by_the_modes)
+TEST_LOOP(who_may_write_there_is_reported_by_the_modes, ELEMENTSOF(modes))
 {
         make("a", 0755);
         make("a/b", modes[_i].last);
@@ -97,18 +97,16 @@ START_TEST(who_may_write_there_is_reported_by_the_modes)
         else
                 assert_safe(path_trust_explain, "a/b/file");
 }
-END_TEST
 
-START_TEST(links_are_judged_by_where_they_lead)
+TEST(links_are_judged_by_where_they_lead)
 {
         make("a", 0777);
         make("a/b", 0755);
         ck_assert_int_eq(symlink("a/b", below("link")), 0);
         assert_unsafe(path_trust_explain, "link/file", WRITABLE, "a");
 }
-END_TEST
 
-START_TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
+TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
 {
         make("a", 0755);
         ck_assert_int_eq(symlink("a", below("link")), 0);
@@ -118,9 +116,8 @@ START_TEST(a_link_of_another_user_is_not_safe_wherever_it_leads)
         ck_assert_int_eq(lchown(below("link"), OTHER, (gid_t)-1), 0);
         assert_unsafe(path_trust_explain, "link/file", "the link", "link");
 }
-END_TEST
 
-START_TEST(a_directory_of_another_user_is_not_safe)
+TEST(a_directory_of_another_user_is_not_safe)
 {
         make("a", 0755);
         make("a/b", 0755);
@@ -129,7 +126,6 @@ START_TEST(a_directory_of_another_user_is_not_safe)
         ck_assert_int_eq(chown(below("a"), OTHER, (gid_t)-1), 0);
         assert_unsafe(path_trust_explain, "a/b/file", "the directory", "a");
 }
-END_TEST
 
 static void make_file(const char *name)
 {
@@ -139,7 +135,7 @@ static void make_file(const char *name)
         ck_assert_int_eq(close(fd), 0);
 }
 
-START_TEST(a_file_is_where_no_link_can_be_changed)
+TEST(a_file_is_where_no_link_can_be_changed)
 {
         make("a", 0755);
         make("a/b", 0755);
@@ -159,9 +155,8 @@ START_TEST(a_file_is_where_no_link_can_be_changed)
         ck_assert_int_eq(lchown(below("a/link"), OTHER, (gid_t)-1), 0);
         assert_unsafe(path_trust_explain_file, "file", "the link", "a/link");
 }
-END_TEST
 
-START_TEST(links_in_a_circle_have_an_end)
+TEST(links_in_a_circle_have_an_end)
 {
         char why[512];
 
@@ -169,10 +164,9 @@ START_TEST(links_in_a_circle_have_an_end)
         ck_assert_int_eq(path_trust_explain_file(below("link"), why, sizeof(why)), -ELOOP);
         ck_assert_int_eq(path_trust_explain(below("link/file"), why, sizeof(why)), -ELOOP);
 }
-END_TEST
 
 /* As many are followed as by the kernel, which would not find the directory either. */
-START_TEST(a_chain_of_links_has_an_end)
+TEST(a_chain_of_links_has_an_end)
 {
         char name[16], before[16] = "a", path[32], why[512];
 
@@ -190,31 +184,13 @@ START_TEST(a_chain_of_links_has_an_end)
         unit_remove_tree(folder);
         ck_assert_int_eq(mkdir(folder, 0700), 0);
 }
-END_TEST
 
-START_TEST(what_is_not_there_is_reported)
+TEST(what_is_not_there_is_reported)
 {
         char why[512];
 
         ck_assert_int_eq(path_trust_explain(below("none/file"), why, sizeof(why)), -ENOENT);
         ck_assert_int_eq(path_trust_explain("/file", why, sizeof(why)), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("place");
-        TCase *tcase = tcase_create("place");
-
-        tcase_add_checked_fixture(tcase, make_folder, end_folder);
-        tcase_add_loop_test(tcase, who_may_write_there_is_reported_by_the_modes, 0, ELEMENTSOF(modes));
-        tcase_add_test(tcase, links_are_judged_by_where_they_lead);
-        tcase_add_test(tcase, a_link_of_another_user_is_not_safe_wherever_it_leads);
-        tcase_add_test(tcase, a_directory_of_another_user_is_not_safe);
-        tcase_add_test(tcase, a_file_is_where_no_link_can_be_changed);
-        tcase_add_test(tcase, links_in_a_circle_have_an_end);
-        tcase_add_test(tcase, a_chain_of_links_has_an_end);
-        tcase_add_test(tcase, what_is_not_there_is_reported);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("place", .each = {make_folder, end_folder})

@@ -53,7 +53,7 @@ static struct state *read_state(void)
         return state;
 }
 
-START_TEST(the_state_names_the_worker)
+TEST(the_state_names_the_worker)
 {
         const struct worker *worker = runtime_start_worker();
         char hosts[MATCH_HOSTS_TEXT_MAX];
@@ -70,9 +70,8 @@ START_TEST(the_state_names_the_worker)
         ck_assert_str_eq(state->fleets[0].workers[0].identity, hosts);
         state_free(state);
 }
-END_TEST
 
-START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
+TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
         struct fleet *fleet = runtime_world->fleets[0];
         struct underway underway = {.fleet = fleet, .start = {.index = 3, .generation = 1}};
@@ -96,9 +95,8 @@ START_TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
         state_free(state);
         persist.search = NULL;
 }
-END_TEST
 
-START_TEST(a_state_that_cannot_be_written_is_tried_again)
+TEST(a_state_that_cannot_be_written_is_tried_again)
 {
         unit_remove_tree(dir);
         persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
@@ -112,7 +110,6 @@ START_TEST(a_state_that_cannot_be_written_is_tried_again)
         ck_assert_ptr_nonnull(state);
         state_free(state);
 }
-END_TEST
 
 static struct wakeup wakeup;
 static unsigned turns, poll_items;
@@ -142,7 +139,9 @@ static void teardown_turn(void)
         event = sd_event_unref(event);
 }
 
-START_TEST(what_is_observed_has_one_turn_follow)
+TEST_FIXTURE(setup_turn, teardown_turn)
+
+TEST(what_is_observed_has_one_turn_follow)
 {
         wakeup_arm(&wakeup);
         wakeup_arm(&wakeup);
@@ -153,18 +152,16 @@ START_TEST(what_is_observed_has_one_turn_follow)
         ck_assert_uint_eq(turns, 1);
         ck_assert_uint_eq(poll_items, 0);
 }
-END_TEST
 
-START_TEST(a_change_makes_another_reply_of_the_status)
+TEST(a_change_makes_another_reply_of_the_status)
 {
         uint64_t serial = wakeup.pass.serial;
 
         wakeup_changed(&wakeup);
         ck_assert_uint_ne(wakeup.pass.serial, serial);
 }
-END_TEST
 
-START_TEST(the_timer_goes_off_once)
+TEST(the_timer_goes_off_once)
 {
         usec_t at = clock_now(CLOCK_MONOTONIC) + 20 * USEC_PER_MSEC;
 
@@ -174,25 +171,5 @@ START_TEST(the_timer_goes_off_once)
         ck_assert_int_eq(sd_event_run(event, 0), 0);
         ck_assert_uint_eq(turns, 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("keep");
-        TCase *cases = tcase_create("keep");
-
-        tcase_set_timeout(cases, 120);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, the_state_names_the_worker);
-        tcase_add_test(cases, what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find);
-        tcase_add_test(cases, a_state_that_cannot_be_written_is_tried_again);
-        suite_add_tcase(suite, cases);
-        cases = tcase_create("turn");
-        tcase_set_timeout(cases, 120);
-        tcase_add_checked_fixture(cases, setup_turn, teardown_turn);
-        tcase_add_test(cases, what_is_observed_has_one_turn_follow);
-        tcase_add_test(cases, a_change_makes_another_reply_of_the_status);
-        tcase_add_test(cases, the_timer_goes_off_once);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("keep", .each = {setup, teardown}, .timeout_seconds = 120)

@@ -6,30 +6,14 @@
 #include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "redis_server.h"
-#include "runtime.h"
+#include "redis_runtime.h"
 
 #define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"
 
 static void setup(void)
 {
-        loop_start();
-        server_start(0, NULL, NULL);
-        server_wait();
+        redis_runtime_setup();
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-}
-
-static void teardown(void)
-{
-        server_kill(); /* which the crew would wait for, as for any child */
-        runtime_end();
-        loop_end();
-        server_directory_empty();
-}
-
-static struct fleet *web(void)
-{
-        return world_fleet(runtime_world, "web");
 }
 
 /* Starts a worker that is this script, and waits until it has come to its end: it says `up` then. */
@@ -38,16 +22,10 @@ static struct worker *start(const char *fleet_lines, const char *script)
         char text[1024], up[80];
 
         snprintf(text, sizeof(text), "up() { : >%s/up; }\n%s\n", server_directory, script);
-        unit_write_file(server_directory, "script", text);
         snprintf(up, sizeof(up), "%s/up", server_directory);
         ck_assert(unlink(up) == 0 || errno == ENOENT); /* of a test that failed */
-        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/bash %s/script\n%s",
-                 server_url, server_directory, fleet_lines);
-        runtime_start(event, text);
-        struct worker *worker = runtime_start_worker();
-        ck_assert_ptr_nonnull(worker->handle);
-        run_until(access(up, F_OK) == 0);
-        run_until(web()->redis_up);
+        struct worker *worker = web_start_script("/bin/bash", text, fleet_lines);
+        run_until(access(up, F_OK) == 0 && web_is_up());
         return worker;
 }
 
@@ -103,7 +81,7 @@ static struct worker *start_beating(const char *script)
         return worker;
 }
 
-START_TEST(a_look_reads_the_heartbeat_of_a_worker)
+TEST(a_look_reads_the_heartbeat_of_a_worker)
 {
         const struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
@@ -111,9 +89,8 @@ START_TEST(a_look_reads_the_heartbeat_of_a_worker)
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
-END_TEST
 
-START_TEST(memory_is_read_at_regular_looks_alone)
+TEST(memory_is_read_at_regular_looks_alone)
 {
         /* One that executes holds next to nothing for a moment. */
         const struct worker *worker = start("", "sleep 1000 & up; wait");
@@ -126,11 +103,10 @@ START_TEST(memory_is_read_at_regular_looks_alone)
         ck_assert_uint_lt(worker->memory.bytes, 1024 * 1024 * 1024);
         ck_assert_uint_gt(runtime_world->available_bytes, 0);
 }
-END_TEST
 
 /* A process and its copy share what it holds: so much that nothing else which comes or goes on the machine,
  * nor the kernel's counters, which are of about a hundred pages a processor, matters beside it. */
-START_TEST(the_proportional_share_is_asked_where_it_can_decide)
+TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, 2)
 {
         static const char script[] = "printf -v held %50000000s; (sleep 1000; :) & up; wait";
         static const char lines[] = "memory_metric=pss\nmemory_threshold=%s\n";
@@ -152,9 +128,8 @@ START_TEST(the_proportional_share_is_asked_where_it_can_decide)
         else
                 ck_assert_uint_gt(worker->memory.bytes, middle);
 }
-END_TEST
 
-START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
+TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
 {
         struct worker *worker = start("", "printf processor >/proc/$$/comm; up; sleep 1000 & wait");
 
@@ -172,33 +147,30 @@ START_TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         poll_run(&runtime, false, now());
         ck_assert(!runtime_turn.pass.unsaved);
 }
-END_TEST
 
-START_TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
+TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
 {
         struct worker *worker = start_beating("up; exec -a '" TITLE "' sleep 1000");
 
         poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known); /* it beats */
         server_kill();
-        run_until(!web()->redis_up);
+        run_until(!web_is_up());
         look_until(worker->evidence.title_known, now());
         ck_assert_uint_eq(worker->heartbeat.busy, 2);
 }
-END_TEST
 
-START_TEST(what_no_worker_is_called_reports_nothing)
+TEST(what_no_worker_is_called_reports_nothing)
 {
         const struct worker *worker =
                 start_beating("printf sidekiq.default >/proc/$$/comm; up; sleep 1000 & wait");
 
         server_kill();
-        run_until(!web()->redis_up);
+        run_until(!web_is_up());
         poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.title_known);
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
 }
-END_TEST
 
 static const struct {
         const char *script;
@@ -211,7 +183,7 @@ static const struct {
         {"up; exec sleep 1000", false},
 };
 
-START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
+TEST_LOOP(after_boot_timeout_a_look_finds_out_whether_it_has_booted, ELEMENTSOF(boots))
 {
         struct worker *worker = start("boot_timeout=60s\n", boots[_i].script);
         usec_t late = usec_add(now(), 61 * USEC_PER_SEC);
@@ -226,11 +198,10 @@ START_TEST(after_boot_timeout_a_look_finds_out_whether_it_has_booted)
         ck_assert(worker->process.booted == boots[_i].booted);
         ck_assert(runtime_reported("its beat is not to be found") == boots[_i].booted);
 }
-END_TEST
 
 /* Without a descriptor for it nobody knows, and a worker that has booted must not be taken for one that has
  * not. */
-START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted)
+TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted)
 {
         struct worker *worker = start("boot_timeout=60s\n", "up; exec sleep 1000");
         struct rlimit before;
@@ -240,9 +211,8 @@ START_TEST(what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_boote
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         ck_assert_uint_eq(worker->process.boot_polled_at, 0);
 }
-END_TEST
 
-START_TEST(the_oom_killer_is_noticed_when_it_strikes_again)
+TEST(the_oom_killer_is_noticed_when_it_strikes_again)
 {
         char proc[80];
 
@@ -261,28 +231,5 @@ START_TEST(the_oom_killer_is_noticed_when_it_strikes_again)
         poll_run(&runtime, false, 3000);
         ck_assert_uint_eq(runtime_world->oom_at, 3000);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("look");
-        TCase *cases = tcase_create("look");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_look_reads_the_heartbeat_of_a_worker);
-        tcase_add_test(cases, memory_is_read_at_regular_looks_alone);
-        tcase_add_loop_test(cases, the_proportional_share_is_asked_where_it_can_decide, 0, 2);
-        tcase_add_test(cases, job_threads_of_an_active_worker_are_a_witness_from_then_on);
-        tcase_add_test(cases, the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not);
-        tcase_add_test(cases, what_no_worker_is_called_reports_nothing);
-        tcase_add_loop_test(cases, after_boot_timeout_a_look_finds_out_whether_it_has_booted, 0,
-                            ELEMENTSOF(boots));
-        tcase_add_test(cases, what_cannot_be_found_out_is_not_taken_for_a_worker_that_has_not_booted);
-        tcase_add_test(cases, the_oom_killer_is_noticed_when_it_strikes_again);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+REDIS_RUNTIME_MAIN("look", setup, redis_runtime_teardown_all)

@@ -62,7 +62,7 @@ static pid_t spawn_zombie(void)
         return pid;
 }
 
-START_TEST(names_process_by_pid_and_start_time)
+TEST(names_process_by_pid_and_start_time)
 {
         _cleanup_proc_ struct proc *one = NULL, *two = NULL;
 
@@ -75,9 +75,8 @@ START_TEST(names_process_by_pid_and_start_time)
         ck_assert_int_eq(proc_open(0, &two), -EINVAL);
         ck_assert_int_eq(proc_open(-1, &two), -EINVAL);
 }
-END_TEST
 
-START_TEST(process_that_was_waited_for_is_gone)
+TEST(process_that_was_waited_for_is_gone)
 {
         _cleanup_proc_ struct proc *proc = NULL, *again = NULL;
         char title[64];
@@ -100,7 +99,6 @@ START_TEST(process_that_was_waited_for_is_gone)
         ck_assert_int_eq(proc_open(pid, &again), -ESRCH);
         ck_assert_ptr_null(again);
 }
-END_TEST
 
 /* Waits until a process that is forked now has another start time. */
 static void pass_start_time(uint64_t start_time)
@@ -116,7 +114,7 @@ static void pass_start_time(uint64_t start_time)
                  start_time + 1);
 }
 
-START_TEST(never_takes_a_later_process_of_the_same_pid_for_its_own)
+TEST(never_takes_a_later_process_of_the_same_pid_for_its_own)
 {
         _cleanup_proc_ struct proc *old = NULL, *new = NULL;
         char title[64];
@@ -156,7 +154,6 @@ START_TEST(never_takes_a_later_process_of_the_same_pid_for_its_own)
         ck_assert_int_eq(proc_has_ancestor(pid, pid, proc_start_time(old)), 0);
         end(pid);
 }
-END_TEST
 
 static void *name_thread(void *name)
 {
@@ -193,7 +190,7 @@ static bool equals(const char *comm, void *userdata)
         return strcmp(comm, userdata) == 0;
 }
 
-START_TEST(counts_threads_by_name)
+TEST(counts_threads_by_name)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         unsigned count;
@@ -210,10 +207,9 @@ START_TEST(counts_threads_by_name)
         ck_assert_uint_eq(count, 0);
         end(pid);
 }
-END_TEST
 
 /* "None" would be taken for a witness. */
-START_TEST(counts_no_threads_without_descriptors)
+TEST(counts_no_threads_without_descriptors)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         struct rlimit before;
@@ -230,7 +226,6 @@ START_TEST(counts_no_threads_without_descriptors)
         ck_assert_uint_eq(count, 99);
         end(pid);
 }
-END_TEST
 
 static void *open_own_thread(void *userdata _unused_)
 {
@@ -239,7 +234,7 @@ static void *open_own_thread(void *userdata _unused_)
         return (void *)(intptr_t)proc_open(gettid(), &proc);
 }
 
-START_TEST(thread_is_no_process)
+TEST(thread_is_no_process)
 {
         pthread_t thread;
         void *result;
@@ -248,14 +243,13 @@ START_TEST(thread_is_no_process)
         ck_assert_int_eq(pthread_join(thread, &result), 0);
         ck_assert_int_eq((intptr_t)result, -ESRCH);
 }
-END_TEST
 
 static void take_confusing_name(void)
 {
         name_thread((void *)") S 1 (x) (");
 }
 
-START_TEST(name_with_parentheses_and_blanks_does_not_confuse)
+TEST(name_with_parentheses_and_blanks_does_not_confuse)
 {
         _cleanup_proc_ struct proc *self = NULL, *plain = NULL, *odd = NULL;
 
@@ -269,9 +263,8 @@ START_TEST(name_with_parentheses_and_blanks_does_not_confuse)
         end(pid);
         end(odd_pid);
 }
-END_TEST
 
-START_TEST(title_has_blanks_for_nuls_and_no_padding)
+TEST(title_has_blanks_for_nuls_and_no_padding)
 {
         static const char *const argv[] = {"/bin/sh", "-c", "read x", "sidekiq 6.4.1  app [0 of 5 busy] ",
                                            "  ",      NULL};
@@ -301,7 +294,6 @@ START_TEST(title_has_blanks_for_nuls_and_no_padding)
         close(input[0]);
         close(executed[0]);
 }
-END_TEST
 
 #define MANY_BYTES ((size_t)48 << 20)
 
@@ -313,7 +305,7 @@ static void use_memory(void)
         memset(p, 1, MANY_BYTES);
 }
 
-START_TEST(measures_memory)
+TEST(measures_memory)
 {
         _cleanup_proc_ struct proc *small = NULL, *large = NULL;
         uint64_t small_rss, rss, pss;
@@ -331,7 +323,6 @@ START_TEST(measures_memory)
         end(small_pid);
         end(large_pid);
 }
-END_TEST
 
 static void ignore_signal(int signo _unused_)
 {
@@ -344,7 +335,7 @@ static void catch_some_signals(void)
         signal(SIGRTMAX, ignore_signal);
 }
 
-START_TEST(reports_caught_signals_from_ignored_and_default_ones)
+TEST(reports_caught_signals_from_ignored_and_default_ones)
 {
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -358,7 +349,6 @@ START_TEST(reports_caught_signals_from_ignored_and_default_ones)
         ck_assert_int_eq(proc_catches_signal(proc, 65), -EINVAL);
         end(pid);
 }
-END_TEST
 
 static void lead_and_be_named(void)
 {
@@ -366,7 +356,7 @@ static void lead_and_be_named(void)
         prctl(PR_SET_NAME, "a) b (c");
 }
 
-START_TEST(reports_where_a_process_stands)
+TEST(reports_where_a_process_stands)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
@@ -381,9 +371,8 @@ START_TEST(reports_where_a_process_stands)
         end(pid);
         ck_assert_int_eq(proc_place(proc, &place), -ESRCH);
 }
-END_TEST
 
-START_TEST(reads_the_environment_of_a_command)
+TEST(reads_the_environment_of_a_command)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         char text[64];
@@ -415,7 +404,6 @@ START_TEST(reads_the_environment_of_a_command)
         close(input[0]);
         close(input[1]);
 }
-END_TEST
 
 static bool is_listed(pid_t pid)
 {
@@ -429,7 +417,7 @@ static bool is_listed(pid_t pid)
         return false;
 }
 
-START_TEST(finds_each_process)
+TEST(finds_each_process)
 {
         pid_t pid = spawn(NULL);
 
@@ -437,7 +425,6 @@ START_TEST(finds_each_process)
         end(pid);
         ck_assert(!is_listed(pid));
 }
-END_TEST
 
 struct visits {
         pid_t pids[16];
@@ -469,7 +456,7 @@ static void join_group(void)
         ck_assert_int_eq(setpgid(0, group), 0);
 }
 
-START_TEST(finds_each_process_of_a_group)
+TEST(finds_each_process_of_a_group)
 {
         struct visits visits = {0};
 
@@ -488,9 +475,8 @@ START_TEST(finds_each_process_of_a_group)
         end(stranger);
         end(member);
 }
-END_TEST
 
-START_TEST(reports_who_runs_the_same_program)
+TEST(reports_who_runs_the_same_program)
 {
         _cleanup_proc_ struct proc *self = NULL, *same = NULL, *other = NULL;
         char *environment[] = {NULL};
@@ -517,7 +503,6 @@ START_TEST(reports_who_runs_the_same_program)
         ck_assert_int_eq(proc_runs_same(same, self), -ESRCH);
         close(output[0]);
 }
-END_TEST
 
 static void become_another_unseen(void)
 {
@@ -525,7 +510,7 @@ static void become_another_unseen(void)
                 _exit(1);
 }
 
-START_TEST(reports_the_user_of_one_whose_files_are_roots)
+TEST(reports_the_user_of_one_whose_files_are_roots)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         uid_t uid;
@@ -540,9 +525,8 @@ START_TEST(reports_the_user_of_one_whose_files_are_roots)
         ck_assert_uint_eq(uid, 65534);
         end(pid);
 }
-END_TEST
 
-START_TEST(signals_and_reports_the_user)
+TEST(signals_and_reports_the_user)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         int status;
@@ -557,7 +541,6 @@ START_TEST(signals_and_reports_the_user)
         ck_assert(WIFSIGNALED(status));
         ck_assert_int_eq(WTERMSIG(status), SIGTERM);
 }
-END_TEST
 
 /* Of the family: [0] its head, [1] and [2] its children, [2] forked by a thread, [3] a child of [1]. */
 static pid_t *family;
@@ -605,7 +588,7 @@ static void start_family(void)
         pthread_barrier_wait(&barrier);
 }
 
-START_TEST(walks_a_process_and_its_descendants)
+TEST(walks_a_process_and_its_descendants)
 {
         _cleanup_proc_ struct proc *self = NULL, *child = NULL;
         struct visits visits = {0}, two = {.stop_at = 2};
@@ -636,9 +619,8 @@ START_TEST(walks_a_process_and_its_descendants)
         end(family[0]);
         munmap(family, 4096);
 }
-END_TEST
 
-START_TEST(scans_all_processes_where_children_are_not_listed)
+TEST(scans_all_processes_where_children_are_not_listed)
 {
         static const pid_t expected[] = {10, 12, 13, 15};
         static const struct {
@@ -668,7 +650,6 @@ START_TEST(scans_all_processes_where_children_are_not_listed)
         ck_assert_int_eq(visits.pids[0], 10);
         ck_assert_uint_lt(visit_place(&visits, 12), visit_place(&visits, 15));
 }
-END_TEST
 
 static char output_folder[] = "/tmp/test-proc.XXXXXX";
 static char output_path[64];
@@ -697,7 +678,7 @@ static void open_output(void)
                 _exit(1);
 }
 
-START_TEST(reads_back_only_what_the_process_itself_could)
+TEST_LOOP(reads_back_only_what_the_process_itself_could, ELEMENTSOF(outputs))
 {
         _cleanup_proc_ struct proc *proc = NULL;
         char text[16] = "";
@@ -728,34 +709,5 @@ START_TEST(reads_back_only_what_the_process_itself_could)
         unlink(output_path);
         rmdir(output_folder);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("proc");
-        TCase *cases = tcase_create("all");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_test(cases, names_process_by_pid_and_start_time);
-        tcase_add_test(cases, process_that_was_waited_for_is_gone);
-        tcase_add_test(cases, never_takes_a_later_process_of_the_same_pid_for_its_own);
-        tcase_add_test(cases, counts_threads_by_name);
-        tcase_add_test(cases, counts_no_threads_without_descriptors);
-        tcase_add_test(cases, thread_is_no_process);
-        tcase_add_test(cases, name_with_parentheses_and_blanks_does_not_confuse);
-        tcase_add_test(cases, title_has_blanks_for_nuls_and_no_padding);
-        tcase_add_test(cases, measures_memory);
-        tcase_add_test(cases, reports_caught_signals_from_ignored_and_default_ones);
-        tcase_add_test(cases, reports_who_runs_the_same_program);
-        tcase_add_test(cases, reports_the_user_of_one_whose_files_are_roots);
-        tcase_add_test(cases, signals_and_reports_the_user);
-        tcase_add_test(cases, reports_where_a_process_stands);
-        tcase_add_test(cases, reads_the_environment_of_a_command);
-        tcase_add_loop_test(cases, reads_back_only_what_the_process_itself_could, 0, ELEMENTSOF(outputs));
-        tcase_add_test(cases, finds_each_process);
-        tcase_add_test(cases, finds_each_process_of_a_group);
-        tcase_add_test(cases, walks_a_process_and_its_descendants);
-        tcase_add_test(cases, scans_all_processes_where_children_are_not_listed);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("proc")

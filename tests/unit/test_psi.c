@@ -45,7 +45,7 @@ static const struct {
         {"a kernel without", {{"proc/self/cgroup", "0::/\n"}}, 0},
 };
 
-START_TEST(our_own_groups_file_comes_first)
+TEST_LOOP(our_own_groups_file_comes_first, (int)ELEMENTSOF(machines))
 {
         char dir[] = "/tmp/test_psi.XXXXXX", proc[64], cgroup[64], text[256];
         struct pressure_reading reading = {0};
@@ -68,9 +68,8 @@ START_TEST(our_own_groups_file_comes_first)
         ck_assert_msg(reading.avg10 == machines[_i].avg10, "%s: %u", machines[_i].what, reading.avg10);
         ck_assert_int_eq(fd, -1);
 }
-END_TEST
 
-START_TEST(the_kernels_own_reports_where_it_may)
+TEST(the_kernels_own_reports_where_it_may)
 {
         struct pressure_reading reading;
         struct psi *psi = NULL;
@@ -86,15 +85,5 @@ START_TEST(the_kernels_own_reports_where_it_may)
         }
         psi_close(psi);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("psi");
-        TCase *tests = tcase_create("psi");
-
-        tcase_add_loop_test(tests, our_own_groups_file_comes_first, 0, (int)ELEMENTSOF(machines));
-        tcase_add_test(tests, the_kernels_own_reports_where_it_may);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("psi")

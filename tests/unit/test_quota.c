@@ -83,7 +83,7 @@ static const char *ask(struct client *client)
 
 #define FULL "there are too many connections already: try again later"
 
-START_TEST(no_user_keeps_out_another_and_nobody_root)
+TEST(no_user_keeps_out_another_and_nobody_root)
 {
         static struct client clients[QUOTA_CONNECTIONS_MAX];
         unsigned n = 0;
@@ -122,7 +122,6 @@ START_TEST(no_user_keeps_out_another_and_nobody_root)
         while (n > 0)
                 client_end(&clients[--n]);
 }
-END_TEST
 
 /* What this process holds, in MiB. Sanitizers and valgrind say nothing. */
 static long held(void)
@@ -170,7 +169,7 @@ static char *long_call(size_t *ret_size)
 }
 
 /* What was asked is not kept with the call, and what the client sends behind it is not read. */
-START_TEST(a_call_that_is_kept_takes_next_to_no_memory)
+TEST(a_call_that_is_kept_takes_next_to_no_memory)
 {
         struct client clients[32];
         size_t size;
@@ -190,9 +189,8 @@ START_TEST(a_call_that_is_kept_takes_next_to_no_memory)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
-START_TEST(long_calls_that_do_not_come_to_their_end_are_bounded)
+TEST(long_calls_that_do_not_come_to_their_end_are_bounded)
 {
         struct client clients[48];
         size_t size, n_taken = 0;
@@ -218,9 +216,8 @@ START_TEST(long_calls_that_do_not_come_to_their_end_are_bounded)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
-START_TEST(replies_that_nobody_reads_are_bounded)
+TEST(replies_that_nobody_reads_are_bounded)
 {
         struct client clients[48];
         long before = held();
@@ -247,23 +244,12 @@ START_TEST(replies_that_nobody_reads_are_bounded)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
-int main(void)
+static bool root_is_missing(void)
 {
-        if (geteuid() != 0) {
+        if (geteuid() != 0)
                 fprintf(stderr, "skipped: only root can be other users\n");
-                return 77;
-        }
-        Suite *suite = suite_create("room");
-        TCase *cases = tcase_create("room");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, no_user_keeps_out_another_and_nobody_root);
-        tcase_add_test(cases, a_call_that_is_kept_takes_next_to_no_memory);
-        tcase_add_test(cases, long_calls_that_do_not_come_to_their_end_are_bounded);
-        tcase_add_test(cases, replies_that_nobody_reads_are_bounded);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
+        return geteuid() != 0;
 }
+
+TEST_MAIN("room", .each = {setup, teardown}, .is_missing = root_is_missing)

@@ -26,7 +26,7 @@ static void expect_lacks(const char *status, const char *expected)
         json_decref(json);
 }
 
-START_TEST(each_fleet_that_is_to_run_has_its_count)
+TEST(each_fleet_that_is_to_run_has_its_count)
 {
         expect_lacks(STATUS("null", ""), "");
         expect_lacks(STATUS("null", FLEET("a", "running", 2, 2) "," FLEET("b", "running", 1, 3)), "");
@@ -35,16 +35,14 @@ START_TEST(each_fleet_that_is_to_run_has_its_count)
                      "fleet 'a' has 1 of 2 workers active, 1 starting\n"
                      "fleet 'b' has 0 of 1 worker active, 1 starting\n");
 }
-END_TEST
 
-START_TEST(what_its_operator_has_stopped_is_not_missed)
+TEST(what_its_operator_has_stopped_is_not_missed)
 {
         expect_lacks(STATUS("null", FLEET("a", "quiet", 2, 0) "," FLEET("b", "stopped", 2, 1)), "");
         expect_lacks(STATUS("null", FLEET("off", "running", 0, 0)), "");
 }
-END_TEST
 
-START_TEST(what_ends_or_does_not_answer_is_not_ready)
+TEST(what_ends_or_does_not_answer_is_not_ready)
 {
         expect_lacks(STATUS("{\"seconds_left\":3.5,\"text\":\"x\"}", FLEET("a", "running", 0, 1)),
                      "sqmgr is shutting down\n");
@@ -56,16 +54,5 @@ START_TEST(what_ends_or_does_not_answer_is_not_ready)
         expect_lacks("{\"fleets\":[{\"name\":8,\"state\":\"running\",\"target\":1}]}",
                      "fleet '' has 0 of 1 worker active, 0 starting\n");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ready");
-        TCase *tests = tcase_create("ready");
-
-        tcase_add_test(tests, each_fleet_that_is_to_run_has_its_count);
-        tcase_add_test(tests, what_its_operator_has_stopped_is_not_missed);
-        tcase_add_test(tests, what_ends_or_does_not_answer_is_not_ready);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("ready")

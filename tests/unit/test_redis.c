@@ -103,7 +103,7 @@ static void assert_error(const char *part)
         ck_assert_str_eq(redis_error(redis), last_error);
 }
 
-START_TEST(connects_and_measures_the_round_trip)
+TEST(connects_and_measures_the_round_trip)
 {
         server_start(0, NULL, NULL);
         start();
@@ -119,9 +119,8 @@ START_TEST(connects_and_measures_the_round_trip)
         ck_assert_uint_eq(n_failures, 0);
         ck_assert_uint_gt(redis_rtt_usec(redis), 0);
 }
-END_TEST
 
-START_TEST(waits_for_a_server_that_is_not_there_yet)
+TEST(waits_for_a_server_that_is_not_there_yet)
 {
         start();
         run_until(is_down());
@@ -130,18 +129,16 @@ START_TEST(waits_for_a_server_that_is_not_there_yet)
         run_until(is_up());
         ck_assert_ptr_null(redis_error(redis));
 }
-END_TEST
 
-START_TEST(logs_in_with_the_password_of_the_settings)
+TEST(logs_in_with_the_password_of_the_settings)
 {
         server_start(0, "--requirepass", "hunter2");
         settings.password = (char *)"hunter2";
         start();
         run_until(is_up());
 }
-END_TEST
 
-START_TEST(prefers_user_and_password_of_the_url)
+TEST(prefers_user_and_password_of_the_url)
 {
         char url[128];
 
@@ -163,7 +160,6 @@ START_TEST(prefers_user_and_password_of_the_url)
         ck_assert_int_eq(reply->integer, 0); /* it is in database 3 */
         freeReplyObject(reply);
 }
-END_TEST
 
 static const struct {
         const char *option, *value, *username, *password, *url_suffix, *error;
@@ -175,7 +171,7 @@ static const struct {
         {NULL, NULL, NULL, NULL, "?db=99", "database 99 cannot be used"},
 };
 
-START_TEST(says_why_it_is_refused)
+TEST_LOOP(says_why_it_is_refused, ELEMENTSOF(refusals))
 {
         char url[128];
 
@@ -189,9 +185,8 @@ START_TEST(says_why_it_is_refused)
         assert_error(refusals[_i].error);
         ck_assert_ptr_null(strstr(last_error, "hunter"));
 }
-END_TEST
 
-START_TEST(says_that_an_acl_stands_in_its_way)
+TEST(says_that_an_acl_stands_in_its_way)
 {
         server_start(0, NULL, NULL);
         server_wait();
@@ -200,9 +195,8 @@ START_TEST(says_that_an_acl_stands_in_its_way)
         run_until(is_down());
         assert_error("its ACL does not let this user read");
 }
-END_TEST
 
-START_TEST(comes_back_after_the_server_was_killed)
+TEST(comes_back_after_the_server_was_killed)
 {
         server_start(0, NULL, NULL);
         start();
@@ -224,9 +218,8 @@ START_TEST(comes_back_after_the_server_was_killed)
         ck_assert_uint_eq(n_failures, 2);
         ck_assert_uint_eq(redis_connection_count(redis), 2);
 }
-END_TEST
 
-START_TEST(notices_a_death_while_nobody_asks)
+TEST(notices_a_death_while_nobody_asks)
 {
         server_start(0, NULL, NULL);
         start();
@@ -235,9 +228,8 @@ START_TEST(notices_a_death_while_nobody_asks)
         run_until(is_down());
         assert_error("closed the connection");
 }
-END_TEST
 
-START_TEST(notices_a_frozen_server_while_nobody_asks)
+TEST(notices_a_frozen_server_while_nobody_asks)
 {
         hurry();
         server_start(0, NULL, NULL);
@@ -247,9 +239,8 @@ START_TEST(notices_a_frozen_server_while_nobody_asks)
         run_until(is_down());
         assert_error("no reply within command_timeout");
 }
-END_TEST
 
-START_TEST(gives_up_a_frozen_server_and_takes_it_back)
+TEST(gives_up_a_frozen_server_and_takes_it_back)
 {
         hurry();
         server_start(0, NULL, NULL);
@@ -269,7 +260,6 @@ START_TEST(gives_up_a_frozen_server_and_takes_it_back)
                 run_until(n_replies + n_failures == 1);
         } while (n_replies == 0);
 }
-END_TEST
 
 /* A server that says `greeting` to whoever connects, and `answer` to each message. */
 static void start_impostor(const char *greeting, const char *answer)
@@ -322,7 +312,7 @@ static const struct {
         {"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", "", NULL},
 };
 
-START_TEST(survives_those_who_are_no_redis)
+TEST_LOOP(survives_those_who_are_no_redis, ELEMENTSOF(impostors))
 {
         start_impostor(impostors[_i].greeting, impostors[_i].answer);
         if (!impostors[_i].error)
@@ -335,7 +325,6 @@ START_TEST(survives_those_who_are_no_redis)
         server_start(0, NULL, NULL);
         run_until(is_up());
 }
-END_TEST
 
 /* The test itself is the server. */
 static int listen_as_server(void)
@@ -398,7 +387,7 @@ static void ask_for_too_much(void)
         run_until(strchr(replies, '.'));
 }
 
-START_TEST(leaves_out_what_was_too_large)
+TEST(leaves_out_what_was_too_large)
 {
         server_start(0, NULL, NULL);
         server_wait();
@@ -418,9 +407,8 @@ START_TEST(leaves_out_what_was_too_large)
         }
         ck_assert_uint_eq(redis_connection_count(redis), 2);
 }
-END_TEST
 
-START_TEST(asks_again_for_what_was_too_large_after_a_while)
+TEST(asks_again_for_what_was_too_large_after_a_while)
 {
         struct oversized oversized = {0};
         struct question first = question_of(2, (const char *const[]){"GET", "0"}, NULL), last = first;
@@ -448,9 +436,8 @@ START_TEST(asks_again_for_what_was_too_large_after_a_while)
         first.hash = last.hash;
         ck_assert(!oversized_has(&oversized, &first));
 }
-END_TEST
 
-START_TEST(survives_a_reply_to_nothing)
+TEST(survives_a_reply_to_nothing)
 {
         int listener = listen_as_server();
 
@@ -462,7 +449,6 @@ START_TEST(survives_a_reply_to_nothing)
         close_fd(client);
         close_fd(listener);
 }
-END_TEST
 
 static void run_for(usec_t usec)
 {
@@ -473,7 +459,7 @@ static void run_for(usec_t usec)
 }
 
 /* Each part is in time, and all of them together take twice command_timeout. */
-START_TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
+TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
 {
         static const char parts[] = "$8\r\n12345678\r\n";
         int listener = listen_as_server();
@@ -491,9 +477,8 @@ START_TEST(waits_for_the_end_of_a_reply_that_arrives_slowly)
         close_fd(client);
         close_fd(listener);
 }
-END_TEST
 
-START_TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
+TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
 {
         int listener = listen_as_server();
 
@@ -510,9 +495,8 @@ START_TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
         close_fd(client);
         close_fd(listener);
 }
-END_TEST
 
-START_TEST(frees_itself_when_a_state_is_reported)
+TEST_LOOP(frees_itself_when_a_state_is_reported, 2)
 {
         free_at_state = true;
         if (_i == 0)
@@ -521,9 +505,8 @@ START_TEST(frees_itself_when_a_state_is_reported)
         run_until(!redis);
         ck_assert_uint_eq(n_states, 1);
 }
-END_TEST
 
-START_TEST(frees_itself_in_a_reply)
+TEST_LOOP(frees_itself_in_a_reply, 2)
 {
         server_start(0, NULL, NULL);
         start();
@@ -539,9 +522,8 @@ START_TEST(frees_itself_in_a_reply)
         ck_assert_uint_eq(n_replies, _i == 0 ? 1 : 0);
         ck_assert_uint_eq(n_states, 0); /* who has freed it is told nothing */
 }
-END_TEST
 
-START_TEST(calls_back_when_it_is_freed)
+TEST(calls_back_when_it_is_freed)
 {
         server_start(0, NULL, NULL);
         start();
@@ -551,9 +533,8 @@ START_TEST(calls_back_when_it_is_freed)
         redis = redis_free(redis);
         ck_assert_uint_eq(n_failures, 2);
 }
-END_TEST
 
-START_TEST(tries_each_address_of_a_name)
+TEST_LOOP(tries_each_address_of_a_name, 2)
 {
         char url[64];
         int port = server_start_with_port();
@@ -566,9 +547,8 @@ START_TEST(tries_each_address_of_a_name)
         ck_assert_int_eq(ask(), 0);
         run_until(n_replies == 1);
 }
-END_TEST
 
-START_TEST(gives_up_an_address_that_does_not_answer)
+TEST(gives_up_an_address_that_does_not_answer)
 {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t len = sizeof(address);
@@ -594,9 +574,8 @@ START_TEST(gives_up_an_address_that_does_not_answer)
                 close_fd(crowd[i]);
         close_fd(listener);
 }
-END_TEST
 
-START_TEST(says_that_a_name_is_not_found)
+TEST(says_that_a_name_is_not_found)
 {
         settings.url = (char *)"redis://no-such-host.invalid";
         start();
@@ -604,18 +583,16 @@ START_TEST(says_that_a_name_is_not_found)
         assert_error("no-such-host.invalid");
         redis = redis_free(redis);
 }
-END_TEST
 
-START_TEST(can_be_freed_while_a_name_is_looked_up)
+TEST(can_be_freed_while_a_name_is_looked_up)
 {
         settings.url = (char *)"redis://no-such-host.invalid";
         start();
         ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
         redis = redis_free(redis);
 }
-END_TEST
 
-START_TEST(refuses_urls_that_it_cannot_serve)
+TEST(refuses_urls_that_it_cannot_serve)
 {
         ck_assert_int_eq(redis_new(event, "redis://", &settings, NULL, NULL, &redis), -EINVAL);
         if (!HAVE_TLS)
@@ -623,60 +600,20 @@ START_TEST(refuses_urls_that_it_cannot_serve)
                                  -EPROTONOSUPPORT);
         ck_assert_ptr_null(redis);
 }
-END_TEST
 
-START_TEST(reports_addresses_from_names)
+TEST(reports_addresses_from_names)
 {
         ck_assert(resolve_is_numeric("127.0.0.1"));
         ck_assert(resolve_is_numeric("::1"));
         ck_assert(!resolve_is_numeric("localhost"));
 }
-END_TEST
 
-START_TEST(names_its_states)
+TEST(names_its_states)
 {
         ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTING), "connecting");
         ck_assert_str_eq(redis_state_name(REDIS_STATE_CONNECTED), "connected");
         ck_assert_str_eq(redis_state_name(REDIS_STATE_DOWN), "down");
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("redis");
-        TCase *tcase = tcase_create("redis");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, connects_and_measures_the_round_trip);
-        tcase_add_test(tcase, waits_for_a_server_that_is_not_there_yet);
-        tcase_add_test(tcase, logs_in_with_the_password_of_the_settings);
-        tcase_add_test(tcase, prefers_user_and_password_of_the_url);
-        tcase_add_loop_test(tcase, says_why_it_is_refused, 0, ELEMENTSOF(refusals));
-        tcase_add_test(tcase, says_that_an_acl_stands_in_its_way);
-        tcase_add_test(tcase, comes_back_after_the_server_was_killed);
-        tcase_add_test(tcase, notices_a_death_while_nobody_asks);
-        tcase_add_test(tcase, notices_a_frozen_server_while_nobody_asks);
-        tcase_add_test(tcase, gives_up_a_frozen_server_and_takes_it_back);
-        tcase_add_loop_test(tcase, survives_those_who_are_no_redis, 0, ELEMENTSOF(impostors));
-        tcase_add_test(tcase, leaves_out_what_was_too_large);
-        tcase_add_test(tcase, asks_again_for_what_was_too_large_after_a_while);
-        tcase_add_test(tcase, survives_a_reply_to_nothing);
-        tcase_add_test(tcase, waits_for_the_end_of_a_reply_that_arrives_slowly);
-        tcase_add_test(tcase, does_not_wait_for_ever_for_the_end_of_a_reply);
-        tcase_add_loop_test(tcase, frees_itself_when_a_state_is_reported, 0, 2);
-        tcase_add_loop_test(tcase, frees_itself_in_a_reply, 0, 2);
-        tcase_add_test(tcase, calls_back_when_it_is_freed);
-        tcase_add_loop_test(tcase, tries_each_address_of_a_name, 0, 2);
-        tcase_add_test(tcase, gives_up_an_address_that_does_not_answer);
-        tcase_add_test(tcase, says_that_a_name_is_not_found);
-        tcase_add_test(tcase, can_be_freed_while_a_name_is_looked_up);
-        tcase_add_test(tcase, refuses_urls_that_it_cannot_serve);
-        tcase_add_test(tcase, reports_addresses_from_names);
-        tcase_add_test(tcase, names_its_states);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("redis", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

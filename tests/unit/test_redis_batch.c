@@ -49,7 +49,7 @@ static void teardown(void)
         loop_end();
 }
 
-START_TEST(it_is_done_once_when_the_last_reply_is_in)
+TEST(it_is_done_once_when_the_last_reply_is_in)
 {
         ck_assert_int_eq(ask(2, "two"), 0);
         ck_assert_int_eq(ask(0, "zero"), 0);
@@ -62,7 +62,6 @@ START_TEST(it_is_done_once_when_the_last_reply_is_in)
         ck_assert_str_eq(texts[0], "zero");
         ck_assert_str_eq(texts[2], "two");
 }
-END_TEST
 
 static void on_first_round(void *userdata _unused_)
 {
@@ -76,7 +75,7 @@ static void on_any(const redisReply *reply _unused_, size_t tag _unused_, void *
         replies++;
 }
 
-START_TEST(where_more_is_asked_when_it_is_done_it_is_done_again)
+TEST(where_more_is_asked_when_it_is_done_it_is_done_again)
 {
         static const struct redis_batch_ops rounds = {.reply = on_any, .done = on_first_round};
 
@@ -89,9 +88,8 @@ START_TEST(where_more_is_asked_when_it_is_done_it_is_done_again)
         run_until(done > 1);
         ck_assert_uint_eq(replies, 2);
 }
-END_TEST
 
-START_TEST(a_word_has_the_length_that_is_given)
+TEST(a_word_has_the_length_that_is_given)
 {
         static const char *const argv[] = {"ECHO", "abcdef"};
         static const size_t lengths[] = {4, 3};
@@ -100,9 +98,8 @@ START_TEST(a_word_has_the_length_that_is_given)
         run_until(done > 0);
         ck_assert_str_eq(texts[0], "abc");
 }
-END_TEST
 
-START_TEST(an_error_of_the_server_is_a_reply)
+TEST(an_error_of_the_server_is_a_reply)
 {
         ck_assert_int_eq(redis_batch_add(redis_batch, redis, 1, 1, (const char *const[]){"NOTHING"}, NULL),
                          0);
@@ -110,9 +107,8 @@ START_TEST(an_error_of_the_server_is_a_reply)
         ck_assert_uint_eq(failures, 0);
         ck_assert_ptr_nonnull(strstr(texts[1], "unknown command"));
 }
-END_TEST
 
-START_TEST(where_the_connection_ends_it_is_done_too)
+TEST(where_the_connection_ends_it_is_done_too)
 {
         ck_assert_int_eq(ask(0, "a"), 0);
         ck_assert_int_eq(ask(1, "b"), 0);
@@ -120,9 +116,8 @@ START_TEST(where_the_connection_ends_it_is_done_too)
         ck_assert_uint_eq(failures, 2);
         ck_assert_uint_eq(done, 1);
 }
-END_TEST
 
-START_TEST(what_was_given_up_calls_nobody)
+TEST(what_was_given_up_calls_nobody)
 {
         struct redis_batch *other;
 
@@ -136,7 +131,6 @@ START_TEST(what_was_given_up_calls_nobody)
         ck_assert_str_eq(texts[0], "");
         redis_batch_free(other);
 }
-END_TEST
 
 static void on_first(const redisReply *reply _unused_, size_t tag _unused_, void *userdata _unused_)
 {
@@ -144,7 +138,7 @@ static void on_first(const redisReply *reply _unused_, size_t tag _unused_, void
         redis_batch = redis_batch_free(redis_batch);
 }
 
-START_TEST(it_may_be_given_up_while_a_reply_is_taken)
+TEST(it_may_be_given_up_while_a_reply_is_taken)
 {
         static const struct redis_batch_ops once = {.reply = on_first, .done = on_done};
 
@@ -157,35 +151,14 @@ START_TEST(it_may_be_given_up_while_a_reply_is_taken)
         ck_assert_uint_eq(replies, 1);
         ck_assert_uint_eq(done, 0);
 }
-END_TEST
 
-START_TEST(what_cannot_be_asked_is_not_waited_for)
+TEST(what_cannot_be_asked_is_not_waited_for)
 {
         server_kill();
         run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
         ck_assert_int_eq(ask(0, "a"), -ENOTCONN);
         ck_assert_uint_eq(redis_batch_pending(redis_batch), 0);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("asks");
-        TCase *cases = tcase_create("asks");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, it_is_done_once_when_the_last_reply_is_in);
-        tcase_add_test(cases, where_more_is_asked_when_it_is_done_it_is_done_again);
-        tcase_add_test(cases, a_word_has_the_length_that_is_given);
-        tcase_add_test(cases, an_error_of_the_server_is_a_reply);
-        tcase_add_test(cases, where_the_connection_ends_it_is_done_too);
-        tcase_add_test(cases, what_was_given_up_calls_nobody);
-        tcase_add_test(cases, it_may_be_given_up_while_a_reply_is_taken);
-        tcase_add_test(cases, what_cannot_be_asked_is_not_waited_for);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("asks", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -54,7 +54,7 @@ static int read_all(const char *namespace, struct running_jobs **ret)
         return redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_done, n_jobs, ret);
 }
 
-START_TEST(lists_of_both_names_are_read)
+TEST(lists_of_both_names_are_read)
 {
         struct running_jobs *running_jobs;
 
@@ -69,9 +69,8 @@ START_TEST(lists_of_both_names_are_read)
         ck_assert_uint_eq(n_unreadable[1], 1);
         ck_assert_str_eq(last_class, "Old");
 }
-END_TEST
 
-START_TEST(a_namespace_is_before_the_keys)
+TEST(a_namespace_is_before_the_keys)
 {
         struct running_jobs *running_jobs;
 
@@ -82,9 +81,8 @@ START_TEST(a_namespace_is_before_the_keys)
         ck_assert_uint_eq(n_jobs[0], 1);
         ck_assert_uint_eq(n_jobs[1], 0);
 }
-END_TEST
 
-START_TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
+TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
 {
         struct running_jobs *running_jobs;
 
@@ -96,9 +94,8 @@ START_TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
         ck_assert_uint_eq(n_jobs[0], 1);
         ck_assert_uint_eq(n_jobs[1], 0);
 }
-END_TEST
 
-START_TEST(a_server_that_hangs_is_reported_and_then_refused)
+TEST(a_server_that_hangs_is_reported_and_then_refused)
 {
         struct running_jobs *running_jobs;
 
@@ -111,9 +108,8 @@ START_TEST(a_server_that_hangs_is_reported_and_then_refused)
         ck_assert_int_eq(read_all(NULL, &running_jobs), -ENOTCONN);
         ck_assert_uint_eq(n_done, 1);
 }
-END_TEST
 
-START_TEST(what_is_given_up_is_not_reported)
+TEST(what_is_given_up_is_not_reported)
 {
         struct running_jobs *running_jobs;
 
@@ -127,7 +123,6 @@ START_TEST(what_is_given_up_is_not_reported)
         redis = redis_free(redis);
         ck_assert_uint_eq(n_done, 1);
 }
-END_TEST
 
 static void on_answered(struct redis *of _unused_, const struct redisReply *reply _unused_, void *userdata)
 {
@@ -160,7 +155,7 @@ static struct running_jobs *read_large_lists(void)
         return running_jobs;
 }
 
-START_TEST(the_loop_goes_on_while_large_jobs_are_decoded)
+TEST(the_loop_goes_on_while_large_jobs_are_decoded)
 {
         sd_event_source *source;
         unsigned turns = 0, done_at_timer = 1;
@@ -180,9 +175,8 @@ START_TEST(the_loop_goes_on_while_large_jobs_are_decoded)
         ck_assert_uint_eq(n_jobs[1], 4);
         ck_assert_str_eq(last_class, "Large");
 }
-END_TEST
 
-START_TEST(what_is_given_up_half_decoded_is_not_reported)
+TEST(what_is_given_up_half_decoded_is_not_reported)
 {
         struct running_jobs *running_jobs = read_large_lists();
 
@@ -192,9 +186,8 @@ START_TEST(what_is_given_up_half_decoded_is_not_reported)
         run_until(n_done);
         ck_assert_uint_eq(n_done, 1);
 }
-END_TEST
 
-START_TEST(redis_may_be_freed_meanwhile)
+TEST(redis_may_be_freed_meanwhile)
 {
         struct running_jobs *running_jobs;
 
@@ -203,25 +196,6 @@ START_TEST(redis_may_be_freed_meanwhile)
         run_until(n_done);
         ck_assert_str_ne(last_error, "");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("works");
-        TCase *cases = tcase_create("works");
-
-        if (server_is_missing())
-                return 77;
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, lists_of_both_names_are_read);
-        tcase_add_test(cases, a_namespace_is_before_the_keys);
-        tcase_add_test(cases, an_error_of_the_server_is_reported_and_hides_no_other_list);
-        tcase_add_test(cases, a_server_that_hangs_is_reported_and_then_refused);
-        tcase_add_test(cases, what_is_given_up_is_not_reported);
-        tcase_add_test(cases, the_loop_goes_on_while_large_jobs_are_decoded);
-        tcase_add_test(cases, what_is_given_up_half_decoded_is_not_reported);
-        tcase_add_test(cases, redis_may_be_freed_meanwhile);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("works", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -59,16 +59,15 @@ static void expect(const char *release, const char *error)
         free(report.error);
 }
 
-START_TEST(it_is_where_the_directory_leads)
+TEST(it_is_where_the_directory_leads)
 {
         expect("two", NULL);
         expect("/two", NULL);
         expect("two/", NULL);
         expect(two, NULL);
 }
-END_TEST
 
-START_TEST(what_it_does_not_end_in_is_reported)
+TEST(what_it_does_not_end_in_is_reported)
 {
         static const char *const others[] = {"wo", "one", "current", "/", "e/two"};
         char expected[512];
@@ -79,9 +78,8 @@ START_TEST(what_it_does_not_end_in_is_reported)
                 expect(others[i], expected);
         }
 }
-END_TEST
 
-START_TEST(without_a_directory_it_is_nowhere)
+TEST(without_a_directory_it_is_nowhere)
 {
         char expected[512];
 
@@ -93,17 +91,5 @@ START_TEST(without_a_directory_it_is_nowhere)
                  current);
         expect("two", expected);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("release");
-        TCase *cases = tcase_create("release");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, it_is_where_the_directory_leads);
-        tcase_add_test(cases, what_it_does_not_end_in_is_reported);
-        tcase_add_test(cases, without_a_directory_it_is_nowhere);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("release", .each = {setup, teardown})

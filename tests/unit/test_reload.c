@@ -50,7 +50,7 @@ static void teardown(void)
 
 static int reload(const char *text);
 
-START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
+TEST(a_fleet_joins_a_group_changes_it_and_leaves)
 {
         char text[512];
 
@@ -74,7 +74,6 @@ START_TEST(a_fleet_joins_a_group_changes_it_and_leaves)
         ck_assert_ptr_null(groups->first);
         ck_assert_ptr_null(web->group);
 }
-END_TEST
 
 static int reload_file(void)
 {
@@ -107,7 +106,7 @@ static const char *order_text(void)
         return "";
 }
 
-START_TEST(what_changed_is_reported_and_in_force)
+TEST(what_changed_is_reported_and_in_force)
 {
         ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
         ck_assert_str_eq(lines[0], "[fleet:web] active_process_count: 1 -> 3");
@@ -117,9 +116,8 @@ START_TEST(what_changed_is_reported_and_in_force)
         ck_assert(runtime_turn.pass.unsaved);
         ck_assert_str_eq(order_text(), "configuration read again by the operator, 1 change");
 }
-END_TEST
 
-START_TEST(a_file_that_says_the_same_changes_nothing)
+TEST(a_file_that_says_the_same_changes_nothing)
 {
         uint64_t generation = runtime_world->fleets[0]->generation;
 
@@ -128,9 +126,8 @@ START_TEST(a_file_that_says_the_same_changes_nothing)
         ck_assert_uint_eq(runtime_world->fleets[0]->generation, generation);
         ck_assert_str_eq(order_text(), "configuration read again by the operator, 0 changes");
 }
-END_TEST
 
-START_TEST(what_does_not_reach_all_says_so)
+TEST(what_does_not_reach_all_says_so)
 {
         ck_assert_int_eq(reload("[sqmgr]\nstate_file=/nonexistent/state\n" CREW_REDIS
                                 "[fleet:web]\ncommand=/bin/false\nactive_process_count=1\n"),
@@ -141,9 +138,8 @@ START_TEST(what_does_not_reach_all_says_so)
         ck_assert_str_eq(lines[1], "[fleet:web] command: /bin/true -> /bin/false (for new workers: 'sqmgrctl "
                                    "restart' puts it into effect)");
 }
-END_TEST
 
-START_TEST(fleets_come_and_go)
+TEST(fleets_come_and_go)
 {
         ck_assert_int_eq(reload(CREW_REDIS "[fleet:mail]\ncommand=/bin/true\n"
                                            "redis_url=unix:///nonexistent/other\n"),
@@ -160,7 +156,6 @@ START_TEST(fleets_come_and_go)
         ck_assert_uint_eq(runtime.links.n, 2);
         ck_assert_uint_eq(fleet_target(web), 0);
 }
-END_TEST
 
 static const char *const bad[] = {
         BEFORE "active_process_count=-1\n",
@@ -169,7 +164,7 @@ static const char *const bad[] = {
         "",
 };
 
-START_TEST(a_file_with_anything_wrong_is_refused_whole)
+TEST_LOOP(a_file_with_anything_wrong_is_refused_whole, ELEMENTSOF(bad))
 {
         const struct settings *before = reloader.settings;
 
@@ -183,9 +178,8 @@ START_TEST(a_file_with_anything_wrong_is_refused_whole)
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
         ck_assert(!runtime_turn.pass.unsaved);
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there_is_refused)
+TEST(a_file_that_is_not_there_is_refused)
 {
         const struct settings *before = reloader.settings;
 
@@ -193,7 +187,6 @@ START_TEST(a_file_that_is_not_there_is_refused)
         ck_assert_ptr_nonnull(strstr(lines[0], "No such file"));
         ck_assert_ptr_eq(reloader.settings, before);
 }
-END_TEST
 
 static void reload_reported_by_signal(const char *text, char *log, size_t size)
 {
@@ -210,7 +203,7 @@ static void reload_reported_by_signal(const char *text, char *log, size_t size)
         close(stderr_fd);
 }
 
-START_TEST(the_log_reports_what_a_signal_has_changed)
+TEST(the_log_reports_what_a_signal_has_changed)
 {
         char log[2048];
 
@@ -222,9 +215,8 @@ START_TEST(the_log_reports_what_a_signal_has_changed)
         while (runtime_turns == turns)
                 ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
 }
-END_TEST
 
-START_TEST(the_log_reports_why_a_signal_has_changed_nothing)
+TEST(the_log_reports_why_a_signal_has_changed_nothing)
 {
         char log[2048];
 
@@ -233,23 +225,5 @@ START_TEST(the_log_reports_why_a_signal_has_changed_nothing)
         ck_assert_ptr_nonnull(strstr(log, "active_process_count"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("reload");
-        TCase *cases = tcase_create("reload");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, what_changed_is_reported_and_in_force);
-        tcase_add_test(cases, a_file_that_says_the_same_changes_nothing);
-        tcase_add_test(cases, what_does_not_reach_all_says_so);
-        tcase_add_test(cases, fleets_come_and_go);
-        tcase_add_test(cases, a_fleet_joins_a_group_changes_it_and_leaves);
-        tcase_add_loop_test(cases, a_file_with_anything_wrong_is_refused_whole, 0, ELEMENTSOF(bad));
-        tcase_add_test(cases, a_file_that_is_not_there_is_refused);
-        tcase_add_test(cases, the_log_reports_what_a_signal_has_changed);
-        tcase_add_test(cases, the_log_reports_why_a_signal_has_changed_nothing);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("reload", .each = {setup, teardown})

@@ -72,7 +72,12 @@ static char *render(const struct golden *golden)
         return text;
 }
 
-START_TEST(what_is_shown_is_as_it_was_looked_at)
+static void use_utc(void)
+{
+        setenv("TZ", "UTC", 1);
+}
+
+TEST_LOOP(what_is_shown_is_as_it_was_looked_at, ELEMENTSOF(goldens))
 {
         const struct golden *golden = &goldens[_i];
         char *shown = render(golden), wanted[16384] = "";
@@ -92,9 +97,8 @@ START_TEST(what_is_shown_is_as_it_was_looked_at)
         ck_assert_msg(same, "'%s' is not what is shown", path);
         free(shown);
 }
-END_TEST
 
-START_TEST(no_line_is_longer_than_the_terminal)
+TEST(no_line_is_longer_than_the_terminal)
 {
         /* The table takes some, whatever the terminal, and so does the longest URL. */
         for (int columns = 44; columns < 250; columns++) {
@@ -109,7 +113,6 @@ START_TEST(no_line_is_longer_than_the_terminal)
                 }
         }
 }
-END_TEST
 
 /* A group of n, of which each tenth is done, each hundredth has failed, and so on. */
 static json_t *group_of(int n)
@@ -132,7 +135,7 @@ static json_t *group_of(int n)
                          "epoch", 7, "state", "running", "hosts", hosts);
 }
 
-START_TEST(a_group_of_any_size_fits_the_terminal)
+TEST(a_group_of_any_size_fits_the_terminal)
 {
         static const int sizes[] = {1, 2, 12, 100, 1024}, rows[] = {10, 24, 60};
 
@@ -153,9 +156,8 @@ START_TEST(a_group_of_any_size_fits_the_terminal)
                                 free(text);
                         }
 }
-END_TEST
 
-START_TEST(those_that_need_someone_are_seen_first_and_the_others_are_counted)
+TEST(those_that_need_someone_are_seen_first_and_the_others_are_counted)
 {
         const struct view view = {.columns = 80, .rows = 24};
         json_t *reply = group_of(1000);
@@ -172,18 +174,5 @@ START_TEST(those_that_need_someone_are_seen_first_and_the_others_are_counted)
         json_decref(reply);
         free(text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("render");
-        TCase *tests = tcase_create("render");
-
-        setenv("TZ", "UTC", 1);
-        tcase_add_loop_test(tests, what_is_shown_is_as_it_was_looked_at, 0, ELEMENTSOF(goldens));
-        tcase_add_test(tests, no_line_is_longer_than_the_terminal);
-        tcase_add_test(tests, a_group_of_any_size_fits_the_terminal);
-        tcase_add_test(tests, those_that_need_someone_are_seen_first_and_the_others_are_counted);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("render", .once = {use_utc, NULL})

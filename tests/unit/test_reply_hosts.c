@@ -20,7 +20,7 @@ static void expect_why(const char *state, const char *host_text, const char *exp
         ck_assert_str_eq(reply_host_why(rollout, host, text), expected);
 }
 
-START_TEST(a_host_says_what_it_waits_for_or_why_it_failed)
+TEST(a_host_says_what_it_waits_for_or_why_it_failed)
 {
         expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}", "for its turn");
         expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}", "not heard of for 3min 20s");
@@ -37,9 +37,8 @@ START_TEST(a_host_says_what_it_waits_for_or_why_it_failed)
         expect_why("running", "{\"state\": \"unheard of\"}", "for its turn");
         expect_why("running", "[]", "for its turn");
 }
-END_TEST
 
-START_TEST(progress_is_read_where_it_is_one)
+TEST(progress_is_read_where_it_is_one)
 {
         static const struct {
                 const char *text;
@@ -67,7 +66,6 @@ START_TEST(progress_is_read_where_it_is_one)
                 ck_assert_uint_eq(of, cases[i].of);
         }
 }
-END_TEST
 
 static json_t *host_of(const char *name, const char *state, double seconds, double seen)
 {
@@ -75,7 +73,7 @@ static json_t *host_of(const char *name, const char *state, double seconds, doub
                          "seen_seconds", seen, "progress", "1 of 2", "drained", seconds > 50);
 }
 
-START_TEST(hosts_come_in_the_order_in_which_they_matter)
+TEST(hosts_come_in_the_order_in_which_they_matter)
 {
         static const char *const order[] = {"c", "d", "b", "silent", "w9", "w10", "late", "early"};
         _cleanup_json_ json_t *rollout =
@@ -101,7 +99,6 @@ START_TEST(hosts_come_in_the_order_in_which_they_matter)
                          "2 of 8 hosts done, 1 rolling, 1 failed, 1 lost, 1 draining");
         ck_assert_str_eq(reply_string(reply_hosts_missing(rollout), "host"), "d");
 }
-END_TEST
 
 static void expect_sentences(const char *rollout_text, const char *title, const char *details,
                              const char *progress)
@@ -114,7 +111,7 @@ static void expect_sentences(const char *rollout_text, const char *title, const 
         ck_assert_str_eq(reply_hosts_progress(rollout, text), progress);
 }
 
-START_TEST(a_rollout_is_reported_in_sentences)
+TEST(a_rollout_is_reported_in_sentences)
 {
         expect_sentences("{\"group\": \"g\", \"state\": \"none\"}", "group 'g', no rollout was begun", "",
                          "0 of 0 hosts done");
@@ -145,9 +142,8 @@ START_TEST(a_rollout_is_reported_in_sentences)
                 "group 'g', no rollout was begun", "", "0 of 1 host done");
         expect_sentences("[]", "group '', no rollout was begun", "", "0 of 0 hosts done");
 }
-END_TEST
 
-START_TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room)
+TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room)
 {
         _cleanup_json_ json_t *names = json_array(), *rollout = NULL;
         char name[257], text[REPLY_HOSTS_MAX];
@@ -163,18 +159,5 @@ START_TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room
         json_object_clear(rollout);
         ck_assert_str_eq(reply_hosts_left(rollout, text), "");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("reply_hosts");
-        TCase *tests = tcase_create("reply_hosts");
-
-        tcase_add_test(tests, a_host_says_what_it_waits_for_or_why_it_failed);
-        tcase_add_test(tests, progress_is_read_where_it_is_one);
-        tcase_add_test(tests, hosts_come_in_the_order_in_which_they_matter);
-        tcase_add_test(tests, a_rollout_is_reported_in_sentences);
-        tcase_add_test(tests, hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("reply_hosts")

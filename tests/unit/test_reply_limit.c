@@ -50,7 +50,7 @@ static const struct {
         {"|1\r\n", REPLY_LIMIT_FOREIGN},
 };
 
-START_TEST(what_is_too_large_shows_in_its_header)
+TEST_LOOP(what_is_too_large_shows_in_its_header, ELEMENTSOF(cases))
 {
         struct reply_limit whole = {0}, cut = {0};
         enum reply_limit_outcome outcome = REPLY_LIMIT_FITS;
@@ -61,15 +61,13 @@ START_TEST(what_is_too_large_shows_in_its_header)
         ck_assert_int_eq(outcome, cases[_i].outcome);
         ck_assert_str_ne(reply_limit_explain(outcome), "");
 }
-END_TEST
 
-START_TEST(a_byte_of_zero_is_no_type)
+TEST(a_byte_of_zero_is_no_type)
 {
         ck_assert_int_eq(reply_limit_feed(&(struct reply_limit){0}, "", 1), REPLY_LIMIT_FOREIGN);
 }
-END_TEST
 
-START_TEST(many_strings_count_together)
+TEST(many_strings_count_together)
 {
         static char megabyte[1024 * 1024];
         struct reply_limit reply_limit = {0};
@@ -88,9 +86,8 @@ START_TEST(many_strings_count_together)
         ck_assert_int_eq(outcome, REPLY_LIMIT_TOO_MANY_BYTES);
         ck_assert_uint_eq(n, 31);
 }
-END_TEST
 
-START_TEST(each_reply_is_counted_for_itself)
+TEST(each_reply_is_counted_for_itself)
 {
         static char text[1000 * 1000];
         struct reply_limit reply_limit = {0};
@@ -102,9 +99,8 @@ START_TEST(each_reply_is_counted_for_itself)
                 ck_assert(is_between_replies(&reply_limit));
         }
 }
-END_TEST
 
-START_TEST(a_line_has_an_end)
+TEST(a_line_has_an_end)
 {
         struct reply_limit reply_limit = {0};
         enum reply_limit_outcome outcome = feed(&reply_limit, "+");
@@ -115,7 +111,6 @@ START_TEST(a_line_has_an_end)
         ck_assert_int_eq(outcome, REPLY_LIMIT_LINE_TOO_LONG);
         ck_assert_uint_eq(n, REPLY_LIMIT_LINE_MAX);
 }
-END_TEST
 
 static unsigned random_below(unsigned limit)
 {
@@ -167,7 +162,7 @@ static size_t put_reply(char *out, unsigned depth)
 }
 
 /* Replies of all kinds, byte by byte: one ends where it ends for hiredis. */
-START_TEST(hiredis_sees_the_same_ends)
+TEST(hiredis_sees_the_same_ends)
 {
         static char text[256 * 1024];
         redisReader *reader = redisReaderCreate();
@@ -190,19 +185,5 @@ START_TEST(hiredis_sees_the_same_ends)
         }
         redisReaderFree(reader);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("gauge");
-        TCase *tcase = tcase_create("gauge");
-
-        tcase_add_loop_test(tcase, what_is_too_large_shows_in_its_header, 0, ELEMENTSOF(cases));
-        tcase_add_test(tcase, a_byte_of_zero_is_no_type);
-        tcase_add_test(tcase, many_strings_count_together);
-        tcase_add_test(tcase, each_reply_is_counted_for_itself);
-        tcase_add_test(tcase, a_line_has_an_end);
-        tcase_add_test(tcase, hiredis_sees_the_same_ends);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("gauge")

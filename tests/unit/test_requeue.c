@@ -100,7 +100,7 @@ static long long number(const char *command, const char *key)
                 freeReplyObject(_reply);                                                                     \
         } while (0)
 
-START_TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
+TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
 {
         begin(IDENTITY ":work");
         server_do("LPUSH queue:low next");
@@ -116,9 +116,8 @@ START_TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
         ck_assert_int_eq(reply->integer, 1);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(two_managers_put_it_back_once)
+TEST(two_managers_put_it_back_once)
 {
         begin(IDENTITY ":work");
         ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
@@ -129,9 +128,8 @@ START_TEST(two_managers_put_it_back_once)
         ck_assert(reported.outcome == RESCUE_REQUEUED || other_reported.outcome == RESCUE_REQUEUED);
         ck_assert_int_eq(number("LLEN", "queue:low"), 1);
 }
-END_TEST
 
-START_TEST(another_job_of_that_thread_is_left_alone)
+TEST(another_job_of_that_thread_is_left_alone)
 {
         server_do("HSET " IDENTITY ":work t1 other");
         try(NULL);
@@ -139,9 +137,8 @@ START_TEST(another_job_of_that_thread_is_left_alone)
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
-END_TEST
 
-START_TEST(once_too_often_it_is_parked_with_the_reason)
+TEST(once_too_often_it_is_parked_with_the_reason)
 {
         for (unsigned i = 1; i <= 2; i++) {
                 begin(IDENTITY ":work");
@@ -161,18 +158,16 @@ START_TEST(once_too_often_it_is_parked_with_the_reason)
         ck_assert_str_eq(reply->element[1]->str, "1.5");
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(with_a_limit_of_none_it_is_parked_at_once)
+TEST(with_a_limit_of_none_it_is_parked_at_once)
 {
         fleet.rescue_limit = 0;
         begin(IDENTITY ":work");
         try(NULL);
         ck_assert_int_eq(reported.outcome, RESCUE_PARKED);
 }
-END_TEST
 
-START_TEST(to_be_reported_of_only_it_stays_where_it_is)
+TEST(to_be_reported_of_only_it_stays_where_it_is)
 {
         fleet.rescue_jobs = RESCUE_JOBS_REPORT;
         begin(IDENTITY ":work");
@@ -181,12 +176,11 @@ START_TEST(to_be_reported_of_only_it_stays_where_it_is)
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
-END_TEST
 
 static const char *const private_keys[] = {"queue:sq|" IDENTITY "|low", IDENTITY ":super_queues",
                                            "working:queue:low:" IDENTITY};
 
-START_TEST(private_queues_are_seen)
+TEST_LOOP(private_queues_are_seen, ELEMENTSOF(private_keys))
 {
         begin(IDENTITY ":work");
         server_do("SET %s x", private_keys[_i]);
@@ -195,9 +189,8 @@ START_TEST(private_queues_are_seen)
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
-END_TEST
 
-START_TEST(the_old_key_and_a_namespace_are_minded)
+TEST(the_old_key_and_a_namespace_are_minded)
 {
         list.jobs[0].old_key = true;
         begin("app:" IDENTITY ":workers");
@@ -207,9 +200,8 @@ START_TEST(the_old_key_and_a_namespace_are_minded)
         ck_assert_int_eq(number("EXISTS", "app:sqmgr:rescued:8d42"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
-END_TEST
 
-START_TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
+TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
 {
         begin(IDENTITY ":work");
         server_do("SET queue:low x");
@@ -234,9 +226,8 @@ START_TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
         ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
         ck_assert_uint_eq(reported.times, 1);
 }
-END_TEST
 
-START_TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
+TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
 {
         begin(IDENTITY ":work");
         server_do("ACL SETUSER default -eval");
@@ -246,9 +237,8 @@ START_TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
         ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
-END_TEST
 
-START_TEST(a_lost_connection_is_reported)
+TEST(a_lost_connection_is_reported)
 {
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
@@ -258,9 +248,8 @@ START_TEST(a_lost_connection_is_reported)
         ck_assert_str_eq(reported.error, "the connection was lost");
         ck_assert_int_eq(requeue(redis, NULL, &reported), -ENOTCONN);
 }
-END_TEST
 
-START_TEST(what_is_given_up_is_not_reported)
+TEST(what_is_given_up_is_not_reported)
 {
         begin(IDENTITY ":work");
         ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
@@ -274,29 +263,6 @@ START_TEST(what_is_given_up_is_not_reported)
         redis = redis_free(redis);
         ck_assert_uint_eq(reported.n, 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("requeue");
-        TCase *cases = tcase_create("requeue");
-
-        if (server_is_missing())
-                return 77;
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list);
-        tcase_add_test(cases, two_managers_put_it_back_once);
-        tcase_add_test(cases, another_job_of_that_thread_is_left_alone);
-        tcase_add_test(cases, once_too_often_it_is_parked_with_the_reason);
-        tcase_add_test(cases, with_a_limit_of_none_it_is_parked_at_once);
-        tcase_add_test(cases, to_be_reported_of_only_it_stays_where_it_is);
-        tcase_add_loop_test(cases, private_queues_are_seen, 0, ELEMENTSOF(private_keys));
-        tcase_add_test(cases, the_old_key_and_a_namespace_are_minded);
-        tcase_add_test(cases, a_queue_that_takes_nothing_leaves_the_job_in_the_work_list);
-        tcase_add_test(cases, what_an_acl_forbids_is_reported_and_costs_no_connection);
-        tcase_add_test(cases, a_lost_connection_is_reported);
-        tcase_add_test(cases, what_is_given_up_is_not_reported);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("requeue", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

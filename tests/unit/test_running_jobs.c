@@ -3,25 +3,9 @@
  * redis-server. */
 /* promises: P1 */
 #include "daemon/poll/running_jobs.h"
-#include "redis_server.h"
-#include "runtime.h"
+#include "redis_runtime.h"
 
 #define IDENTITY "host:77:0123456789ab"
-
-static void setup(void)
-{
-        loop_start();
-        server_start(0, NULL, NULL);
-        server_wait();
-}
-
-static void teardown(void)
-{
-        server_kill(); /* which the crew would wait for, as for any child */
-        runtime_end();
-        loop_end();
-        server_directory_empty();
-}
 
 static usec_t now(void)
 {
@@ -42,13 +26,8 @@ static struct worker *start(const char *fleet_lines, const char *script)
         char text[1024];
 
         snprintf(text, sizeof(text), "up() { : >%s/$1; }\n%s\n", server_directory, script);
-        unit_write_file(server_directory, "script", text);
-        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/sh %s/script\n%s",
-                 server_url, server_directory, fleet_lines);
-        runtime_start(event, text);
-        struct worker *worker = runtime_start_worker();
-        ck_assert_ptr_nonnull(worker->handle);
-        run_until(exists("up") && runtime_world->fleets[0]->redis_up);
+        struct worker *worker = web_start_script("/bin/sh", text, fleet_lines);
+        run_until(exists("up") && web_is_up());
         attach_heartbeat(worker, worker->process.pid, now());
         ck_assert_int_eq(heartbeats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;
@@ -83,7 +62,7 @@ static unsigned reported(enum event_kind kind)
         return n;
 }
 
-START_TEST(the_jobs_of_one_that_drains_are_read)
+TEST_LOOP(the_jobs_of_one_that_drains_are_read, 2)
 {
         struct worker *worker = start("", "up up; exec sleep 1000");
 
@@ -97,9 +76,8 @@ START_TEST(the_jobs_of_one_that_drains_are_read)
         ck_assert_uint_ge(oldest, 99 * USEC_PER_SEC);
         ck_assert_uint_lt(oldest, 200 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(what_nobody_wants_to_know_is_not_read)
+TEST(what_nobody_wants_to_know_is_not_read)
 {
         struct worker *worker = start("job_warn_after=none low=none\n", "up up; exec sleep 1000");
 
@@ -113,9 +91,8 @@ START_TEST(what_nobody_wants_to_know_is_not_read)
         running_jobs_poll(worker);
         ck_assert(reads(worker));
 }
-END_TEST
 
-START_TEST(one_reading_is_under_way_at_a_time)
+TEST(one_reading_is_under_way_at_a_time)
 {
         struct worker *worker = start("", "up up; exec sleep 1000");
 
@@ -128,9 +105,8 @@ START_TEST(one_reading_is_under_way_at_a_time)
         running_jobs_poll(worker);
         ck_assert(reads(worker));
 }
-END_TEST
 
-START_TEST(a_long_job_is_reported_of_once)
+TEST(a_long_job_is_reported_of_once)
 {
         struct worker *worker = start("job_warn_after=60s other=1s\n", "up up; exec sleep 1000");
 
@@ -154,9 +130,8 @@ START_TEST(a_long_job_is_reported_of_once)
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 2);
         ck_assert(runtime_reported("Hard j3 (queue low)"));
 }
-END_TEST
 
-START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
+TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
 {
         struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
                                       "trap 'up dump' TTIN; up up; while :; do sleep 0.01; done");
@@ -166,10 +141,9 @@ START_TEST(a_worker_with_a_stuck_job_writes_what_it_is_at)
         run_until(exists("dump"));
         ck_assert(runtime_reported("is in the worker's log"));
 }
-END_TEST
 
 /* To it the signal would be a stop. */
-START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
+TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
 {
         struct worker *worker = start("job_warn_after=60s\nstuck_job_action=dump\n",
                                       "trap 'up stopped' TERM; up up; while :; do sleep 0.01; done");
@@ -181,9 +155,8 @@ START_TEST(one_that_does_not_catch_the_signal_is_not_sent_it)
         ck_assert_int_eq(kill(worker->process.pid, SIGTERM), 0);
         run_until(exists("stopped"));
 }
-END_TEST
 
-START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_reported)
+TEST(what_one_ran_whose_memory_went_over_a_limit_is_reported)
 {
         struct worker *worker = start("memory_limit=1M\n", "up up; exec sleep 1000");
 
@@ -201,9 +174,8 @@ START_TEST(what_one_ran_whose_memory_went_over_a_limit_is_reported)
         running_jobs_tick(runtime_world);
         ck_assert(!reads(worker));
 }
-END_TEST
 
-START_TEST(what_could_not_be_read_changes_nothing)
+TEST(what_could_not_be_read_changes_nothing)
 {
         struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
 
@@ -214,9 +186,8 @@ START_TEST(what_could_not_be_read_changes_nothing)
         ck_assert_uint_eq(worker->jobs.count, 7);
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 0);
 }
-END_TEST
 
-START_TEST(what_one_ran_that_is_gone_is_not_reported)
+TEST(what_one_ran_that_is_gone_is_not_reported)
 {
         struct worker *worker = start("job_warn_after=60s\n", "up up; exec sleep 1000");
 
@@ -227,27 +198,5 @@ START_TEST(what_one_ran_that_is_gone_is_not_reported)
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 0);
         worker->state = WORKER_ACTIVE; /* the crew ends it */
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("work_list");
-        TCase *cases = tcase_create("work_list");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove_all);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_loop_test(cases, the_jobs_of_one_that_drains_are_read, 0, 2);
-        tcase_add_test(cases, what_nobody_wants_to_know_is_not_read);
-        tcase_add_test(cases, one_reading_is_under_way_at_a_time);
-        tcase_add_test(cases, a_long_job_is_reported_of_once);
-        tcase_add_test(cases, a_worker_with_a_stuck_job_writes_what_it_is_at);
-        tcase_add_test(cases, one_that_does_not_catch_the_signal_is_not_sent_it);
-        tcase_add_test(cases, what_one_ran_whose_memory_went_over_a_limit_is_reported);
-        tcase_add_test(cases, what_could_not_be_read_changes_nothing);
-        tcase_add_test(cases, what_one_ran_that_is_gone_is_not_reported);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+REDIS_RUNTIME_MAIN("work_list", redis_runtime_setup, redis_runtime_teardown_all)

@@ -6,37 +6,9 @@
 #include "autoscaling/trouble_rules.h"
 #include "model/fleet.h"
 #include "model/world.h"
-#include "redis_server.h"
-#include "runtime.h"
+#include "redis_runtime.h"
 
 #define SCALES "active_process_max=4\nlatency_target=30s\n"
-
-static void start(const char *more)
-{
-        char text[1024];
-
-        snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=/bin/true\n%s", server_url, more);
-        runtime_start(event, text);
-}
-
-static void setup(void)
-{
-        loop_start();
-        server_start(0, NULL, NULL);
-        server_wait();
-}
-
-static void teardown(void)
-{
-        server_kill(); /* which the crew would wait for, as for any child */
-        runtime_end();
-        loop_end();
-}
-
-static struct fleet *web(void)
-{
-        return world_fleet(runtime_world, "web");
-}
 
 static void serve(const char *names, size_t size)
 {
@@ -45,11 +17,6 @@ static void serve(const char *names, size_t size)
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, names, size);
         autoscale_serves(web(), copy);
-}
-
-static bool is_up(void)
-{
-        return web()->redis_up;
 }
 
 static bool is_answered(void)
@@ -76,10 +43,10 @@ static long long calls(void)
         return n;
 }
 
-START_TEST(a_fleet_that_does_not_scale_costs_no_command)
+TEST(a_fleet_that_does_not_scale_costs_no_command)
 {
-        start("");
-        run_until(is_up());
+        web_start("");
+        run_until(web_is_up());
         long long before = calls();
         for (unsigned i = 0; i < 5; i++) {
                 scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
@@ -90,7 +57,6 @@ START_TEST(a_fleet_that_does_not_scale_costs_no_command)
         ck_assert_int_eq(calls(), before + 1);
         ck_assert_ptr_null(scaled_link_of(web()->link));
 }
-END_TEST
 
 static bool is_none(const char *host _unused_, const char *queues _unused_, void *userdata _unused_)
 {
@@ -105,13 +71,13 @@ static bool is_counted(void)
                                        clock_now(CLOCK_MONOTONIC), is_none, NULL, &count);
 }
 
-START_TEST(what_waits_and_who_else_serves_is_read)
+TEST(what_waits_and_who_else_serves_is_read)
 {
         struct foreign_count count;
         const struct queues *queues;
         long long now = time(NULL);
 
-        start(SCALES);
+        web_start(SCALES);
         server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now - 100);
         server_do("LPUSH queue:default {\"class\":\"Mail\",\"enqueued_at\":%lld}", now);
         server_do("SADD paused low");
@@ -123,7 +89,7 @@ START_TEST(what_waits_and_who_else_serves_is_read)
                   "{\"concurrency\":5,\"queues\":[\"default\",\"mail\"]}");
         server_do("HSET there:8:0123456789ab busy 0 beat 1700000000.5 quiet false concurrency 10 info "
                   "{\"queues\":[\"other\"]}");
-        run_until(is_up());
+        run_until(web_is_up());
         serve("default\0low\0", 13);
         look();
         queues = autoscale_of(web())->queues;
@@ -145,7 +111,6 @@ START_TEST(what_waits_and_who_else_serves_is_read)
         look();
         ck_assert_uint_eq(autoscale_of(web())->others, 1);
 }
-END_TEST
 
 #define GROUP "rollout_group=g\n"
 
@@ -155,10 +120,10 @@ END_TEST
                         look();                                                                              \
         } while (0)
 
-START_TEST(without_a_group_no_key_of_one_is_asked_for)
+TEST(without_a_group_no_key_of_one_is_asked_for)
 {
-        start(SCALES);
-        run_until(is_up());
+        web_start(SCALES);
+        run_until(web_is_up());
         serve("default\0", 9);
         for (unsigned i = 0; i < 3; i++)
                 look();
@@ -171,12 +136,11 @@ START_TEST(without_a_group_no_key_of_one_is_asked_for)
         ck_assert_ptr_null(strstr(reply->str, "cmdstat_mget:"));
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
+TEST(nor_where_a_fleet_of_a_group_does_not_scale)
 {
-        start(GROUP);
-        run_until(is_up());
+        web_start(GROUP);
+        run_until(web_is_up());
         long long before = calls();
         for (unsigned i = 0; i < 3; i++) {
                 scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
@@ -184,7 +148,6 @@ START_TEST(nor_where_a_fleet_of_a_group_does_not_scale)
         }
         ck_assert_int_eq(calls(), before + 1);
 }
-END_TEST
 
 static void put_share(const char *host, const char *text, size_t len)
 {
@@ -207,16 +170,16 @@ static void put_process(const char *host, unsigned pid, unsigned concurrency, co
 
 /* Two processes of a host that tells, one of them of queues that it does not tell of, one of a host that does
  * not, and one of nobody here. */
-START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
+TEST(hosts_of_a_group_share_and_their_processes_count_once)
 {
         static const char own[] = "1 4 0 0 6\0default\0low\0";
 
-        start(SCALES GROUP);
+        web_start(SCALES GROUP);
         put_process("there", 7, 12, "default");
         put_process("there", 8, 5, "low");
         put_process("mute", 9, 7, "default");
         put_process(runtime.links.host_name, 4, 8, "default");
-        run_until(is_up());
+        run_until(web_is_up());
         serve("default\0low\0", 13);
         look_until(autoscale_of(web())->others == 4);
         ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 10 + 3 + 5 + 6, 0.001);
@@ -237,12 +200,11 @@ START_TEST(hosts_of_a_group_share_and_their_processes_count_once)
         ck_assert_int_eq(memcmp(reply->str, own, reply->len), 0);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
+TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
 {
-        start(SCALES GROUP);
-        run_until(is_up());
+        web_start(SCALES GROUP);
+        run_until(web_is_up());
         serve("default\0", 9);
         web()->name_taken = true;
         PUT_SHARE("there", "1 8 4 17 0\0default\0");
@@ -252,18 +214,17 @@ START_TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
         ck_assert_int_eq(reply->integer, 0);
         freeReplyObject(reply);
 }
-END_TEST
 
-START_TEST(of_many_queues_those_with_a_target_are_read)
+TEST(of_many_queues_those_with_a_target_are_read)
 {
         char names[512];
         size_t used = 0;
 
-        start("active_process_max=4\nlatency_target=q89:30s\n");
+        web_start("active_process_max=4\nlatency_target=q89:30s\n");
         for (unsigned i = 0; i < 90; i++)
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
         names[used++] = '\0';
-        run_until(is_up());
+        run_until(web_is_up());
         serve(names, used);
         look();
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
@@ -271,10 +232,9 @@ START_TEST(of_many_queues_those_with_a_target_are_read)
         ck_assert_str_eq(autoscale_of(web())->queues->list[0].name, "q89");
         ck_assert(!autoscale_of(web())->queues_left_out);
 }
-END_TEST
 
 /* Also where that fleet comes first, and serves as many queues as are read. */
-START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
+TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
 {
         char text[1024], names[512];
         size_t used = 0;
@@ -289,7 +249,7 @@ START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         char *copy = malloc(used);
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, names, used);
-        run_until(is_up());
+        run_until(web_is_up());
         autoscale_serves(world_fleet(runtime_world, "fixed"), copy);
         serve("default\0", sizeof("default\0"));
         look();
@@ -297,12 +257,11 @@ START_TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 1);
         ck_assert(!autoscale_of(web())->queues_left_out);
 }
-END_TEST
 
-START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
+TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 {
-        start(SCALES);
-        run_until(is_up());
+        web_start(SCALES);
+        run_until(web_is_up());
         serve("default\0", sizeof("default\0"));
         look();
         ck_assert_ptr_nonnull(web()->autoscale);
@@ -312,19 +271,18 @@ START_TEST(nothing_is_kept_of_a_fleet_that_is_removed)
         scaler_poll(&runtime.links, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_null(web()->autoscale);
 }
-END_TEST
 
-START_TEST(that_some_of_too_many_queues_are_left_out_is_reported)
+TEST(that_some_of_too_many_queues_are_left_out_is_reported)
 {
         struct findings findings = {0};
         char names[512];
         size_t used = 0;
 
-        start(SCALES);
+        web_start(SCALES);
         for (unsigned i = 0; i < 65; i++)
                 used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
         names[used++] = '\0';
-        run_until(is_up());
+        run_until(web_is_up());
         serve(names, used);
         look();
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
@@ -339,16 +297,15 @@ START_TEST(that_some_of_too_many_queues_are_left_out_is_reported)
         autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);
         ck_assert_uint_eq(findings.n, 0);
 }
-END_TEST
 
-START_TEST(sidekiqs_own_metrics_report_what_a_job_takes)
+TEST(sidekiqs_own_metrics_report_what_a_job_takes)
 {
         usec_t now = clock_now(CLOCK_REALTIME);
         time_t at = (time_t)(now / USEC_PER_SEC);
         struct tm tm;
         char key[40];
 
-        start(SCALES);
+        web_start(SCALES);
         /* The minute may turn meanwhile: it is read with the next one. */
         for (int minute = -1; minute <= 0; minute++) {
                 time_t then = at + 60 * minute;
@@ -358,21 +315,20 @@ START_TEST(sidekiqs_own_metrics_report_what_a_job_takes)
                          tm.tm_mday, tm.tm_hour, tm.tm_min);
                 server_do("HSET %s Mail|ms 9000 Mail|p 3", key);
         }
-        run_until(is_up());
+        run_until(web_is_up());
         serve("default\0", 9);
         look();
         ck_assert_uint_eq(queue_reader_service(scaled_link_of(web()->link)->demand, "default\0"),
                           3 * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(what_is_no_list_or_no_job_hides_nothing)
+TEST(what_is_no_list_or_no_job_hides_nothing)
 {
-        start(SCALES);
+        web_start(SCALES);
         server_do("SET queue:default x");
         server_do("LPUSH queue:mail nonsense");
         server_do("SET stat:processed nonsense");
-        run_until(is_up());
+        run_until(web_is_up());
         serve("default\0mail\0", 14);
         look();
         ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 0);
@@ -380,48 +336,21 @@ START_TEST(what_is_no_list_or_no_job_hides_nothing)
         ck_assert(!autoscale_of(web())->queues->list[1].latency_known);
         ck_assert(!scaled_link_of(web()->link)->demanded.done_known);
 }
-END_TEST
 
-START_TEST(while_redis_is_away_nothing_is_known)
+TEST(while_redis_is_away_nothing_is_known)
 {
         char text[AUTOSCALE_TEXT_MAX];
 
-        start(SCALES);
-        run_until(is_up());
+        web_start(SCALES);
+        run_until(web_is_up());
         serve("default\0", 9);
         look();
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
         server_kill();
-        run_until(!is_up());
+        run_until(!web_is_up());
         look();
         ck_assert_ptr_null(autoscale_of(web())->queues);
         ck_assert_str_eq(autoscale_text(web(), text), "its queues cannot be read: the count is kept");
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("scaler");
-        TCase *cases = tcase_create("scaler");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_unchecked_fixture(cases, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_fleet_that_does_not_scale_costs_no_command);
-        tcase_add_test(cases, what_waits_and_who_else_serves_is_read);
-        tcase_add_test(cases, without_a_group_no_key_of_one_is_asked_for);
-        tcase_add_test(cases, nor_where_a_fleet_of_a_group_does_not_scale);
-        tcase_add_test(cases, hosts_of_a_group_share_and_their_processes_count_once);
-        tcase_add_test(cases, where_another_machine_has_its_name_nothing_is_reported_in_that);
-        tcase_add_test(cases, of_many_queues_those_with_a_target_are_read);
-        tcase_add_test(cases, queues_of_a_fleet_with_a_fixed_count_take_no_place);
-        tcase_add_test(cases, nothing_is_kept_of_a_fleet_that_is_removed);
-        tcase_add_test(cases, that_some_of_too_many_queues_are_left_out_is_reported);
-        tcase_add_test(cases, sidekiqs_own_metrics_report_what_a_job_takes);
-        tcase_add_test(cases, what_is_no_list_or_no_job_hides_nothing);
-        tcase_add_test(cases, while_redis_is_away_nothing_is_known);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+REDIS_RUNTIME_MAIN("scaler", redis_runtime_setup, redis_runtime_teardown)

@@ -49,7 +49,7 @@ static void end(void)
         teardown();
 }
 
-START_TEST(is_counted_while_it_wants_a_walk)
+TEST(is_counted_while_it_wants_a_walk)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
@@ -69,9 +69,8 @@ START_TEST(is_counted_while_it_wants_a_walk)
         ck_assert_uint_eq(calls_of("sscan"), 0);
         ck_assert_uint_eq(calls_of("client|tracking"), 0);
 }
-END_TEST
 
-START_TEST(in_a_crowd_one_that_boots_costs_nothing)
+TEST(in_a_crowd_one_that_boots_costs_nothing)
 {
         others_come();
         boots = 0;
@@ -86,11 +85,10 @@ START_TEST(in_a_crowd_one_that_boots_costs_nothing)
         ck_assert_uint_eq(calls_of("scard"), 0);
         ck_assert_uint_eq(scanners(), OTHERS);
 }
-END_TEST
 
 /* Its wait of many seconds ends with the crowd. A walk before its first beat there was none: the second one
  * shows that it beats. */
-START_TEST(in_a_crowd_it_waits_for_its_turn)
+TEST(in_a_crowd_it_waits_for_its_turn)
 {
         others_come();
         spawn(0);
@@ -112,10 +110,9 @@ START_TEST(in_a_crowd_it_waits_for_its_turn)
         }
         ck_assert(!heartbeats_wait_for_scan(slots[0], workers[0].spawned_at));
 }
-END_TEST
 
 /* Whom an ACL forbids to ask walks as if there were no others; which commands, is written in sqmgr.ini(5). */
-START_TEST(who_may_not_ask_walks_nevertheless)
+TEST_LOOP(who_may_not_ask_walks_nevertheless, 3)
 {
         static const char *const forbidden[] = {"-info", "-client", "-scard"};
 
@@ -129,10 +126,9 @@ START_TEST(who_may_not_ask_walks_nevertheless)
         ck_assert(is_up());
         ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
-END_TEST
 
 /* What Redis says while a script runs for too long passes. */
-START_TEST(a_busy_server_opens_no_gate)
+TEST(a_busy_server_opens_no_gate)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
@@ -163,23 +159,6 @@ START_TEST(a_busy_server_opens_no_gate)
         ck_assert_uint_eq(calls_of("sscan"), walked);
         ck_assert_uint_eq(scanners(), OTHERS + 1);
 }
-END_TEST
 
-int main(void)
-{
-        if (server_is_missing())
-                return 77;
-        Suite *suite = suite_create("gate");
-        TCase *tcase = tcase_create("gate");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_unchecked_fixture(tcase, server_directory_make, server_directory_remove);
-        tcase_add_checked_fixture(tcase, setup, end);
-        tcase_add_test(tcase, is_counted_while_it_wants_a_walk);
-        tcase_add_test(tcase, in_a_crowd_one_that_boots_costs_nothing);
-        tcase_add_test(tcase, in_a_crowd_it_waits_for_its_turn);
-        tcase_add_loop_test(tcase, who_may_not_ask_walks_nevertheless, 0, 3);
-        tcase_add_test(tcase, a_busy_server_opens_no_gate);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("gate", .each = {setup, end}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)

@@ -115,7 +115,7 @@ static void run(void)
         ck_assert_int_eq(r, SEARCH_WHOLE);
 }
 
-START_TEST(of_other_users_nothing_is_read)
+TEST(of_other_users_nothing_is_read)
 {
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
         char *const marked[] = {instance, worker, NULL};
@@ -137,9 +137,8 @@ START_TEST(of_other_users_nothing_is_read)
         ck_assert(found);
         end();
 }
-END_TEST
 
-START_TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
+TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
 {
         enum { N = 40, LONG = 100 * 1024 };
         char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
@@ -165,9 +164,8 @@ START_TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
                 ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
         end();
 }
-END_TEST
 
-START_TEST(who_has_the_name_of_one_that_launches_must_run_our_program)
+TEST(who_has_the_name_of_one_that_launches_must_run_our_program)
 {
         char program[64];
 
@@ -183,18 +181,5 @@ START_TEST(who_has_the_name_of_one_that_launches_must_run_our_program)
         ck_assert_uint_eq(search.adoption->launching, 0);
         end();
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("search");
-        TCase *cases = tcase_create("search");
-
-        tcase_set_timeout(cases, 120);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, of_other_users_nothing_is_read);
-        tcase_add_test(cases, large_environments_are_read_a_few_at_a_time_and_the_first_of_each);
-        tcase_add_test(cases, who_has_the_name_of_one_that_launches_must_run_our_program);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("search", .each = {setup, teardown}, .timeout_seconds = 120)

@@ -108,7 +108,7 @@ static void output_message(const char *channel, const char *message)
         say(bytes);
 }
 
-START_TEST(names_the_master_and_follows_it)
+TEST(names_the_master_and_follows_it)
 {
         static const char *const others[] = {
                 "mymaster2 10.0.0.1 6379 10.0.0.9 6379",
@@ -137,7 +137,6 @@ START_TEST(names_the_master_and_follows_it)
         ck_assert_str_eq(reported, "10.0.0.2 6380");
         ck_assert_uint_eq(n_none, 0);
 }
-END_TEST
 
 static const struct {
         const char *answer, *why;
@@ -171,7 +170,7 @@ static void start_for_strange(int i)
         start();
 }
 
-START_TEST(asks_the_next_where_one_answers_strangely)
+TEST_LOOP(asks_the_next_where_one_answers_strangely, ELEMENTSOF(strange))
 {
         start_for_strange(_i);
         accept_at(0);
@@ -182,9 +181,8 @@ START_TEST(asks_the_next_where_one_answers_strangely)
         ck_assert_str_eq(reported, "10.0.0.1 6379");
         ck_assert_uint_eq(n_none, 0);
 }
-END_TEST
 
-START_TEST(says_why_none_knows)
+TEST_LOOP(says_why_none_knows, ELEMENTSOF(strange))
 {
         start_for_strange(_i);
         for (unsigned turn = 1; turn <= 2; turn++) {
@@ -201,10 +199,9 @@ START_TEST(says_why_none_knows)
         if (strange[_i].why)
                 ck_assert_msg(strstr(why, strange[_i].why), "'%s' is not in: %s", strange[_i].why, why);
 }
-END_TEST
 
 /* Nobody waits for it, and nobody is told: the master in use may be good. */
-START_TEST(listens_to_the_next_where_one_is_lost)
+TEST(listens_to_the_next_where_one_is_lost)
 {
         start();
         accept_at(0);
@@ -220,9 +217,8 @@ START_TEST(listens_to_the_next_where_one_is_lost)
         ck_assert_str_eq(reported, "10.0.0.2 6379");
         ck_assert_uint_eq(n_none, 0);
 }
-END_TEST
 
-START_TEST(asks_another_where_the_named_one_was_no_master)
+TEST(asks_another_where_the_named_one_was_no_master)
 {
         start();
         accept_at(0);
@@ -239,20 +235,5 @@ START_TEST(asks_another_where_the_named_one_was_no_master)
         say(ANSWER LISTENING);
         run_until(n_reported == 3);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("sentinel");
-        TCase *tcase = tcase_create("sentinel");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, names_the_master_and_follows_it);
-        tcase_add_loop_test(tcase, asks_the_next_where_one_answers_strangely, 0, ELEMENTSOF(strange));
-        tcase_add_loop_test(tcase, says_why_none_knows, 0, ELEMENTSOF(strange));
-        tcase_add_test(tcase, listens_to_the_next_where_one_is_lost);
-        tcase_add_test(tcase, asks_another_where_the_named_one_was_no_master);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("sentinel", .each = {setup, teardown})

@@ -87,7 +87,7 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
-START_TEST(answers_a_call_sent_byte_by_byte)
+TEST(answers_a_call_sent_byte_by_byte)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -102,9 +102,8 @@ START_TEST(answers_a_call_sent_byte_by_byte)
         varlink_reply_free(&reply);
         client_end(&client);
 }
-END_TEST
 
-START_TEST(answers_pipelined_calls_in_order)
+TEST(answers_pipelined_calls_in_order)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -123,9 +122,8 @@ START_TEST(answers_pipelined_calls_in_order)
         }
         client_end(&client);
 }
-END_TEST
 
-START_TEST(answers_what_was_sent_before_the_sender_shut_down)
+TEST(answers_what_was_sent_before_the_sender_shut_down)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -141,9 +139,8 @@ START_TEST(answers_what_was_sent_before_the_sender_shut_down)
         client_expect_closed(event, &client);
         client_end(&client);
 }
-END_TEST
 
-START_TEST(a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left)
+TEST(a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left)
 {
         start_server(0);
         struct client client = client_open(path), other;
@@ -161,7 +158,6 @@ START_TEST(a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left)
         ck_assert_uint_eq(n_handled, 3);
         client_end(&other);
 }
-END_TEST
 
 static const char *const garbage[] = {
         "",
@@ -173,7 +169,7 @@ static const char *const garbage[] = {
         "{\"method\":\"a.B\",\"parameters\":1}",
 };
 
-START_TEST(garbage_gets_an_error_and_harms_nobody_else)
+TEST_LOOP(garbage_gets_an_error_and_harms_nobody_else, ELEMENTSOF(garbage))
 {
         start_server(0);
         struct client other = client_open(path), client = client_open(path);
@@ -185,9 +181,8 @@ START_TEST(garbage_gets_an_error_and_harms_nobody_else)
         client_end(&client);
         client_end(&other);
 }
-END_TEST
 
-START_TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
+TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -219,9 +214,8 @@ START_TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
         client_end(&client);
         free(text);
 }
-END_TEST
 
-START_TEST(half_a_message_is_borne_for_a_while_only)
+TEST(half_a_message_is_borne_for_a_while_only)
 {
         start_server(50 * USEC_PER_MSEC);
         struct client idle = client_open(path), client = client_open(path);
@@ -234,9 +228,8 @@ START_TEST(half_a_message_is_borne_for_a_while_only)
         client_end(&client);
         client_end(&idle);
 }
-END_TEST
 
-START_TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
+TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
 {
         start_server(0);
         struct client clients[QUOTA_CONNECTIONS_MAX];
@@ -261,9 +254,8 @@ START_TEST(the_257th_connection_is_refused_and_a_place_is_free_again_later)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
-START_TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
+TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -287,9 +279,8 @@ START_TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_ans
         client_end(&client);
         ck_assert_uint_eq(n_cancelled, 0);
 }
-END_TEST
 
-START_TEST(a_subscription_is_cancelled_when_its_client_leaves)
+TEST(a_subscription_is_cancelled_when_its_client_leaves)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -308,9 +299,8 @@ START_TEST(a_subscription_is_cancelled_when_its_client_leaves)
         ck_assert_uint_eq(n_cancelled, 2);
         client_end(&client);
 }
-END_TEST
 
-START_TEST(a_subscriber_that_does_not_read_is_dropped)
+TEST(a_subscriber_that_does_not_read_is_dropped)
 {
         start_server(0);
         struct client client = client_open(path), other = client_open(path);
@@ -330,9 +320,8 @@ START_TEST(a_subscriber_that_does_not_read_is_dropped)
         client_end(&client);
         client_end(&other);
 }
-END_TEST
 
-START_TEST(calls_wait_while_their_answers_are_not_read)
+TEST(calls_wait_while_their_answers_are_not_read)
 {
         start_server(0);
         struct client client = client_open(path);
@@ -350,7 +339,6 @@ START_TEST(calls_wait_while_their_answers_are_not_read)
         ck_assert_uint_eq(n_handled, 50);
         client_end(&client);
 }
-END_TEST
 
 static const struct {
         const char *call, *error;
@@ -374,7 +362,7 @@ static const struct {
         {"{\"method\":\"org.sqmgr.Control.Ping\",\"more\":true}", NULL},
 };
 
-START_TEST(speaks_for_itself)
+TEST_LOOP(speaks_for_itself, ELEMENTSOF(service_calls))
 {
         start_server(0);
         struct client client = client_open(path);
@@ -383,9 +371,8 @@ START_TEST(speaks_for_itself)
         client_expect(event, &client, PING, NULL);
         client_end(&client);
 }
-END_TEST
 
-START_TEST(who_may_only_read_is_reported_which_group_may_do_more)
+TEST(who_may_only_read_is_reported_which_group_may_do_more)
 {
         struct server_options all = options();
         char error[512];
@@ -434,9 +421,8 @@ START_TEST(who_may_only_read_is_reported_which_group_may_do_more)
         close(result[0]);
         close(result[1]);
 }
-END_TEST
 
-START_TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
+TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
 {
         struct server_options all = options();
         struct server *second;
@@ -453,9 +439,8 @@ START_TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
         ck_assert_int_eq(access(path, F_OK), -1);
         start_server(0);
 }
-END_TEST
 
-START_TEST(replaces_a_dead_socket_but_nothing_else)
+TEST(replaces_a_dead_socket_but_nothing_else)
 {
         struct server_options all = options();
         struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -481,9 +466,8 @@ START_TEST(replaces_a_dead_socket_but_nothing_else)
         ck_assert_ptr_nonnull(strstr(error, "not a socket"));
         ck_assert_int_eq(unlink(path), 0);
 }
-END_TEST
 
-START_TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
+TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
 {
         struct server_options all = options();
         char error[512], longest[200];
@@ -497,10 +481,9 @@ START_TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
         ck_assert_int_lt(server_new(event, &all, &server, error, sizeof(error)), 0);
         ck_assert_ptr_nonnull(strstr(error, "'/proc/nothing/there'"));
 }
-END_TEST
 
 /* As a re-exec finds it whose image before was just starting a worker. */
-START_TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
+TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
 {
         char socket_path[128], error[256] = "";
         int go[2], fd, again = -1;
@@ -525,9 +508,8 @@ START_TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
         close_fd(again);
         ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
-END_TEST
 
-START_TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
+TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
 {
         char lock[128];
         int first = -1, second = -1;
@@ -546,34 +528,5 @@ START_TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
         ck_assert_int_eq(symlink("/tmp/sqmgr-test-elsewhere", lock), 0);
         ck_assert_int_eq(lock_take(lock, &second, &holder), -ELOOP);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("server");
-        TCase *tests = tcase_create("server");
-
-        tcase_set_timeout(tests, 60);
-        tcase_add_checked_fixture(tests, setup, teardown);
-        tcase_add_test(tests, answers_a_call_sent_byte_by_byte);
-        tcase_add_test(tests, answers_pipelined_calls_in_order);
-        tcase_add_test(tests, answers_what_was_sent_before_the_sender_shut_down);
-        tcase_add_test(tests, a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left);
-        tcase_add_loop_test(tests, garbage_gets_an_error_and_harms_nobody_else, 0, ELEMENTSOF(garbage));
-        tcase_add_test(tests, a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused);
-        tcase_add_test(tests, half_a_message_is_borne_for_a_while_only);
-        tcase_add_test(tests, the_257th_connection_is_refused_and_a_place_is_free_again_later);
-        tcase_add_test(tests, a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered);
-        tcase_add_test(tests, a_subscription_is_cancelled_when_its_client_leaves);
-        tcase_add_test(tests, a_subscriber_that_does_not_read_is_dropped);
-        tcase_add_test(tests, calls_wait_while_their_answers_are_not_read);
-        tcase_add_loop_test(tests, speaks_for_itself, 0, ELEMENTSOF(service_calls));
-        tcase_add_test(tests, who_may_only_read_is_reported_which_group_may_do_more);
-        tcase_add_test(tests, a_second_server_is_refused_and_reported_the_pid_of_the_first);
-        tcase_add_test(tests, replaces_a_dead_socket_but_nothing_else);
-        tcase_add_test(tests, a_path_that_does_not_fit_is_refused_with_a_sentence);
-        tcase_add_test(tests, a_lock_is_held_by_one_and_is_free_when_that_is_gone);
-        tcase_add_test(tests, a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("server", .each = {setup, teardown})

@@ -62,7 +62,7 @@ static void assert_errors(const struct settings_surroundings *surroundings, cons
         ck_assert_str_eq(errors, expected);
 }
 
-START_TEST(table_is_in_order)
+TEST(table_is_in_order)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
@@ -74,9 +74,8 @@ START_TEST(table_is_in_order)
                 ck_assert_msg((key->type == SETTINGS_CHOICE) == (!!key->choices), "%s", key->name);
         }
 }
-END_TEST
 
-START_TEST(each_default_can_be_read_and_written)
+TEST(each_default_can_be_read_and_written)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
                 const struct settings_key *key = &settings_keys[i];
@@ -101,9 +100,8 @@ START_TEST(each_default_can_be_read_and_written)
                 settings_values_clear(settings_key_is_of_fleet(key), &copy);
         }
 }
-END_TEST
 
-START_TEST(has_defaults)
+TEST(has_defaults)
 {
         _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=run me");
         const struct fleet_settings *f = s->fleets[0];
@@ -150,7 +148,6 @@ START_TEST(has_defaults)
         ck_assert_uint_eq(f->backoff_min, USEC_PER_SEC);
         ck_assert_uint_eq(f->backoff_max, 60 * USEC_PER_SEC);
 }
-END_TEST
 
 static const char everything[] =
         "[sqmgr]\n"
@@ -172,7 +169,7 @@ static const char everything[] =
         "command=run\nactive_process_count=2\nmemory_threshold=none\nnice=-20\nlog=journal\n"
         "restart_surge=0%\nmax_processes=2\n";
 
-START_TEST(reads_every_key)
+TEST(reads_every_key)
 {
         _cleanup_settings_ struct settings *s = read_good(everything);
         const struct fleet_settings *a = settings_find_fleet(s, "a"), *b = settings_find_fleet(s, "B.c-d_1");
@@ -231,7 +228,6 @@ START_TEST(reads_every_key)
         ck_assert_str_eq(b->log, "journal");
         ck_assert_ptr_null(settings_find_fleet(s, "c"));
 }
-END_TEST
 
 /* One bad line in an otherwise good file: `section`, then on line 2 the key, and the error. */
 static const struct {
@@ -375,7 +371,7 @@ static const struct {
          "long"},
 };
 
-START_TEST(names_the_line_and_what_would_be_right)
+TEST_LOOP(names_the_line_and_what_would_be_right, ELEMENTSOF(line_cases))
 {
         char text[512], expected[512];
         const char *error = line_cases[_i].error;
@@ -391,7 +387,6 @@ START_TEST(names_the_line_and_what_would_be_right)
         snprintf(expected, sizeof(expected), "f:%u: %s\n", line, error);
         assert_errors(&root_surroundings, text, expected);
 }
-END_TEST
 
 #define A50  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define A103 A50 A50 "aaa"
@@ -472,13 +467,12 @@ static const struct {
          "f:8: nice = 99: must be a number from -20 to 19\n"},
 };
 
-START_TEST(collects_all_errors_by_line)
+TEST_LOOP(collects_all_errors_by_line, ELEMENTSOF(file_cases))
 {
         assert_errors(&root_surroundings, file_cases[_i].text, file_cases[_i].errors);
 }
-END_TEST
 
-START_TEST(accepts_a_section_in_parts_and_a_count_without_surge)
+TEST(accepts_a_section_in_parts_and_a_count_without_surge)
 {
         _cleanup_settings_ struct settings *s = read_good(
                 "[fleet:a]\ncommand=run\n[fleet]\nrestart_surge=0\n[fleet:a]\nactive_process_count=3\n"
@@ -488,7 +482,6 @@ START_TEST(accepts_a_section_in_parts_and_a_count_without_surge)
         ck_assert_uint_eq(s->fleets[0]->active_process_count, 3);
         ck_assert_uint_eq(s->fleets[0]->max_processes, 3);
 }
-END_TEST
 
 static const struct {
         const char *fleet;
@@ -504,7 +497,7 @@ static const struct {
         {"command=sidekiq -t 8\nstop_timeout=13s", 13},
 };
 
-START_TEST(stop_timeout_follows_the_command_unless_it_is_set)
+TEST_LOOP(stop_timeout_follows_the_command_unless_it_is_set, ELEMENTSOF(stop_timeouts))
 {
         char text[256];
 
@@ -512,9 +505,8 @@ START_TEST(stop_timeout_follows_the_command_unless_it_is_set)
         _cleanup_settings_ struct settings *s = read_good(text);
         ck_assert_uint_eq(s->fleets[0]->stop_timeout, stop_timeouts[_i].seconds * USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(takes_defaults_from_its_surroundings)
+TEST(takes_defaults_from_its_surroundings)
 {
         const struct settings_surroundings user = {.frameworks = framework_traits,
                                                    .redis_url = "redis://outer:1/5",
@@ -574,9 +566,8 @@ START_TEST(takes_defaults_from_its_surroundings)
                       "rediss:// or "
                       "unix://; or set url in section [redis]\n");
 }
-END_TEST
 
-START_TEST(knows_the_lines_of_keys)
+TEST(knows_the_lines_of_keys)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
@@ -598,9 +589,8 @@ START_TEST(knows_the_lines_of_keys)
         ck_assert_uint_eq(settings_draft_line(draft, NULL, "url"), 0);
         ck_assert_uint_eq(settings_draft_line(draft, &stranger, "user"), 0);
 }
-END_TEST
 
-START_TEST(prints_what_it_can_read_again)
+TEST(prints_what_it_can_read_again)
 {
         _cleanup_settings_ struct settings *s = read_good(everything);
         _cleanup_free_ char *text = settings_print(s);
@@ -627,9 +617,8 @@ START_TEST(prints_what_it_can_read_again)
                         ck_assert_msg(settings_value_equal(key, s, again), "%s", key->name);
         }
 }
-END_TEST
 
-START_TEST(shows_signals_and_plain_secrets)
+TEST(shows_signals_and_plain_secrets)
 {
         struct fleet_settings fleet = {.stop_signal = 15, .redis_url = (char *)"nonsense"};
         _cleanup_free_ char *signal = NULL, *url = NULL;
@@ -651,10 +640,9 @@ START_TEST(shows_signals_and_plain_secrets)
         ck_assert_int_eq(r, -EINVAL);
         ck_assert_str_eq(why, "must be the name of a signal (TERM)");
 }
-END_TEST
 
 /* What 0 means is the key's to say, not its type's. */
-START_TEST(shows_what_is_unset_by_the_key)
+TEST(shows_what_is_unset_by_the_key)
 {
         static const struct {
                 const char *name, *text;
@@ -675,9 +663,8 @@ START_TEST(shows_what_is_unset_by_the_key)
         ck_assert_int_eq(fleet.nice, SETTINGS_NICE_UNSET);
         ck_assert_uint_eq(fleet.umask, SETTINGS_UMASK_UNSET);
 }
-END_TEST
 
-START_TEST(says_when_errors_were_lost)
+TEST(says_when_errors_were_lost)
 {
         _cleanup_settings_errors_ struct settings_errors errors = {.lost = true};
 
@@ -688,7 +675,6 @@ START_TEST(says_when_errors_were_lost)
                          "f: whole\nf:3: a?b 7\nf: memory was short, there are more errors than these\n");
         ck_assert(settings_errors_any(&errors));
 }
-END_TEST
 
 /* Reads, prints, compares and merges, without an assertion, since these allocate too. Returns 1, or -errno.
  */
@@ -745,7 +731,7 @@ static int use_settings(void)
         return strcmp(text, "fleet:b user: app -> sqmgr's own (outdates)\n") == 0 ? 1 : -EINVAL;
 }
 
-START_TEST(survives_a_failure_of_each_allocation)
+TEST(survives_a_failure_of_each_allocation)
 {
         int n = 0, refused = 0;
         bool failed;
@@ -762,38 +748,12 @@ START_TEST(survives_a_failure_of_each_allocation)
         /* Only hiding a URL's password knows a way without memory. */
         ck_assert_int_le(n - refused, 20);
 }
-END_TEST
 
-START_TEST(frees_nothing)
+TEST(frees_nothing)
 {
         ck_assert_ptr_null(settings_free(NULL));
         ck_assert_ptr_null(fleet_settings_free(NULL));
         ck_assert_ptr_null(settings_draft_free(NULL));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("settings");
-        TCase *tests = tcase_create("settings");
-
-        tcase_add_test(tests, table_is_in_order);
-        tcase_add_test(tests, each_default_can_be_read_and_written);
-        tcase_add_test(tests, has_defaults);
-        tcase_add_test(tests, reads_every_key);
-        tcase_add_loop_test(tests, names_the_line_and_what_would_be_right, 0, ELEMENTSOF(line_cases));
-        tcase_add_loop_test(tests, collects_all_errors_by_line, 0, ELEMENTSOF(file_cases));
-        tcase_add_test(tests, accepts_a_section_in_parts_and_a_count_without_surge);
-        tcase_add_test(tests, takes_defaults_from_its_surroundings);
-        tcase_add_loop_test(tests, stop_timeout_follows_the_command_unless_it_is_set, 0,
-                            ELEMENTSOF(stop_timeouts));
-        tcase_add_test(tests, knows_the_lines_of_keys);
-        tcase_add_test(tests, prints_what_it_can_read_again);
-        tcase_add_test(tests, shows_signals_and_plain_secrets);
-        tcase_add_test(tests, shows_what_is_unset_by_the_key);
-        tcase_add_test(tests, says_when_errors_were_lost);
-        tcase_add_test(tests, survives_a_failure_of_each_allocation);
-        tcase_add_test(tests, frees_nothing);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("settings")

@@ -17,7 +17,7 @@ static const struct {
          "f:4: fleet 'a': 'rollout_group' is for heartbeats in Redis only, and this is 'plain'\n"},
 };
 
-START_TEST(what_cannot_be_a_group_is_refused)
+TEST_LOOP(what_cannot_be_a_group_is_refused, ELEMENTSOF(bad))
 {
         _cleanup_free_ char *errors = NULL;
         _cleanup_settings_ struct settings *settings =
@@ -26,9 +26,8 @@ START_TEST(what_cannot_be_a_group_is_refused)
         ck_assert_ptr_null(settings);
         ck_assert_str_eq(errors, bad[_i].errors);
 }
-END_TEST
 
-START_TEST(a_group_is_inherited_by_who_can_have_one)
+TEST(a_group_is_inherited_by_who_can_have_one)
 {
         _cleanup_settings_ struct settings *s = read_good(
                 "[fleet]\nrollout_group=g\nrollout_hosts=10%\nrollout_canary=5min\n[fleet:a]\ncommand=run\n"
@@ -39,9 +38,8 @@ START_TEST(a_group_is_inherited_by_who_can_have_one)
         ck_assert_uint_eq(s->fleets[0]->rollout_canary, 5 * USEC_PER_MIN);
         ck_assert_ptr_null(s->fleets[1]->rollout_group);
 }
-END_TEST
 
-START_TEST(a_reload_changes_all_of_it_and_outdates_no_worker)
+TEST(a_reload_changes_all_of_it_and_outdates_no_worker)
 {
         _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=run\nrollout_group=g");
         _cleanup_settings_ struct settings *new =
@@ -61,16 +59,5 @@ START_TEST(a_reload_changes_all_of_it_and_outdates_no_worker)
         ck_assert_str_eq(merged->fleets[0]->rollout_key, "secret");
         ck_assert_uint_eq(merged->fleets[0]->launch_hash, old->fleets[0]->launch_hash);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("settings_group");
-        TCase *cases = tcase_create("settings_group");
-
-        tcase_add_loop_test(cases, what_cannot_be_a_group_is_refused, 0, ELEMENTSOF(bad));
-        tcase_add_test(cases, a_group_is_inherited_by_who_can_have_one);
-        tcase_add_test(cases, a_reload_changes_all_of_it_and_outdates_no_worker);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("settings_group")

@@ -9,7 +9,7 @@ static int refuse_change(const struct settings_change *change _unused_, void *us
         return -ECANCELED;
 }
 
-START_TEST(reports_what_a_reload_changes)
+TEST(reports_what_a_reload_changes)
 {
         _cleanup_settings_ struct settings *old =
                 read_good("[sqmgr]\nlog_level=info\n[redis]\nurl=redis://:one@h\npassword=a\n"
@@ -39,9 +39,8 @@ START_TEST(reports_what_a_reload_changes)
         ck_assert_str_eq(text, "");
         ck_assert_int_eq(settings_diff(old, new, refuse_change, NULL), -ECANCELED);
 }
-END_TEST
 
-START_TEST(merges_only_what_a_reload_applies)
+TEST(merges_only_what_a_reload_applies)
 {
         _cleanup_settings_ struct settings *old =
                 read_good("[sqmgr]\nsocket=/old\n[redis]\nurl=redis://old\n[fleet:b]\ncommand=old b\n"
@@ -93,9 +92,8 @@ START_TEST(merges_only_what_a_reload_applies)
         ck_assert_uint_eq(back->n_fleets, 2);
         ck_assert_str_eq(back->fleets[1]->name, "a");
 }
-END_TEST
 
-START_TEST(reports_what_a_fleet_that_comes_back_cannot_change)
+TEST(reports_what_a_fleet_that_comes_back_cannot_change)
 {
         _cleanup_settings_ struct settings *old = read_good("[fleet:a]\ncommand=x\n[fleet:b]\ncommand=x\n");
         _cleanup_settings_ struct settings *without = read_good("[fleet:a]\ncommand=x\n");
@@ -109,9 +107,8 @@ START_TEST(reports_what_a_fleet_that_comes_back_cannot_change)
         ck_assert_str_eq(text, "fleet:b *: absent -> added\n"
                                "fleet:b redis_url: the url of [redis] -> redis://other (restart)\n");
 }
-END_TEST
 
-START_TEST(adds_a_fleet_that_is_not_configured)
+TEST(adds_a_fleet_that_is_not_configured)
 {
         _cleanup_settings_ struct settings *s = read_good("[fleet:a]\ncommand=x\n");
 
@@ -121,9 +118,8 @@ START_TEST(adds_a_fleet_that_is_not_configured)
         ck_assert_uint_eq(b->stop_timeout, 60 * USEC_PER_SEC);
         ck_assert_ptr_null(b->command);
 }
-END_TEST
 
-START_TEST(hashes_what_a_worker_is_started_from)
+TEST(hashes_what_a_worker_is_started_from)
 {
         static const char *const others[] = {"command=y\n",
                                              "command=x\nuser=a\n",
@@ -146,9 +142,8 @@ START_TEST(hashes_what_a_worker_is_started_from)
                 ck_assert_uint_ne(hash, other->fleets[0]->launch_hash);
         }
 }
-END_TEST
 
-START_TEST(preloading_is_for_those_that_can)
+TEST(preloading_is_for_those_that_can)
 {
         static const char *const others[] = {"native", "rq", "resque", "plain"};
         static const char *const keys[] = {"preload", "preload_compact"};
@@ -174,9 +169,8 @@ START_TEST(preloading_is_for_those_that_can)
         _cleanup_settings_ struct settings *defaults = read_good("[fleet:a]\ncommand=run\n");
         ck_assert(!defaults->fleets[0]->preload && !defaults->fleets[0]->preload_compact);
 }
-END_TEST
 
-START_TEST(takes_yes_and_no_alone)
+TEST(takes_yes_and_no_alone)
 {
         _cleanup_free_ char *errors = NULL;
 
@@ -185,9 +179,8 @@ START_TEST(takes_yes_and_no_alone)
         ck_assert_str_eq(errors, "f:3: preload = true: must be one of no, yes\n"
                                  "f:4: preload_compact = 1: must be one of no, yes\n");
 }
-END_TEST
 
-START_TEST(keeps_every_key_of_a_cross_check_reloadable)
+TEST(keeps_every_key_of_a_cross_check_reloadable)
 {
         /* Else merging two good settings could make one that contradicts itself. */
         static const char *const names[] = {"active_process_count", "max_processes", "restart_surge",
@@ -198,21 +191,5 @@ START_TEST(keeps_every_key_of_a_cross_check_reloadable)
                 ck_assert_msg(settings_key_find(SETTINGS_FLEET, names[i])->reload == SETTINGS_APPLIED, "%s",
                               names[i]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("settings_reload");
-        TCase *tests = tcase_create("settings_reload");
-
-        tcase_add_test(tests, reports_what_a_reload_changes);
-        tcase_add_test(tests, merges_only_what_a_reload_applies);
-        tcase_add_test(tests, reports_what_a_fleet_that_comes_back_cannot_change);
-        tcase_add_test(tests, adds_a_fleet_that_is_not_configured);
-        tcase_add_test(tests, hashes_what_a_worker_is_started_from);
-        tcase_add_test(tests, preloading_is_for_those_that_can);
-        tcase_add_test(tests, takes_yes_and_no_alone);
-        tcase_add_test(tests, keeps_every_key_of_a_cross_check_reloadable);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("settings_reload")

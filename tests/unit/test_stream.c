@@ -40,7 +40,7 @@ static const char *framed(const char *text)
         return frame;
 }
 
-START_TEST(a_text_is_a_data_line_for_each_of_its_lines)
+TEST(a_text_is_a_data_line_for_each_of_its_lines)
 {
         ck_assert_str_eq(framed("a"), "event: x\ndata: a\n\n");
         ck_assert_str_eq(framed(""), "event: x\ndata: \n\n");
@@ -50,9 +50,8 @@ START_TEST(a_text_is_a_data_line_for_each_of_its_lines)
         ck_assert_str_eq(framed("a\revent: y\r\n\r\nb"),
                          "event: x\ndata: a\ndata: event: y\ndata: \ndata: b\n\n");
 }
-END_TEST
 
-START_TEST(all_are_sent_one_text)
+TEST(all_are_sent_one_text)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer viewers[2] = {0};
@@ -75,9 +74,8 @@ START_TEST(all_are_sent_one_text)
         stream_leave(&viewers[0]);
         stream_done(&stream);
 }
-END_TEST
 
-START_TEST(who_is_slow_goes_on_with_the_newest_whole_one)
+TEST(who_is_slow_goes_on_with_the_newest_whole_one)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer viewer = {0};
@@ -96,9 +94,8 @@ START_TEST(who_is_slow_goes_on_with_the_newest_whole_one)
         stream_leave(&viewer);
         stream_done(&stream);
 }
-END_TEST
 
-START_TEST(a_comment_is_for_those_who_wait)
+TEST(a_comment_is_for_those_who_wait)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer waits = {0}, busy = {0};
@@ -118,9 +115,8 @@ START_TEST(a_comment_is_for_those_who_wait)
         stream_done(&stream);
         ck_assert_uint_eq(comment->holders, 1);
 }
-END_TEST
 
-START_TEST(one_that_leaves_takes_nobody_along)
+TEST(one_that_leaves_takes_nobody_along)
 {
         struct stream stream = {.wake = on_wake};
         struct viewer viewers[3] = {0};
@@ -137,18 +133,5 @@ START_TEST(one_that_leaves_takes_nobody_along)
         ck_assert(LIST_EMPTY(&stream.viewers));
         stream_done(&stream);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("stream");
-        TCase *tests = tcase_create("stream");
-
-        tcase_add_test(tests, a_text_is_a_data_line_for_each_of_its_lines);
-        tcase_add_test(tests, all_are_sent_one_text);
-        tcase_add_test(tests, who_is_slow_goes_on_with_the_newest_whole_one);
-        tcase_add_test(tests, a_comment_is_for_those_who_wait);
-        tcase_add_test(tests, one_that_leaves_takes_nobody_along);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("stream")

@@ -80,7 +80,7 @@ static bool loop_has_ended(void)
 }
 
 /* SIGINT asks nobody what is meant. */
-START_TEST(reported_to_end_it_drains_its_workers)
+TEST(reported_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
         unsigned turns = runtime_turns;
@@ -92,9 +92,8 @@ START_TEST(reported_to_end_it_drains_its_workers)
         ck_assert(!loop_has_ended()); /* the workers have not */
         ck_assert_uint_gt(runtime_turns, turns);
 }
-END_TEST
 
-START_TEST(reported_twice_it_stops_them_now)
+TEST(reported_twice_it_stops_them_now)
 {
         start("on_stop=drain\n");
         termination_request(&termination, SIGINT);
@@ -103,9 +102,8 @@ START_TEST(reported_twice_it_stops_them_now)
         ck_assert(runtime_world->shutdown_now);
         ck_assert(!loop_has_ended());
 }
-END_TEST
 
-START_TEST(it_leaves_them_where_the_settings_say_so)
+TEST(it_leaves_them_where_the_settings_say_so)
 {
         start("on_stop=leave\n");
         termination_request(&termination, SIGINT);
@@ -113,11 +111,10 @@ START_TEST(it_leaves_them_where_the_settings_say_so)
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(loop_has_ended());
 }
-END_TEST
 
 static struct notify reported;
 
-START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
+TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
 {
         start("");
         reported = (struct notify){0};
@@ -134,9 +131,8 @@ START_TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
         ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
         ck_assert_uint_eq(notify_wake_at(&reported, 1), USEC_INFINITY);
 }
-END_TEST
 
-START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
+TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
 {
         char pid[16];
 
@@ -155,9 +151,8 @@ START_TEST(the_watchdog_is_fed_four_times_as_often_as_it_must_be)
         notify_systemd(&reported, runtime_world, now + 5 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "WATCHDOG=1\n");
 }
-END_TEST
 
-START_TEST(a_drain_has_the_time_that_it_takes)
+TEST(a_drain_has_the_time_that_it_takes)
 {
         usec_t now = USEC_PER_HOUR;
 
@@ -174,10 +169,9 @@ START_TEST(a_drain_has_the_time_that_it_takes)
         notify_systemd(&reported, runtime_world, now + 31 * USEC_PER_SEC);
         ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
 }
-END_TEST
 
 /* The log has it, whoever follows the events, and alert_command. */
-START_TEST(an_event_is_reported_to_all_once)
+TEST(an_event_is_reported_to_all_once)
 {
         char path[64], text[256], log[1024];
         struct events *events;
@@ -214,24 +208,5 @@ START_TEST(an_event_is_reported_to_all_once)
         close_fd(fd);
         close_fd(stderr_fd);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("ending");
-        TCase *cases = tcase_create("ending");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, reported_to_end_it_drains_its_workers);
-        tcase_add_test(cases, reported_twice_it_stops_them_now);
-        tcase_add_test(cases, it_leaves_them_where_the_settings_say_so);
-        suite_add_tcase(suite, cases);
-        cases = tcase_create("tell");
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, systemd_hears_that_it_is_ready_and_then_how_the_workers_are);
-        tcase_add_test(cases, the_watchdog_is_fed_four_times_as_often_as_it_must_be);
-        tcase_add_test(cases, a_drain_has_the_time_that_it_takes);
-        tcase_add_test(cases, an_event_is_reported_to_all_once);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("ending", .each = {setup, teardown})

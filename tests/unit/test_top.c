@@ -114,7 +114,7 @@ static void order_is(const char *wanted)
         ck_assert_str_eq(ids, wanted);
 }
 
-START_TEST(sorts_by_each_column)
+TEST(sorts_by_each_column)
 {
         order_is("web/1 web/2 web/3 mail/1");
         type("m");
@@ -131,9 +131,8 @@ START_TEST(sorts_by_each_column)
         order_is("mail/1 web/1 web/3 web/2");
         shows("by memory");
 }
-END_TEST
 
-START_TEST(filters_as_it_is_typed)
+TEST(filters_as_it_is_typed)
 {
         type("/MAI");
         order_is("mail/1");
@@ -156,9 +155,8 @@ START_TEST(filters_as_it_is_typed)
                 type("/12345678901234567890123456789012345678901234567890");
         draw();
 }
-END_TEST
 
-START_TEST(the_chosen_worker_stays_chosen_wherever_it_comes_to_stand)
+TEST(the_chosen_worker_stays_chosen_wherever_it_comes_to_stand)
 {
         type("jj");
         ck_assert_str_eq(top.chosen, "web/3");
@@ -177,9 +175,8 @@ START_TEST(the_chosen_worker_stays_chosen_wherever_it_comes_to_stand)
         ck_assert_int_eq(press(TOP_KEY_DOWN), TOP_NOTHING);
         ck_assert_str_eq(top.chosen, "web/3");
 }
-END_TEST
 
-START_TEST(nothing_is_done_but_after_a_yes)
+TEST(nothing_is_done_but_after_a_yes)
 {
         static const int others[] = {'n', 'q', TOP_KEY_ENTER, TOP_KEY_ESCAPE, ' ', TOP_KEY_DOWN, 'Q', 'R'};
 
@@ -203,9 +200,8 @@ START_TEST(nothing_is_done_but_after_a_yes)
         ck_assert_str_eq(top.target, "web");
         ck_assert_int_eq(press('q'), TOP_QUIT);
 }
-END_TEST
 
-START_TEST(the_question_is_of_whom_it_was_asked)
+TEST(the_question_is_of_whom_it_was_asked)
 {
         type("j");
         ck_assert_int_eq(press('Q'), TOP_NOTHING);
@@ -215,9 +211,8 @@ START_TEST(the_question_is_of_whom_it_was_asked)
         ck_assert_int_eq(press('y'), TOP_QUIET);
         ck_assert_str_eq(top.target, "web/2");
 }
-END_TEST
 
-START_TEST(where_nobody_is_nothing_can_be_asked)
+TEST(where_nobody_is_nothing_can_be_asked)
 {
         json_decref(replies.status);
         replies.status = NULL;
@@ -229,9 +224,8 @@ START_TEST(where_nobody_is_nothing_can_be_asked)
         replies.error = "nobody answers";
         shows("nobody answers");
 }
-END_TEST
 
-START_TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
+TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
 {
         type("jj");
         ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_LOOK);
@@ -264,9 +258,8 @@ START_TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
         ck_assert_int_eq(press(TOP_KEY_ESCAPE), TOP_NOTHING);
         ck_assert(!top.opened);
 }
-END_TEST
 
-START_TEST(the_last_lines_are_at_the_end_and_can_be_scrolled)
+TEST(the_last_lines_are_at_the_end_and_can_be_scrolled)
 {
         char lines[4096] = "";
 
@@ -289,9 +282,8 @@ START_TEST(the_last_lines_are_at_the_end_and_can_be_scrolled)
         ck_assert_int_eq(press(TOP_KEY_END), TOP_NOTHING);
         shows("line 100.");
 }
-END_TEST
 
-START_TEST(a_terminal_that_is_too_small_says_so_and_takes_no_orders)
+TEST(a_terminal_that_is_too_small_says_so_and_takes_no_orders)
 {
         view = (struct view){.columns = 39, .rows = 24};
         shows("too small");
@@ -301,9 +293,8 @@ START_TEST(a_terminal_that_is_too_small_says_so_and_takes_no_orders)
         shows("q quits");
         ck_assert_int_eq(press('q'), TOP_QUIT);
 }
-END_TEST
 
-START_TEST(fits_into_each_terminal)
+TEST(fits_into_each_terminal)
 {
         static const char *const modes[] = {"", "?", "/web", "Q", "j\n", "j\n2", "j\n3"};
         json_t *many = json_array();
@@ -336,9 +327,8 @@ START_TEST(fits_into_each_terminal)
         (void)press(TOP_KEY_END);
         shows(">  many/80");
 }
-END_TEST
 
-START_TEST(no_string_reaches_the_terminal_as_it_came)
+TEST(no_string_reaches_the_terminal_as_it_came)
 {
         json_t *hostile = json_array();
 
@@ -355,9 +345,8 @@ START_TEST(no_string_reaches_the_terminal_as_it_came)
         shows("evil?]0;x?/1");
         ck_assert_ptr_null(strstr(shown, "\xc2\x9b"));
 }
-END_TEST
 
-START_TEST(takes_the_keys_that_terminals_send)
+TEST(takes_the_keys_that_terminals_send)
 {
         static const struct {
                 const char *bytes;
@@ -390,9 +379,8 @@ START_TEST(takes_the_keys_that_terminals_send)
                 ck_assert_int_eq(key, cases[i].key);
         }
 }
-END_TEST
 
-START_TEST(the_keys_are_explained)
+TEST(the_keys_are_explained)
 {
         type("?");
         shows("Before anything is done it is asked");
@@ -400,9 +388,8 @@ START_TEST(the_keys_are_explained)
         ck_assert_int_eq(press('q'), TOP_NOTHING);
         shows_not("Before anything");
 }
-END_TEST
 
-START_TEST(an_old_picture_says_how_old_it_is)
+TEST(an_old_picture_says_how_old_it_is)
 {
         shows_not("trying again");
         replies.error = "nobody answers on 'x': start sqmgr";
@@ -411,28 +398,5 @@ START_TEST(an_old_picture_says_how_old_it_is)
         shows("This is how it was 12s ago");
         shows("web/1");
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("top");
-        TCase *tcase = tcase_create("top");
-
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        tcase_add_test(tcase, sorts_by_each_column);
-        tcase_add_test(tcase, filters_as_it_is_typed);
-        tcase_add_test(tcase, the_chosen_worker_stays_chosen_wherever_it_comes_to_stand);
-        tcase_add_test(tcase, nothing_is_done_but_after_a_yes);
-        tcase_add_test(tcase, the_question_is_of_whom_it_was_asked);
-        tcase_add_test(tcase, where_nobody_is_nothing_can_be_asked);
-        tcase_add_test(tcase, a_worker_is_opened_with_its_jobs_story_and_lines);
-        tcase_add_test(tcase, the_last_lines_are_at_the_end_and_can_be_scrolled);
-        tcase_add_test(tcase, a_terminal_that_is_too_small_says_so_and_takes_no_orders);
-        tcase_add_test(tcase, fits_into_each_terminal);
-        tcase_add_test(tcase, no_string_reaches_the_terminal_as_it_came);
-        tcase_add_test(tcase, takes_the_keys_that_terminals_send);
-        tcase_add_test(tcase, the_keys_are_explained);
-        tcase_add_test(tcase, an_old_picture_says_how_old_it_is);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("top", .each = {setup, teardown})

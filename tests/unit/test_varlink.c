@@ -13,7 +13,7 @@ static void add_input(struct varlink_input *input, const char *data, size_t size
         varlink_input_filled(input, size);
 }
 
-START_TEST(takes_messages_whatever_the_pieces)
+TEST(takes_messages_whatever_the_pieces)
 {
         static const char stream[] = "first\0\0second\0third";
         struct varlink_input input = {0};
@@ -39,9 +39,8 @@ START_TEST(takes_messages_whatever_the_pieces)
                 varlink_input_free(&input);
         }
 }
-END_TEST
 
-START_TEST(refuses_a_message_over_the_limit)
+TEST(refuses_a_message_over_the_limit)
 {
         struct varlink_input input = {0};
         const char *text;
@@ -56,7 +55,6 @@ START_TEST(refuses_a_message_over_the_limit)
         ck_assert_int_eq(varlink_input_take(&input, 4, &text, &size), -EMSGSIZE);
         varlink_input_free(&input);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -83,7 +81,7 @@ static const struct {
         {"{\"method\":\"\xff\"}", -EBADMSG, false, false, false},
 };
 
-START_TEST(decodes_calls)
+TEST_LOOP(decodes_calls, ELEMENTSOF(calls))
 {
         struct varlink_call call;
 
@@ -98,9 +96,8 @@ START_TEST(decodes_calls)
         ck_assert_int_eq(call.upgrade, calls[_i].upgrade);
         varlink_call_free(&call);
 }
-END_TEST
 
-START_TEST(refuses_deep_nesting)
+TEST(refuses_deep_nesting)
 {
         size_t depth = 500000;
         char *text = malloc(depth + 64);
@@ -112,9 +109,8 @@ START_TEST(refuses_deep_nesting)
         ck_assert_int_eq(varlink_decode_call(text, (size_t)length + depth, &call), -EBADMSG);
         free(text);
 }
-END_TEST
 
-START_TEST(encoded_replies_decode_again)
+TEST(encoded_replies_decode_again)
 {
         struct varlink_reply reply;
         char *text;
@@ -144,9 +140,8 @@ START_TEST(encoded_replies_decode_again)
         free(text);
         varlink_call_free(&call);
 }
-END_TEST
 
-START_TEST(a_failed_allocation_is_passed_on)
+TEST(a_failed_allocation_is_passed_on)
 {
         char *text;
         size_t size;
@@ -155,9 +150,8 @@ START_TEST(a_failed_allocation_is_passed_on)
         ck_assert_int_eq(varlink_encode_error("a.Wrong", NULL, &text, &size), -ENOMEM);
         ck_assert_int_eq(varlink_encode_call("a.B", NULL, false, &text, &size), -ENOMEM);
 }
-END_TEST
 
-START_TEST(foreign_text_becomes_a_json_string)
+TEST(foreign_text_becomes_a_json_string)
 {
         static const struct {
                 const char *text, *wanted;
@@ -184,20 +178,5 @@ START_TEST(foreign_text_becomes_a_json_string)
         ck_assert_str_eq(json_string_value(name), "");
         json_decref(name);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("varlink");
-        TCase *tests = tcase_create("varlink");
-
-        tcase_add_test(tests, takes_messages_whatever_the_pieces);
-        tcase_add_test(tests, refuses_a_message_over_the_limit);
-        tcase_add_loop_test(tests, decodes_calls, 0, ELEMENTSOF(calls));
-        tcase_add_test(tests, refuses_deep_nesting);
-        tcase_add_test(tests, encoded_replies_decode_again);
-        tcase_add_test(tests, a_failed_allocation_is_passed_on);
-        tcase_add_test(tests, foreign_text_becomes_a_json_string);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("varlink")

@@ -101,7 +101,7 @@ static const char *ask(struct client *client)
         return client_answer(event, client);
 }
 
-START_TEST(nobody_gives_an_order_there)
+TEST(nobody_gives_an_order_there)
 {
         struct client viewer = client_open(view_path), owner = client_open(path);
 
@@ -124,7 +124,6 @@ START_TEST(nobody_gives_an_order_there)
         client_end(&viewer);
         client_end(&owner);
 }
-END_TEST
 
 static void expect_text(struct client *client, const char *call, const char *expected)
 {
@@ -135,7 +134,7 @@ static void expect_text(struct client *client, const char *call, const char *exp
 }
 
 /* Replies, those that were encoded before, and errors. */
-START_TEST(nothing_is_reported_there_of_what_workers_wrote)
+TEST(nothing_is_reported_there_of_what_workers_wrote)
 {
         static const char *const calls[] = {PING, CALL("GetVersion"), CALL("Follow")};
         struct client viewer = client_open(view_path), owner = client_open(path);
@@ -147,10 +146,9 @@ START_TEST(nothing_is_reported_there_of_what_workers_wrote)
         client_end(&viewer);
         client_end(&owner);
 }
-END_TEST
 
 /* Whoever he is: he takes no place of the control socket's, and leaves some to others. */
-START_TEST(who_looks_takes_no_place_of_others)
+TEST(who_looks_takes_no_place_of_others)
 {
         static struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX], owners[QUOTA_CONNECTIONS_MAX];
         unsigned n = 0;
@@ -191,7 +189,6 @@ START_TEST(who_looks_takes_no_place_of_others)
         for (unsigned i = 0; i < QUOTA_CONNECTIONS_MAX; i++)
                 client_end(&owners[i]);
 }
-END_TEST
 
 /* What this process holds, in MiB. Sanitizers and valgrind say nothing. */
 static long held(void)
@@ -201,7 +198,7 @@ static long held(void)
         return (long)((info.uordblks + info.hblkhd) >> 20);
 }
 
-START_TEST(who_does_not_read_what_he_asked_for_is_bounded)
+TEST(who_does_not_read_what_he_asked_for_is_bounded)
 {
         struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
         long before = held();
@@ -222,7 +219,6 @@ START_TEST(who_does_not_read_what_he_asked_for_is_bounded)
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
                 client_end(&viewers[i]);
 }
-END_TEST
 
 /* The beginning of a call of that size, without its end. */
 static char *half_call(size_t size)
@@ -236,7 +232,7 @@ static char *half_call(size_t size)
         return text;
 }
 
-START_TEST(long_calls_are_refused_and_half_ones_bounded)
+TEST(long_calls_are_refused_and_half_ones_bounded)
 {
         struct client viewers[QUOTA_VIEW_CONNECTIONS_MAX / 2], owner = client_open(path);
         size_t size = QUOTA_VIEW_CALL_MAX - 1;
@@ -270,9 +266,8 @@ START_TEST(long_calls_are_refused_and_half_ones_bounded)
         ck_assert_str_eq(ask(&owner), "");
         client_end(&owner);
 }
-END_TEST
 
-START_TEST(half_a_call_is_borne_for_a_while_only)
+TEST(half_a_call_is_borne_for_a_while_only)
 {
         server = server_free(server);
         start(50 * USEC_PER_MSEC);
@@ -281,11 +276,10 @@ START_TEST(half_a_call_is_borne_for_a_while_only)
         client_expect_closed(event, &viewer);
         client_end(&viewer);
 }
-END_TEST
 
 /* Of 32 who ask without end and one who gives an order the one is answered at once: as soon as the loop
  * turns. */
-START_TEST(a_flood_there_does_not_hold_up_an_order)
+TEST(a_flood_there_does_not_hold_up_an_order)
 {
         struct client viewers[32], owner = client_open(path);
         char calls[sizeof(PING) * 64] = "";
@@ -311,10 +305,9 @@ START_TEST(a_flood_there_does_not_hold_up_an_order)
         for (size_t i = 0; i < ELEMENTSOF(viewers); i++)
                 client_end(&viewers[i]);
 }
-END_TEST
 
 /* The next image would take one that is handed on for one of the control socket's. */
-START_TEST(who_looks_is_not_handed_to_the_next_image)
+TEST(who_looks_is_not_handed_to_the_next_image)
 {
         struct client viewer = client_open(view_path);
         struct handed handed[SERVER_CONNECTIONS_MAX + 2];
@@ -331,7 +324,6 @@ START_TEST(who_looks_is_not_handed_to_the_next_image)
         client_end(&viewer);
         client_end(&owner);
 }
-END_TEST
 
 static const struct {
         const char *lines;
@@ -348,7 +340,9 @@ static const struct {
          NULL},
 };
 
-START_TEST(is_beside_the_control_socket_unless_it_is_said)
+TEST_FIXTURE(NULL, NULL)
+
+TEST_LOOP(is_beside_the_control_socket_unless_it_is_said, ELEMENTSOF(places))
 {
         char text[256];
 
@@ -356,7 +350,6 @@ START_TEST(is_beside_the_control_socket_unless_it_is_said)
         _cleanup_settings_ struct settings *settings = read_good(text);
         ck_assert_pstr_eq(settings_read_socket(settings), places[_i].path);
 }
-END_TEST
 
 static const struct {
         const char *value, *error;
@@ -368,7 +361,7 @@ static const struct {
          "the path of the socket has at most 103 bytes"},
 };
 
-START_TEST(a_place_that_cannot_be_is_refused)
+TEST_LOOP(a_place_that_cannot_be_is_refused, ELEMENTSOF(refusals))
 {
         char text[256], expected[512], *errors = NULL;
 
@@ -379,26 +372,5 @@ START_TEST(a_place_that_cannot_be_is_refused)
         ck_assert_str_eq(errors, expected);
         free(errors);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("view");
-        TCase *cases = tcase_create("socket"), *settings = tcase_create("settings");
-
-        tcase_set_timeout(cases, 60);
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, nobody_gives_an_order_there);
-        tcase_add_test(cases, nothing_is_reported_there_of_what_workers_wrote);
-        tcase_add_test(cases, who_looks_takes_no_place_of_others);
-        tcase_add_test(cases, who_does_not_read_what_he_asked_for_is_bounded);
-        tcase_add_test(cases, long_calls_are_refused_and_half_ones_bounded);
-        tcase_add_test(cases, half_a_call_is_borne_for_a_while_only);
-        tcase_add_test(cases, a_flood_there_does_not_hold_up_an_order);
-        tcase_add_test(cases, who_looks_is_not_handed_to_the_next_image);
-        suite_add_tcase(suite, cases);
-        tcase_add_loop_test(settings, is_beside_the_control_socket_unless_it_is_said, 0, ELEMENTSOF(places));
-        tcase_add_loop_test(settings, a_place_that_cannot_be_is_refused, 0, ELEMENTSOF(refusals));
-        suite_add_tcase(suite, settings);
-        return unit_main(suite);
-}
+TEST_MAIN("view", .each = {setup, teardown})

@@ -42,15 +42,14 @@ static const struct {
         {"{\"a\":\"x; its last lines:\"}", "{\"a\":\"x; its last lines:\"}"},
 };
 
-START_TEST(strings_end_where_they_begin_to_quote)
+TEST_LOOP(strings_end_where_they_begin_to_quote, ELEMENTSOF(cases))
 {
         _cleanup_free_ char *left = cut(cases[_i].text);
 
         ck_assert_str_eq(left, cases[_i].left);
 }
-END_TEST
 
-START_TEST(one_sentence_ends_there_too)
+TEST(one_sentence_ends_there_too)
 {
         char quotes[] = "x exited; its last lines: say \"it answers 'no'\"", plain[] = "x exited";
         char refused[] = "Redis refuses: it answers 'NOPERM'";
@@ -62,20 +61,18 @@ START_TEST(one_sentence_ends_there_too)
         withhold_end(refused);
         ck_assert_str_eq(refused, "Redis refuses: it refuses");
 }
-END_TEST
 
-START_TEST(names_that_hold_a_phrase_are_found)
+TEST(names_that_hold_a_phrase_are_found)
 {
         ck_assert(withhold_finds("low; its last lines: x"));
         ck_assert(withhold_finds("it answers '"));
         ck_assert(!withhold_finds("low"));
         ck_assert(!withhold_finds("; its last lines"));
 }
-END_TEST
 
 /* Pseudo-random strings of phrases, quotes and backslashes: what is left is JSON, in which no phrase stands
  * and none of what was quoted. */
-START_TEST(what_is_left_of_any_message_is_one)
+TEST(what_is_left_of_any_message_is_one)
 {
         static const char *const pieces[] = {
                 WITHHOLD_LAST_LINES,
@@ -127,17 +124,5 @@ START_TEST(what_is_left_of_any_message_is_one)
                 free(text);
         }
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("withhold");
-        TCase *tests = tcase_create("withhold");
-
-        tcase_add_loop_test(tests, strings_end_where_they_begin_to_quote, 0, ELEMENTSOF(cases));
-        tcase_add_test(tests, one_sentence_ends_there_too);
-        tcase_add_test(tests, names_that_hold_a_phrase_are_found);
-        tcase_add_test(tests, what_is_left_of_any_message_is_one);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("withhold")
