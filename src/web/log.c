@@ -17,7 +17,7 @@ static bool has_room(void)
         return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
 }
 
-void log_write(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
         static const char *const names[] = {
                 [LOG_ERR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_INFO] = ""};

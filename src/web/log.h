@@ -7,8 +7,8 @@
 
 /* Writes one sentence. level: LOG_ERR, LOG_WARNING or LOG_INFO. Control characters become '?'. The line is
  * lost if stderr is a full pipe: logging never blocks. */
-void log_write(int level, const char *format, ...) _printf_(2, 3);
+void log_message(int level, const char *format, ...) _printf_(2, 3);
 
-#define log_error(...)   log_write(LOG_ERR, __VA_ARGS__)
-#define log_warning(...) log_write(LOG_WARNING, __VA_ARGS__)
-#define log_info(...)    log_write(LOG_INFO, __VA_ARGS__)
+#define log_error(...)   log_message(LOG_ERR, __VA_ARGS__)
+#define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
+#define log_info(...)    log_message(LOG_INFO, __VA_ARGS__)

@@ -147,7 +147,7 @@ static void save(struct web *web)
                 return;
         enum history_file_change change = history_file_save(web->file, web->history, why);
         if (change != HISTORY_FILE_AS_BEFORE)
-                log_write(change == HISTORY_FILE_FAILS ? LOG_ERR : LOG_INFO, "%s", why);
+                log_message(change == HISTORY_FILE_FAILS ? LOG_ERR : LOG_INFO, "%s", why);
 }
 
 static void keep_history(struct web *web, const json_t *news)

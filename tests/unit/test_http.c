@@ -56,7 +56,7 @@ static int connect_client(void)
         return fds[1];
 }
 
-static void log_write(int fd, const char *text)
+static void log_message(int fd, const char *text)
 {
         ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -66,7 +66,7 @@ static void get(int fd, const char *path)
         char text[128];
 
         snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
-        log_write(fd, text);
+        log_message(fd, text);
 }
 
 /* Lets the loop go on until something can be read, or the other end has hung up. Returns what recv() does. */
@@ -110,7 +110,7 @@ TEST(half_a_request_is_waited_for_so_long)
         int half = connect_client(), idle = connect_client(), kept = connect_client();
         get(kept, "/");
         expect(kept, "HTTP/1.1 200 OK\r\n");
-        log_write(half, "GET / HTTP/1.1\r\nHost: loc");
+        log_message(half, "GET / HTTP/1.1\r\nHost: loc");
         expect_end(half);
         expect_end(idle);
         expect_end(kept);
@@ -196,7 +196,7 @@ TEST(all_ends_in_the_midst_of_it)
         expect(clients[1], "HTTP/1.1 200 OK\r\n");
         get(clients[2], "/large");
         expect(clients[2], "HTTP/1.1 200 OK\r\n");
-        log_write(clients[3], "GET");
+        log_message(clients[3], "GET");
         http = http_free(http);
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);

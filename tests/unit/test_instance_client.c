@@ -105,14 +105,14 @@ static void expect_question(const char *expected)
                 ck_assert_ptr_nonnull(strstr(text, "\"after\":7"));
 }
 
-static void log_write(const void *bytes, size_t size)
+static void log_message(const void *bytes, size_t size)
 {
         ck_assert_int_eq(send(peer, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
 static void reply(const char *text)
 {
-        log_write(text, strlen(text) + 1);
+        log_message(text, strlen(text) + 1);
 }
 
 static void expect_lost(const char *reason)
@@ -141,7 +141,7 @@ TEST(asks_one_after_another)
         reply("{\"error\":\"org.varlink.service.InvalidParameter\"}");
         expect_question("GetQueues");
         /* In pieces. */
-        log_write("{\"parame", 8);
+        log_message("{\"parame", 8);
         run();
         reply("ters\":{}}");
         expect_question("GetMetrics");
@@ -179,7 +179,7 @@ TEST_LOOP(leaves_who_speaks_otherwise_and_comes_again, ELEMENTSOF(strangers))
         start(&limits);
         let_in();
         expect_question("GetStatus");
-        log_write(strangers[_i].bytes, strangers[_i].size);
+        log_message(strangers[_i].bytes, strangers[_i].size);
         expect_lost(strangers[_i].reason);
         ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS) &&
                   !instance_client_awaits(instance_client_, INSTANCE_QUERY_EVENTS));
@@ -196,7 +196,7 @@ TEST(takes_no_more_than_so_many_bytes)
         start(&limits);
         let_in();
         expect_question("GetStatus");
-        log_write(bytes, sizeof(bytes));
+        log_message(bytes, sizeof(bytes));
         expect_lost("longer than 1000 bytes");
 }
 
