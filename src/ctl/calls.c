@@ -316,7 +316,7 @@ static int report_lacks(json_t *lacks)
         json_t *sentence;
         FILE *out = open_memstream(&text, &size);
 
-        /* For -fanalyzer: skip the loop if open_memstream() failed. */
+        /* -fanalyzer: skip the loop if open_memstream() failed. */
         json_foreach(sentence, out ? lacks : NULL)
                 fprintf(out, "%s%s", sentence == json_array_get(lacks, 0) ? "" : "; ",
                         json_string_value(sentence));

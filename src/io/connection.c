@@ -84,7 +84,7 @@ static void connection_enter(struct connection *connection)
 
 static void connection_leave(struct connection *connection)
 {
-        /* For -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
+        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--connection->entered == 0 && connection->freed)
                 connection_destroy(connection);
 }
@@ -403,7 +403,7 @@ static void receive(struct connection *connection)
         /* Deliver the replies that were complete before the refused one. The refused reply then belongs to
          * the oldest pending command. */
         size_t left = outcome == REPLY_LIMIT_FITS ? SIZE_MAX : connection->reply_limit.ended;
-        /* For -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */
+        /* -fanalyzer: on_io() has entered, so the object survives all callbacks until on_io() leaves. */
         while (connection->openings == opening && left-- > 0) {
                 void *reply = NULL;
 

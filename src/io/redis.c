@@ -102,7 +102,7 @@ static void redis_enter(struct redis *redis)
 
 static void redis_leave(struct redis *redis)
 {
-        /* For -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
+        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--redis->entered == 0 && redis->freed)
                 redis_destroy(redis);
 }
@@ -354,7 +354,7 @@ static void on_master(const char *host, unsigned port, void *userdata)
         if (redis->phase >= PHASE_CONNECTING)
                 attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
                                port);
-        /* For -fanalyzer: the object stays until redis_leave(). */
+        /* -fanalyzer: the object stays until redis_leave(). */
         if (!redis->freed) {
                 snprintf(redis->master, sizeof(redis->master), "%s", host);
                 snprintf(redis->server_text, sizeof(redis->server_text),

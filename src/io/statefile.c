@@ -58,8 +58,10 @@ static int file_outcome(int r, const char *path, char *why, size_t why_size)
                 [STATE_NEWER] = "was written by a later version of sqmgr",
         };
 
-        if (r < 0 || r == STATE_READ)
-                return r < 0 ? r : STATEFILE_READ;
+        if (r < 0)
+                return r;
+        if (r == STATE_READ)
+                return STATEFILE_READ;
         snprintf(why, why_size, "'%s' %s", path, faults[r]);
         return STATEFILE_LOST;
 }

@@ -90,7 +90,7 @@ bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, co
                           enum epoch_state state, usec_t now);
 /* Returns the request of the next tick. Call again only after its answer or a new connection. */
 enum rollout_request rollout_group_next_request(struct rollout_group *group, usec_t now);
-const char *rollout_request_name(enum rollout_request word);
+const char *rollout_request_name(enum rollout_request value);
 
 /* Evaluates the reply to a tick. */
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,

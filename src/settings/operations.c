@@ -209,7 +209,7 @@ static int merge_values(bool of_fleet, const void *old, const void *new, void *t
         return 0;
 }
 
-/* For -fanalyzer: old or new may be NULL, but never both, since at least one of the settings has the
+/* -fanalyzer: old or new may be NULL, but never both, since at least one of the settings has the
  * fleet. */
 static int merge_fleet(const struct fleet_settings *old, const struct fleet_settings *new,
                        struct settings *merged)

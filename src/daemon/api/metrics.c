@@ -108,7 +108,7 @@ static double seconds(usec_t usec)
 /* One sample per worker that is running. */
 #define PUT_WORKERS(metrics, name, help, number)                                                             \
         PUT(metrics, name, "gauge", help, fleet->n_workers,                                                  \
-            worker->state == WORKER_GONE ? -1 : (double)(number), "worker", WORKER_ID(worker))
+            !worker || worker->state == WORKER_GONE ? -1 : (double)(number), "worker", WORKER_ID(worker))
 
 static void put_one(struct metrics *metrics, const char *name, const char *help, double value)
 {
