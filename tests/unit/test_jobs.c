@@ -43,7 +43,7 @@ static void setup(void)
         for (unsigned i = 1; i <= 10; i++)
                 length += (size_t)snprintf(text + length, sizeof(text) - length,
                                            "[fleet:f%u]\ncommand=/bin/sleep 1000\n", i);
-        runtime_start(event, text);
+        runtime_start(text);
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
         calls = (struct jobs_calls){0};
         ck_assert_msg(server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);

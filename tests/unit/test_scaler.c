@@ -252,7 +252,7 @@ TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
         snprintf(text, sizeof(text),
                  "[redis]\nurl=%s\n[fleet:fixed]\ncommand=/bin/true\n[fleet:web]\ncommand=/bin/true\n" SCALES,
                  server_url);
-        runtime_start(event, text);
+        runtime_start(text);
         run_until(web_is_up());
         serve_many(world_fleet(runtime_world, "fixed"), 64);
         serve("default\0", sizeof("default\0"));
