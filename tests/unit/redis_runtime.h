@@ -35,7 +35,7 @@ static inline void web_start_command(const char *command, const char *lines)
 
         snprintf(text, sizeof(text), "[redis]\nurl=%s\n[fleet:web]\ncommand=%s\n%s", server_url, command,
                  lines);
-        runtime_start(event, text);
+        runtime_start(text);
 }
 
 static inline void web_start(const char *lines)

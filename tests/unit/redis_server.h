@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A real redis-server for tests, on a socket in a directory of its own, and a loop to wait in. */
+/* A real redis-server for tests, on a socket in a directory of its own, and a loop. */
 #pragma once
 
 #include "base/macro.h"
 #include "io/redis.h"
+#include "loop.h"
 #include "settings/settings.h"
-#include "unit.h"
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -21,7 +21,6 @@
 static char server_directory[] = "/tmp/sqmgr-test.XXXXXX";
 static char server_socket[64], server_url[80];
 static pid_t server_pid; /* of the last one started; 0: none */
-static sd_event *event;
 
 /* Around a whole test case, in the process that outlives the tests. */
 static inline void server_directory_make(void)
@@ -180,13 +179,6 @@ static inline void loop_end(void)
         event = sd_event_unref(event);
         server_kill();
 }
-
-/* Runs the loop until the condition holds; the test's own time limit ends it otherwise. */
-#define run_until(condition)                                                                                 \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        ck_assert_int_ge(sd_event_run(event, 100 * USEC_PER_MSEC), 0);                       \
-        } while (0)
 
 /* A connection to the server started last, which is up. */
 static inline struct redis *server_connect(usec_t command_timeout)

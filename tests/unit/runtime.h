@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A crew with real processes and no daemon around it: a loop to wait in, a world of settings from a text, and
- * turns that are counted. */
+/* A runtime with real processes and no daemon around it: a world of settings from a text, and wakeups that
+ * are counted. */
 #pragma once
 
 #include "base/socket_path.h"
@@ -15,10 +15,12 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "settings_text.h"
-#include "unit.h"
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+
+/* Below the headers of the model: parameters there are named event, too. */
+#include "loop.h"
 
 struct fleet;
 struct world;
@@ -37,7 +39,7 @@ static inline void runtime_count_turn(bool timer _unused_, void *userdata _unuse
         runtime_turns++;
 }
 
-static inline void runtime_start(sd_event *event, const char *text)
+static inline void runtime_start(const char *text)
 {
         runtime_settings = read_good(text);
         runtime_turns = 0;

@@ -7,20 +7,12 @@
 #include "runtime.h"
 #include <unistd.h>
 
-static sd_event *event;
-
-#define run_until(condition)                                                                                 \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
-        } while (0)
-
 static void setup(void)
 {
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
-                                        "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
-                                        "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
+                                 "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
+                                 "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
 }
 
 static void teardown(void)

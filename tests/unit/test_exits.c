@@ -8,7 +8,6 @@
 #include "observe/observe.h"
 #include "runtime.h"
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 
 /* Where it stands still, the time for what a test waits for does not pass; 0: it goes on. */
@@ -20,13 +19,6 @@ usec_t __wrap_clock_now(clockid_t clock)
 {
         return standstill ?: __real_clock_now(clock);
 }
-
-/* Runs the loop until the condition holds; the test's own time limit ends it otherwise. */
-#define run_until(condition)                                                                                 \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
-        } while (0)
 
 static void setup(void)
 {
@@ -53,7 +45,7 @@ static struct worker *start(const char *script)
         snprintf(text, sizeof(text), "d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
         snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
-        runtime_start(event, text);
+        runtime_start(text);
         return runtime_start_worker();
 }
 
@@ -123,7 +115,7 @@ TEST(what_a_start_reports_is_read_once_it_is_complete)
                  CREW_REDIS
                  "[fleet:web]\ncommand=/bin/sleep 1000\nlog=%s/log\nbefore_start=/bin/sh %s/before\n",
                  dir, dir);
-        runtime_start(event, text);
+        runtime_start(text);
         const struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         const struct process *process = worker->handle;
@@ -167,7 +159,7 @@ TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 
 TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
 {
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
         struct worker *worker = runtime_start_worker();
 
         if (worker)
@@ -216,7 +208,7 @@ TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         unsigned sweeps = 1, left = 0;
         pid_t pids[N];
 
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
         for (size_t i = 0; i < N; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0)
@@ -552,7 +544,7 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         struct proc *proc;
         int pair[2];
 
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
         /* As one of an earlier sqmgr it is the child of another one. */
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
@@ -585,7 +577,7 @@ TEST(a_worker_that_cannot_be_watched_does_not_stay)
         struct rlimit before;
         struct worker *worker;
 
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
         struct fleet *fleet = runtime_world->fleets[0];
         for (unsigned n = 0; n < 8; n++) {
                 unit_leave_descriptors(n, &before);

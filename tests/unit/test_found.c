@@ -10,17 +10,10 @@
 
 #define MARKS "SQMGR_INSTANCE=0123456789abcdef SQMGR_WORKER="
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static struct search search;
 static pid_t sought[8];
 static unsigned n_sought;
-
-#define run_until(condition)                                                                                 \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
-        } while (0)
 
 /* Some user that nobody else is. */
 static uid_t whose(void)
@@ -35,7 +28,7 @@ static void setup(void)
         ck_assert_int_eq(chmod(dir, 0777), 0);
         n_sought = 0;
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(event, CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
+        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
         adoption_seek(search.adoption, runtime_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));

@@ -7,7 +7,6 @@
 #include "observe/observe.h"
 #include "runtime.h"
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static struct process *process;
 static usec_t now;
@@ -44,7 +43,7 @@ static void start(const char *script)
         snprintf(text, sizeof(text), "export d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
         snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
-        runtime_start(event, text);
+        runtime_start(text);
         struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
         process = worker->handle;

@@ -7,7 +7,6 @@
 #include "model/poll_schedule.h"
 #include "runtime.h"
 
-static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";
 static struct worker *worker;
 
@@ -23,7 +22,7 @@ static void setup(void)
                  CREW_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
                             "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
                  directory);
-        runtime_start(event, text);
+        runtime_start(text);
         worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);
 }

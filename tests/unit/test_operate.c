@@ -156,6 +156,20 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
+/* A field of a fleet in the reply. */
+static json_t *fleet_field(const struct varlink_reply *reply, size_t index, const char *field)
+{
+        return json_object_get(json_array_get(json_object_get(reply->parameters, "fleets"), index), field);
+}
+
+/* A field of the first change in the reply. */
+static const char *change_field(const struct varlink_reply *reply, const char *field)
+{
+        json_t *change = json_array_get(json_object_get(reply->parameters, "changes"), 0);
+
+        return json_string_value(json_object_get(change, field));
+}
+
 static const struct {
         const char *call, *error;
 } refusals[] = {
@@ -198,19 +212,22 @@ TEST_LOOP(bad_calls_are_refused_whole, ELEMENTSOF(refusals))
         ck_assert_uint_eq(web->generation, 1);
 }
 
-TEST(an_unknown_name_is_answered_with_those_there_are)
+/* Calls this, and expects these parameters, which are freed. */
+static void expect_parameters(const char *text, json_t *wanted)
 {
-        struct varlink_reply reply = client_call(event, &client, CONTROL("Start", "{\"fleet\":\"x\"}"));
-        json_t *wanted = json_pack("{s:s, s:[s, s]}", "name", "x", "fleets", "web", "mail");
+        struct varlink_reply reply = client_call(event, &client, text);
 
         ck_assert(json_equal(reply.parameters, wanted));
         json_decref(wanted);
         varlink_reply_free(&reply);
-        reply = client_call(event, &client, CONTROL("Quiet", "{\"target\":\"web/9\"}"));
-        wanted = json_pack("{s:s, s:[s]}", "name", "web/9", "workers", "web/1");
-        ck_assert(json_equal(reply.parameters, wanted));
-        json_decref(wanted);
-        varlink_reply_free(&reply);
+}
+
+TEST(an_unknown_name_is_answered_with_those_there_are)
+{
+        expect_parameters(CONTROL("Start", "{\"fleet\":\"x\"}"),
+                          json_pack("{s:s, s:[s, s]}", "name", "x", "fleets", "web", "mail"));
+        expect_parameters(CONTROL("Quiet", "{\"target\":\"web/9\"}"),
+                          json_pack("{s:s, s:[s]}", "name", "web/9", "workers", "web/1"));
 }
 
 TEST(commands_record_their_orders)
@@ -239,16 +256,9 @@ TEST(abort_reports_what_it_ended_and_what_it_acknowledged)
 {
         client_expect(event, &client, CONTROL("Restart", "{\"fleets\":[\"web\"]}"), NULL);
         mail->rollout.state = ROLLOUT_HALTED;
-        struct varlink_reply reply = client_call(event, &client, CONTROL("Abort", "{}"));
-        json_t *wanted = json_pack("{s:[s], s:[s]}", "aborted", "web", "acknowledged", "mail");
-        ck_assert(json_equal(reply.parameters, wanted));
-        json_decref(wanted);
-        varlink_reply_free(&reply);
-        reply = client_call(event, &client, CONTROL("Abort", "{}"));
-        wanted = json_pack("{s:[], s:[]}", "aborted", "acknowledged");
-        ck_assert(json_equal(reply.parameters, wanted));
-        json_decref(wanted);
-        varlink_reply_free(&reply);
+        expect_parameters(CONTROL("Abort", "{}"),
+                          json_pack("{s:[s], s:[s]}", "aborted", "web", "acknowledged", "mail"));
+        expect_parameters(CONTROL("Abort", "{}"), json_pack("{s:[], s:[]}", "aborted", "acknowledged"));
 }
 
 TEST(reload_reports_what_changed_or_why_not)
@@ -278,8 +288,7 @@ TEST(status_is_rendered_once_for_each_state_of_the_model)
         ck_assert_uint_eq(n_rendered, 2);
         client_expect(event, &client, CONTROL("Quiet", "{\"target\":\"web\"}"), NULL);
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[]}"));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(reported, "state")), "quiet");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "state")), "quiet");
         varlink_reply_free(&reply);
         reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[\"mail\"]}"));
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
@@ -313,12 +322,27 @@ static bool next_reply(struct varlink_reply *ret)
 
 static void expect_fleet(struct varlink_reply *reply, size_t index, const char *state, bool continues)
 {
-        json_t *reported = json_array_get(json_object_get(reply->parameters, "fleets"), index);
-
         ck_assert_pstr_eq(reply->error, NULL);
-        ck_assert_str_eq(json_string_value(json_object_get(reported, "state")), state);
+        ck_assert_str_eq(json_string_value(fleet_field(reply, index, "state")), state);
         ck_assert_int_eq(reply->continues, continues);
         varlink_reply_free(reply);
+}
+
+/* Waits for the next reply of what is followed. */
+static void expect_next(size_t index, const char *state, bool continues)
+{
+        struct varlink_reply reply;
+
+        ck_assert(next_reply(&reply));
+        expect_fleet(&reply, index, state, continues);
+}
+
+/* Starts to follow a restart of web, which is reported to run. */
+static void follow_restart(const char *text)
+{
+        struct varlink_reply reply = client_call(event, &client, text);
+
+        expect_fleet(&reply, 0, "running", true);
 }
 
 /* Tells of the events so far, as the loop does. */
@@ -339,6 +363,16 @@ static void expect_events(const struct varlink_reply *reply, size_t n, const cha
                 ck_assert_str_eq(json_string_value(json_object_get(last, "text")), last_text);
 }
 
+/* Calls this, and expects so many events, the last with this text. */
+static void expect_reported(const char *text, size_t n, const char *last_text)
+{
+        struct varlink_reply reply = client_call(event, &client, text);
+
+        ck_assert_pstr_eq(reply.error, NULL);
+        expect_events(&reply, n, last_text);
+        varlink_reply_free(&reply);
+}
+
 TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
 {
         world_events_clear(world);
@@ -356,21 +390,15 @@ TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
         ck_assert_int_eq(json_integer_value(json_object_get(first, "pid")), 100);
         ck_assert_double_eq(json_number_value(json_object_get(first, "at")), 1700000000);
         varlink_reply_free(&reply);
-        reply = client_call(event, &client, CONTROL("GetEvents", "{\"fleets\":[\"mail\"]}"));
-        expect_events(&reply, 1, "two");
-        varlink_reply_free(&reply);
-        reply = client_call(event, &client, CONTROL("GetEvents", "{\"worker\":\"web/1\"}"));
-        expect_events(&reply, 1, "one");
-        varlink_reply_free(&reply);
+        expect_reported(CONTROL("GetEvents", "{\"fleets\":[\"mail\"]}"), 1, "two");
+        expect_reported(CONTROL("GetEvents", "{\"worker\":\"web/1\"}"), 1, "one");
 
         /* More than are kept: the oldest make room. */
         for (int i = 0; i < 600; i++) {
                 world_event(world, EVENT_ORDER, web, NULL, "event %d", i);
                 notify_events();
         }
-        reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
-        expect_events(&reply, 512, "event 599");
-        varlink_reply_free(&reply);
+        expect_reported(CONTROL("GetEvents", "{}"), 512, "event 599");
 
         reply = client_call(event, &client,
                             "{\"method\":\"org.sqmgr.Control.GetEvents\",\"more\":true,"
@@ -403,10 +431,7 @@ static void expect_after(const char *after, size_t n, const char *last_text)
         char call[256];
 
         snprintf(call, sizeof(call), CONTROL("GetEvents", "{\"after\":%s}"), after);
-        struct varlink_reply reply = client_call(event, &client, call);
-        ck_assert_pstr_eq(reply.error, NULL);
-        expect_events(&reply, n, last_text);
-        varlink_reply_free(&reply);
+        expect_reported(call, n, last_text);
 }
 
 TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does)
@@ -475,9 +500,8 @@ TEST(a_restart_is_followed_until_all_are_replaced)
 
         struct worker *replacement = observe_started(web, 2, REASON_RESTART, 200, 1, clock_usec);
         ck_assert(next_reply(&reply));
-        json_t *change = json_array_get(json_object_get(reply.parameters, "changes"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(change, "id")), "web/2");
-        ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "starting");
+        ck_assert_str_eq(change_field(&reply, "id"), "web/2");
+        ck_assert_str_eq(change_field(&reply, "state"), "starting");
         expect_fleet(&reply, 0, "running", true);
 
         observe_heartbeat(replacement, &heartbeat, clock_usec += USEC_PER_SEC);
@@ -489,27 +513,23 @@ TEST(a_restart_is_followed_until_all_are_replaced)
         observe_heartbeat(web->workers[0], &quiet, clock_usec += USEC_PER_SEC);
         observe_time(world, clock_usec);
         ck_assert_int_eq(web->rollout.state, ROLLOUT_DONE);
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "done", false);
+        expect_next(0, "done", false);
 }
 
 TEST(who_follows_is_reported_whether_more_was_replaced)
 {
         struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
 
-        ck_assert(json_is_true(json_object_get(reported, "moved")));
-        ck_assert(json_is_null(json_object_get(reported, "workers")));
+        ck_assert(json_is_true(fleet_field(&reply, 0, "moved")));
+        ck_assert(json_is_null(fleet_field(&reply, 0, "workers")));
         varlink_reply_free(&reply);
         observe_started(web, 2, REASON_RESTART, 200, 1, clock_usec);
         ck_assert(next_reply(&reply));
-        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert(json_is_false(json_object_get(reported, "moved")));
+        ck_assert(json_is_false(fleet_field(&reply, 0, "moved")));
         varlink_reply_free(&reply);
         web->workers[0]->state = WORKER_QUIET;
         ck_assert(next_reply(&reply));
-        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert(json_is_true(json_object_get(reported, "moved")));
+        ck_assert(json_is_true(fleet_field(&reply, 0, "moved")));
         varlink_reply_free(&reply);
 }
 
@@ -521,12 +541,10 @@ TEST(who_wants_the_workers_is_reported_them_each_second)
 
         /* The second comes by itself. */
         for (int i = 0; i < 2; i++) {
-                json_t *worker, *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-                ck_assert_int_eq(json_integer_value(json_object_get(reported, "memory_threshold_bytes")),
-                                 1000);
-                worker = json_array_get(json_object_get(reported, "workers"), 0);
+                json_t *worker = json_array_get(fleet_field(&reply, 0, "workers"), 0);
+                ck_assert_int_eq(json_integer_value(fleet_field(&reply, 0, "memory_threshold_bytes")), 1000);
                 ck_assert_str_eq(json_string_value(json_object_get(worker, "id")), "web/1");
-                ck_assert(json_is_true(json_object_get(reported, "moved")) == (i == 0));
+                ck_assert(json_is_true(fleet_field(&reply, 0, "moved")) == (i == 0));
                 ck_assert(reply.continues);
                 varlink_reply_free(&reply);
                 if (i == 0)
@@ -543,13 +561,11 @@ TEST(a_drained_wait_lasts_until_the_old_workers_are_gone)
         expect_fleet(&reply, 0, "running", true);
         web->workers[0]->state = WORKER_QUIET;
         web->rollout.state = ROLLOUT_DONE;
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "running", true);
+        expect_next(0, "running", true);
         observe_exit(web->workers[0], &exited, clock_usec);
         fleet_reap(web, NULL);
         ck_assert(next_reply(&reply));
-        json_t *change = json_array_get(json_object_get(reply.parameters, "changes"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(change, "state")), "gone");
+        ck_assert_str_eq(change_field(&reply, "state"), "gone");
         expect_fleet(&reply, 0, "done", false);
 }
 
@@ -568,30 +584,26 @@ TEST(jobs_are_asked_of_the_fleets_that_are_named)
 
 TEST(a_waiting_caller_follows_the_newest_generation)
 {
-        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+        struct varlink_reply reply;
 
-        expect_fleet(&reply, 0, "running", true);
+        follow_restart(RESTART("{\"fleets\":[\"web\"]}"));
         web->generation++;
         ck_assert(next_reply(&reply));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_int_eq(json_integer_value(json_object_get(reported, "generation")), 3);
+        ck_assert_int_eq(json_integer_value(fleet_field(&reply, 0, "generation")), 3);
         expect_fleet(&reply, 0, "running", true);
 }
 
 TEST(a_restart_during_another_reports_whose_place_it_takes)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("Restart", "{}"));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
 
-        ck_assert(json_is_null(json_object_get(reported, "superseded")));
+        ck_assert(json_is_null(fleet_field(&reply, 0, "superseded")));
         varlink_reply_free(&reply);
         rollout_abort(mail, "a test", NULL);
         reply = client_call(event, &client, CONTROL("Restart", "{}"));
-        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_int_eq(json_integer_value(json_object_get(reported, "superseded")), 2);
-        ck_assert_int_eq(json_integer_value(json_object_get(reported, "generation")), 3);
-        reported = json_array_get(json_object_get(reply.parameters, "fleets"), 1);
-        ck_assert(json_is_null(json_object_get(reported, "superseded")));
+        ck_assert_int_eq(json_integer_value(fleet_field(&reply, 0, "superseded")), 2);
+        ck_assert_int_eq(json_integer_value(fleet_field(&reply, 0, "generation")), 3);
+        ck_assert(json_is_null(fleet_field(&reply, 1, "superseded")));
         varlink_reply_free(&reply);
 }
 
@@ -607,12 +619,10 @@ TEST(following_starts_nothing_and_goes_on_to_the_same_end)
         ck_assert(!next_reply(&reply));
         web->workers[0]->state = WORKER_QUIET;
         web->rollout.state = ROLLOUT_DONE;
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "running", true);
+        expect_next(0, "running", true);
         observe_exit(web->workers[0], &(struct exit_status){.known = true}, clock_usec);
         fleet_reap(web, NULL);
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "done", false);
+        expect_next(0, "done", false);
 }
 
 TEST(following_what_has_ended_ends_at_once)
@@ -635,34 +645,30 @@ TEST(following_what_has_ended_ends_at_once)
 
 TEST(a_halt_and_an_abort_end_the_wait_with_their_reasons)
 {
-        struct varlink_reply reply = client_call(event, &client, RESTART("{}"));
+        struct varlink_reply reply;
 
-        expect_fleet(&reply, 0, "running", true);
+        follow_restart(RESTART("{}"));
         web->rollout.state = ROLLOUT_HALTED;
         strcpy(web->rollout.error, "3 new workers failed");
         ck_assert(next_reply(&reply));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(reported, "error")), "3 new workers failed");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")), "3 new workers failed");
         expect_fleet(&reply, 0, "halted", true);
         mail->rollout.state = ROLLOUT_ABORTED;
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 1, "aborted", false);
+        expect_next(1, "aborted", false);
 }
 
 TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
 {
-        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+        struct varlink_reply reply;
 
-        expect_fleet(&reply, 0, "running", true);
+        follow_restart(RESTART("{\"fleets\":[\"web\"]}"));
         web->rollout.state = ROLLOUT_HALTED;
         web->rollout.lines_token = 5;
         strcpy(web->rollout.error, "it failed");
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "halted", true);
+        expect_next(0, "halted", true);
         observe_log_tail(web, 5, "boom");
         ck_assert(next_reply(&reply));
-        json_t *reported = json_array_get(json_object_get(reply.parameters, "fleets"), 0);
-        ck_assert_str_eq(json_string_value(json_object_get(reported, "error")),
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")),
                          "it failed; its last lines: boom");
         expect_fleet(&reply, 0, "halted", false);
 }
@@ -678,12 +684,11 @@ TEST(a_restart_of_a_stopped_fleet_ends_at_once)
 
 TEST(shutting_down_refuses_new_work_and_ends_waits)
 {
-        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
+        struct varlink_reply reply;
 
-        expect_fleet(&reply, 0, "running", true);
+        follow_restart(RESTART("{\"fleets\":[\"web\"]}"));
         world->shutting_down = true;
-        ck_assert(next_reply(&reply));
-        expect_fleet(&reply, 0, "aborted", false);
+        expect_next(0, "aborted", false);
         ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         varlink_reply_free(&reply);
         client_expect(event, &client, CONTROL("Restart", "{}"), CONTROL_REFUSED);

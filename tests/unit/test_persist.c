@@ -9,16 +9,9 @@
 #include "observe/observe_world.h"
 #include "runtime.h"
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static struct persist persist;
-
-#define run_until(condition)                                                                                 \
-        do {                                                                                                 \
-                while (!(condition))                                                                         \
-                        ck_assert_int_ge(sd_event_run(event, 20 * USEC_PER_MSEC), 0);                        \
-        } while (0)
 
 static void setup(void)
 {
@@ -30,7 +23,7 @@ static void setup(void)
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s\n" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(event, text);
+        runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);
 }

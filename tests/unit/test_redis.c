@@ -97,6 +97,14 @@ static bool is_down(void)
         return last_state == REDIS_STATE_DOWN;
 }
 
+/* Starts a server and connects to it. */
+static void connect_to_server(void)
+{
+        server_start(0, NULL, NULL);
+        start();
+        run_until(is_up());
+}
+
 static void assert_error(const char *part)
 {
         ck_assert_msg(strstr(last_error, part), "'%s' is not in: %s", part, last_error);
@@ -198,9 +206,7 @@ TEST(says_that_an_acl_stands_in_its_way)
 
 TEST(comes_back_after_the_server_was_killed)
 {
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         ck_assert_int_eq(ask(), 0);
         ck_assert_int_eq(ask(), 0);
@@ -221,9 +227,7 @@ TEST(comes_back_after_the_server_was_killed)
 
 TEST(notices_a_death_while_nobody_asks)
 {
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         server_kill();
         run_until(is_down());
         assert_error("closed the connection");
@@ -232,9 +236,7 @@ TEST(notices_a_death_while_nobody_asks)
 TEST(notices_a_frozen_server_while_nobody_asks)
 {
         hurry();
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         run_until(is_down());
         assert_error("no reply within command_timeout");
@@ -243,9 +245,7 @@ TEST(notices_a_frozen_server_while_nobody_asks)
 TEST(gives_up_a_frozen_server_and_takes_it_back)
 {
         hurry();
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         ck_assert_int_eq(ask(), 0);
         run_until(is_down());
@@ -508,9 +508,7 @@ TEST_LOOP(frees_itself_when_a_state_is_reported, 2)
 
 TEST_LOOP(frees_itself_in_a_reply, 2)
 {
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         n_states = 0;
         free_at_reply = true;
         for (int i = 0; i < 10; i++)
@@ -525,9 +523,7 @@ TEST_LOOP(frees_itself_in_a_reply, 2)
 
 TEST(calls_back_when_it_is_freed)
 {
-        server_start(0, NULL, NULL);
-        start();
-        run_until(is_up());
+        connect_to_server();
         ck_assert_int_eq(ask(), 0);
         ck_assert_int_eq(ask(), 0);
         redis = redis_free(redis);

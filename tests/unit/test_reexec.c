@@ -19,7 +19,6 @@ static char program[64], path[64];
 static char *arguments[] = {program, NULL};
 static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
-static sd_event *event;
 static struct persist persist;
 static struct termination termination;
 static struct reexec reexec;
@@ -53,7 +52,7 @@ static void start(void)
         ck_assert_int_ge(sd_event_new(&event), 0);
         snprintf(text, sizeof(text), "[sqmgr]\nstate_file=%s/state\n" CREW_REDIS "[fleet:web]\ncommand=x\n",
                  dir);
-        runtime_start(event, text);
+        runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);
         termination = (struct termination){.runtime = &runtime};

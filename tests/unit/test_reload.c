@@ -14,7 +14,6 @@
 
 #define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
 static struct reloader reloader;
@@ -29,7 +28,7 @@ static void setup(void)
         snprintf(path, sizeof(path), "%s/ini", dir);
         snprintf(log_path, sizeof(log_path), "%s/log", dir);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(event, BEFORE);
+        runtime_start(BEFORE);
         persist = (struct persist){.runtime = &runtime};
         ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &persist), 0);
         reloader = (struct reloader){.config_path = path, .settings = runtime_settings, .runtime = &runtime};

@@ -10,13 +10,30 @@
 
 #define SCALES "active_process_max=4\nlatency_target=30s\n"
 
-static void serve(const char *names, size_t size)
+static void fleet_serves(struct fleet *fleet, const char *names, size_t size)
 {
         char *copy = malloc(size);
 
         ck_assert_ptr_nonnull(copy);
         memcpy(copy, names, size);
-        autoscale_serves(web(), copy);
+        autoscale_serves(fleet, copy);
+}
+
+static void serve(const char *names, size_t size)
+{
+        fleet_serves(web(), names, size);
+}
+
+/* Has the fleet serve this many queues: q0, q1 and so on. */
+static void serve_many(struct fleet *fleet, unsigned n)
+{
+        char names[512];
+        size_t used = 0;
+
+        for (unsigned i = 0; i < n; i++)
+                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
+        names[used++] = '\0';
+        fleet_serves(fleet, names, used);
 }
 
 static bool is_answered(void)
@@ -217,15 +234,9 @@ TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
 
 TEST(of_many_queues_those_with_a_target_are_read)
 {
-        char names[512];
-        size_t used = 0;
-
         web_start("active_process_max=4\nlatency_target=q89:30s\n");
-        for (unsigned i = 0; i < 90; i++)
-                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
-        names[used++] = '\0';
         run_until(web_is_up());
-        serve(names, used);
+        serve_many(web(), 90);
         look();
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
@@ -236,21 +247,14 @@ TEST(of_many_queues_those_with_a_target_are_read)
 /* Also where that fleet comes first, and serves as many queues as are read. */
 TEST(queues_of_a_fleet_with_a_fixed_count_take_no_place)
 {
-        char text[1024], names[512];
-        size_t used = 0;
+        char text[1024];
 
         snprintf(text, sizeof(text),
                  "[redis]\nurl=%s\n[fleet:fixed]\ncommand=/bin/true\n[fleet:web]\ncommand=/bin/true\n" SCALES,
                  server_url);
-        runtime_start(event, text);
-        for (unsigned i = 0; i < 64; i++)
-                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
-        names[used++] = '\0';
-        char *copy = malloc(used);
-        ck_assert_ptr_nonnull(copy);
-        memcpy(copy, names, used);
+        runtime_start(text);
         run_until(web_is_up());
-        autoscale_serves(world_fleet(runtime_world, "fixed"), copy);
+        serve_many(world_fleet(runtime_world, "fixed"), 64);
         serve("default\0", sizeof("default\0"));
         look();
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
@@ -275,15 +279,10 @@ TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 TEST(that_some_of_too_many_queues_are_left_out_is_reported)
 {
         struct findings findings = {0};
-        char names[512];
-        size_t used = 0;
 
         web_start(SCALES);
-        for (unsigned i = 0; i < 65; i++)
-                used += (size_t)snprintf(names + used, sizeof(names) - used, "q%u", i) + 1;
-        names[used++] = '\0';
         run_until(web_is_up());
-        serve(names, used);
+        serve_many(web(), 65);
         look();
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
         autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);

@@ -10,7 +10,6 @@
 #include "observe/observe.h"
 #include "runtime.h"
 
-static sd_event *event;
 static char directory[] = "/tmp/sqmgr-test.XXXXXX";
 static struct worker *worker;
 static unsigned heartbeats;
@@ -33,7 +32,7 @@ static void start_fleet(const char *lines)
                  "[sqmgr]\nsocket=%s/control.sock\n" CREW_REDIS
                  "[fleet:web]\nframework=native\nheartbeat=file\n%s\n",
                  directory, lines);
-        runtime_start(event, text);
+        runtime_start(text);
         heartbeats = 1000;
         worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);

@@ -13,7 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static sd_event *event;
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static int notify_fd;
 static char heard[4096]; /* each word of ours to systemd, a line of its own */
@@ -50,7 +49,7 @@ static void start(const char *sqmgr_lines)
         snprintf(text, sizeof(text),
                  "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
-        runtime_start(event, text);
+        runtime_start(text);
         termination = (struct termination){.runtime = &runtime};
         while (sd_event_run(event, 0) > 0)
                 ;
