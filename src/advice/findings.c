@@ -411,14 +411,14 @@ static void check_scale(struct findings *findings, const struct fleet *fleet, co
                          fleet->settings->name);
                 findings_add(findings, FINDING_WARNING, about, remedy,
                              "its count does not follow its queues: %s, to %u",
-                             fleet_scaled_text(fleet, now, scaled), fleet_count_in_force(fleet));
+                             fleet_scaled_text(fleet, now, scaled), fleet_current_count(fleet));
                 return;
         }
         snprintf(remedy, sizeof(remedy), "set active_process_count to %u, or run 'sqmgrctl scale %s %u'",
-                 fleet_count_in_force(fleet), fleet->settings->name, count);
+                 fleet_current_count(fleet), fleet->settings->name, count);
         findings_add(findings, FINDING_WARNING, about, remedy,
                      "active_process_count is %u, but the count in force is %u: %s", count,
-                     fleet_count_in_force(fleet), fleet_scaled_text(fleet, now, scaled));
+                     fleet_current_count(fleet), fleet_scaled_text(fleet, now, scaled));
 }
 
 static void check_preload(struct findings *findings, const struct fleet *fleet, const char *about)

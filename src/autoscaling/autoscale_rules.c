@@ -155,9 +155,9 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
         FLEET_FOREACH_WORKER(fleet, worker) {
                 bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
 
-                reading->draining +=
-                        leaves ? worker->reason == REASON_SCALE
-                               : worker->state != WORKER_GONE && worker->verdict.wanted_out == REASON_SCALE;
+                reading->draining += leaves ? worker->reason == REASON_SCALE
+                                            : worker->state != WORKER_GONE &&
+                                                      worker->verdict.retire_reason == REASON_SCALE;
                 if (worker->state != WORKER_ACTIVE || worker->heartbeat.hung)
                         continue;
                 reading->active++;
@@ -304,7 +304,7 @@ static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, 
 /* Returns true if the applied count has changed. */
 static bool put(struct fleet *fleet, unsigned count)
 {
-        unsigned before = fleet_count_in_force(fleet);
+        unsigned before = fleet_current_count(fleet);
         char because[AUTOSCALE_TEXT_MAX];
 
         if (!is_automatic(fleet))
@@ -340,7 +340,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
 {
         const struct scaling_limits limits = limits_of(fleet);
         struct scaling_queue *list = NULL;
-        unsigned count = fleet_count_in_force(fleet);
+        unsigned count = fleet_current_count(fleet);
 
         if (autoscale_attach(fleet) < 0) {
                 read->queues = queues_free(read->queues);
@@ -393,7 +393,7 @@ unsigned autoscale_wanted(const struct fleet *fleet)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
 
-        return autoscale->read_at != 0 ? autoscale->verdict.wanted : fleet_count_in_force(fleet);
+        return autoscale->read_at != 0 ? autoscale->verdict.wanted : fleet_current_count(fleet);
 }
 
 const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE_TEXT_MAX])
@@ -408,7 +408,7 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
                 scaling_text(&autoscale->verdict, &limits, because);
         if (!is_automatic(fleet))
                 snprintf(order, sizeof(order),
-                         "'sqmgrctl scale' keeps it at %u; else: ", fleet_count_in_force(fleet));
+                         "'sqmgrctl scale' keeps it at %u; else: ", fleet_current_count(fleet));
         snprintf(text, AUTOSCALE_TEXT_MAX, "%s%s%s", order, because,
                  autoscale->bounded_by_memory ? "; memory is too short for more" : "");
         return text;

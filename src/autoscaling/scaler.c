@@ -171,7 +171,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link && fleet_scales(fleet))
                         names_add_list(&names, autoscale_of(fleet)->served, NULL);
-        scaling_share_look(scaled, now);
+        scaling_share_poll(scaled, now);
         if (r >= 0) {
                 foreign_consumers_poll(scaled->foreign, now);
                 r = queue_reader_read(scaled->demand, names.text, clock_now(CLOCK_REALTIME));

@@ -212,7 +212,7 @@ static void ask_members(struct scaling_exchange *scaling_exchange)
                                       ELEMENTSOF(argv), argv, NULL);
 }
 
-void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host,
+void scaling_exchange_poll(struct scaling_exchange *scaling_exchange, const char *host,
                            const struct peer_share *share, unsigned seconds, usec_t now)
 {
         uint64_t connection = redis_connection_count(scaling_exchange->redis);

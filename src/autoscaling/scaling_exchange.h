@@ -38,5 +38,5 @@ struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_
 
 /* Writes this host's share, unless share is NULL, with an expiry of `seconds`. Reads the shares of the
  * other hosts if that is due: the more hosts, the less often. share need not outlive the call. */
-void scaling_exchange_look(struct scaling_exchange *scaling_exchange, const char *host,
+void scaling_exchange_poll(struct scaling_exchange *scaling_exchange, const char *host,
                            const struct peer_share *share, unsigned seconds, usec_t now);

@@ -9,7 +9,7 @@
  * small changes of the need change nothing. */
 #define FULL 0.95
 /* The current growth of the queues is averaged over this time. */
-#define PACE_USEC (15 * USEC_PER_SEC)
+#define RECENT_USEC (15 * USEC_PER_SEC)
 /* However late a queue is, its backlog gets 1/LEAST_LEFT of the target. More workers would boot too late
  * for those jobs, and be too many for the next ones. */
 #define LEAST_LEFT 2
@@ -99,11 +99,11 @@ static void fold(struct scaling *scaling, const struct scaling_reading *reading,
         double keep = over / (over + elapsed);
         double grown = ((double)waiting - (double)scaling->waiting) / elapsed;
 
-        double keep_pace = seconds(PACE_USEC) / (seconds(PACE_USEC) + elapsed);
+        double keep_recent = seconds(RECENT_USEC) / (seconds(RECENT_USEC) + elapsed);
 
-        scaling->scan_throttle = scaling->scan_throttle * keep_pace + grown * (1 - keep_pace);
+        scaling->recent_growth = scaling->recent_growth * keep_recent + grown * (1 - keep_recent);
         scaling->busy = scaling->busy * keep + reading->busy * (1 - keep);
-        scaling->leak = scaling->leak * keep + grown * (1 - keep);
+        scaling->growth = scaling->growth * keep + grown * (1 - keep);
         if (reading->done_known)
                 fold_service(scaling, reading, elapsed, keep);
         scaling->waiting = waiting;
@@ -125,7 +125,7 @@ static double service_of(const struct scaling *scaling, const struct scaling_rea
  * Later growth shows in later readings. */
 static double growing(const struct scaling *scaling, double service, usec_t target)
 {
-        return service > 0 ? scaling->leak * MIN(service, seconds(target)) : 0;
+        return service > 0 ? scaling->growth * MIN(service, seconds(target)) : 0;
 }
 
 static double backlog(const struct scaling_reading *reading, double service)
@@ -151,8 +151,8 @@ static double backlog(const struct scaling_reading *reading, double service)
  * evidence: the age also rises while a burst is worked off. */
 static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
-        return scaling->scan_throttle < 0 &&
-               seconds(verdict->age) - (double)verdict->waiting / scaling->scan_throttle <=
+        return scaling->recent_growth < 0 &&
+               seconds(verdict->age) - (double)verdict->waiting / scaling->recent_growth <=
                        seconds(verdict->target);
 }
 

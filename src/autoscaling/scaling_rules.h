@@ -81,8 +81,8 @@ struct scaling {
         usec_t since;   /* start of the current series of readings */
         uint64_t waiting, done;
         double busy;                    /* averages */
-        double leak;                    /* growth of the queues, in jobs per second */
-        double scan_throttle;           /* the same, over the last few readings */
+        double growth;                  /* growth of the queues, in jobs per second */
+        double recent_growth;           /* the same, over the last few readings */
         double busy_seconds, jobs_done; /* decayed sums; their ratio is the service time */
         double service;                 /* that ratio, in seconds; 0: unknown yet */
         struct {

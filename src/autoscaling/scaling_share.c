@@ -133,12 +133,12 @@ static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
         autoscale_share(fleet, count_idle_here(scaled, fleet, now), &share);
         /* If another machine has this host's name, a share written here would count as that machine's. */
         bool is_other = fleet->name_taken;
-        scaling_exchange_look(scaling_share->scaling_exchange, links_host_name(link->links),
+        scaling_exchange_poll(scaling_share->scaling_exchange, links_host_name(link->links),
                               is_other ? NULL : &share,
                               (unsigned)MAX((usec_t)LAST_SECONDS, 3 * interval / USEC_PER_SEC), now);
 }
 
-void scaling_share_look(struct scaled_link *scaled, usec_t now)
+void scaling_share_poll(struct scaled_link *scaled, usec_t now)
 {
         end_unneeded(scaled);
         WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)

@@ -11,7 +11,7 @@ struct scaled_link;
 struct scaling_share;
 
 /* Call at each regular poll, after the queues that the fleets serve were determined. */
-void scaling_share_look(struct scaled_link *scaled, usec_t now);
+void scaling_share_poll(struct scaled_link *scaled, usec_t now);
 /* Adds the shares of other hosts and the count of foreign consumers to the reading of one fleet. */
 void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fleet,
                         struct autoscale_reading *reading, usec_t now);

@@ -598,7 +598,7 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
                     fleet->settings->traits != claimant->fleet->settings->traits)
                         continue;
                 start = sought->lost ? NULL : open_start(adoption, fleet);
-                if (start || (sought->lost && fleet_count(fleet, 0).live < fleet_count_in_force(fleet))) {
+                if (start || (sought->lost && fleet_count(fleet, 0).live < fleet_current_count(fleet))) {
                         *ret_fleet = fleet;
                         break;
                 }

@@ -119,7 +119,7 @@ enum command_outcome command_scale_auto(struct fleet *fleet, const struct ordere
                 return COMMAND_REMOVED;
         if (!fleet_scales(fleet))
                 return COMMAND_FIXED;
-        fleet->automatic_count = fleet_count_in_force(fleet);
+        fleet->automatic_count = fleet_current_count(fleet);
         fleet->scale = 0;
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": its count follows its queues again, by %s",
                                  orderer_text(by, who)));

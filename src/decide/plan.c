@@ -127,15 +127,15 @@ static enum reason unwanted_for(const struct worker *worker, usec_t now)
 /* An operator's order, memory_limit and memory pressure do not wait until other workers are ready. */
 static bool is_urgent(const struct worker *worker)
 {
-        return worker->verdict.wanted_out == REASON_SHUTDOWN ||
-               worker->verdict.wanted_out == REASON_OPERATOR || worker->memory.over_limit ||
+        return worker->verdict.retire_reason == REASON_SHUTDOWN ||
+               worker->verdict.retire_reason == REASON_OPERATOR || worker->memory.over_limit ||
                pressure_response_applies(worker);
 }
 
 static void count_workers(struct round *round)
 {
         FLEET_FOREACH_WORKER(round->fleet, worker) {
-                worker->verdict.wanted_out = REASON_NONE;
+                worker->verdict.retire_reason = REASON_NONE;
                 worker->verdict.waits_for = WAIT_NONE;
                 worker->verdict.waits_count = 0;
                 if (worker->state == WORKER_GONE)
@@ -151,10 +151,10 @@ static void count_workers(struct round *round)
                 round->active += worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 round->hung += worker_hangs(worker);
                 round->ready += worker_ready(worker, round->now);
-                worker->verdict.wanted_out = unwanted_for(worker, round->now);
-                round->keepers += worker->verdict.wanted_out == REASON_NONE && !worker_hangs(worker);
+                worker->verdict.retire_reason = unwanted_for(worker, round->now);
+                round->keepers += worker->verdict.retire_reason == REASON_NONE && !worker_hangs(worker);
                 round->starting_outdated +=
-                        worker->state == WORKER_STARTING && worker->verdict.wanted_out == REASON_RESTART;
+                        worker->state == WORKER_STARTING && worker->verdict.retire_reason == REASON_RESTART;
         }
 }
 
@@ -204,7 +204,7 @@ static int compare_leavers(const void *left, const void *right)
         if (order == 0)
                 order = compare(worker_outdated(b), worker_outdated(a));
         /* The number of jobs decides only when scaling down. */
-        if (order == 0 && fleet_scales(a->fleet) && a->verdict.wanted_out == REASON_NONE)
+        if (order == 0 && fleet_scales(a->fleet) && a->verdict.retire_reason == REASON_NONE)
                 order = compare(a->heartbeat.busy, b->heartbeat.busy);
         if (order == 0)
                 order = compare(a->spawned_at, b->spawned_at);
@@ -213,7 +213,7 @@ static int compare_leavers(const void *left, const void *right)
 
 /* Gathers the starting and active workers that are to leave, or those that are not, in the order of leaving.
  */
-static size_t gather_leavers(struct round *round, bool wanted_out)
+static size_t gather_leavers(struct round *round, bool retire_reason)
 {
         struct plan *plan = round->plan;
         struct fleet *fleet = round->fleet;
@@ -231,7 +231,7 @@ static size_t gather_leavers(struct round *round, bool wanted_out)
         }
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state <= WORKER_ACTIVE && !worker_hangs(worker) &&
-                    (worker->verdict.wanted_out != REASON_NONE) == wanted_out)
+                    (worker->verdict.retire_reason != REASON_NONE) == retire_reason)
                         plan->scratch[n++] = worker;
         if (n > 1)
                 qsort(plan->scratch, n, sizeof(struct worker *), compare_leavers);
@@ -244,7 +244,7 @@ static void choose_surplus(struct round *round)
                 return;
         size_t n = gather_leavers(round, false);
         for (size_t i = 0; i < n && round->keepers > round->target; i++) {
-                round->plan->scratch[i]->verdict.wanted_out = REASON_SCALE;
+                round->plan->scratch[i]->verdict.retire_reason = REASON_SCALE;
                 round->keepers--;
         }
 }
@@ -260,16 +260,16 @@ static unsigned allowance(struct round *round, enum reason *ret_reason)
 
                 if (worker->state > WORKER_ACTIVE || worker_hangs(worker))
                         continue;
-                if (worker->verdict.wanted_out == REASON_RESTART)
+                if (worker->verdict.retire_reason == REASON_RESTART)
                         allowed = round->surge;
-                else if (worker->verdict.wanted_out == REASON_AGE)
+                else if (worker->verdict.retire_reason == REASON_AGE)
                         allowed = 1;
-                else if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
+                else if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
                          !pressure_response_applies(worker))
                         allowed = round->now >= round->fleet->churn.next_at;
                 if (allowed > most) {
                         most = allowed;
-                        *ret_reason = worker->verdict.wanted_out;
+                        *ret_reason = worker->verdict.retire_reason;
                 }
         }
         return most;
@@ -494,14 +494,14 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (wait != WAIT_NONE)
                 return wait;
         /* The other workers may have died since this one was chosen. */
-        if (worker->verdict.wanted_out == REASON_MEMORY && !worker->memory.over_limit &&
+        if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
             pressure_response_applies(worker) && round->active < 2) {
                 worker->verdict.waits_count = 1;
                 return WAIT_READY_OTHERS;
         }
         if (is_urgent(worker))
                 return WAIT_NONE;
-        if (worker->verdict.wanted_out == REASON_RESTART) {
+        if (worker->verdict.retire_reason == REASON_RESTART) {
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
                 const struct template *template = fleet_template(round->fleet);
@@ -530,8 +530,8 @@ static void plan_quiets(struct round *round)
                         continue;
                 round->ready -= worker_ready(worker, round->now);
                 round->active -= worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
-                round->draining_for_restart += worker->verdict.wanted_out == REASON_RESTART;
-                act(round, ACTION_QUIET, worker, worker->verdict.wanted_out);
+                round->draining_for_restart += worker->verdict.retire_reason == REASON_RESTART;
+                act(round, ACTION_QUIET, worker, worker->verdict.retire_reason);
                 if (worker_may_take_job(worker, round->now))
                         worker->verdict.waits_for = WAIT_IDLE_CHECK;
         }
@@ -677,7 +677,7 @@ static void plan_each(struct round *round)
                         wake(round, worker_ready_at(worker));
                         enum wait wait = evidence_wait(worker, round->now);
                         if (wait == WAIT_HUNG ||
-                            (worker->verdict.wanted_out == REASON_NONE && wait == WAIT_STALE))
+                            (worker->verdict.retire_reason == REASON_NONE && wait == WAIT_STALE))
                                 worker->verdict.waits_for = wait;
                 }
         }

@@ -78,5 +78,5 @@ void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
 
 int heartbeats_poll(struct heartbeats *heartbeats)
 {
-        return heartbeats->kind->look(heartbeats);
+        return heartbeats->kind->poll(heartbeats);
 }

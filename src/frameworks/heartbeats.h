@@ -102,7 +102,7 @@ struct heartbeat_source {
         int (*add)(struct heartbeats *heartbeats, struct worker *worker, struct heartbeat_slot **ret);
         void (*drop)(struct heartbeat_slot *slot);
         void (*want)(struct heartbeat_slot *slot, unsigned poll_items);
-        int (*look)(struct heartbeats *heartbeats);
+        int (*poll)(struct heartbeats *heartbeats);
         void (*forget)(struct heartbeat_slot *slot); /* NULL: there is nothing to forget */
         /* NULL if the source has no identities: */
         bool (*contended)(const struct heartbeats *heartbeats); /* this host waits for permission to scan */

@@ -55,7 +55,7 @@ static bool is_refused(const redisReply *reply)
 }
 
 /* Returns 0 if Redis does not report the count. */
-static uint64_t count_walkers(const redisReply *reply)
+static uint64_t count_scanners(const redisReply *reply)
 {
         unsigned long long n;
         const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, COUNT_FIELD) : NULL;
@@ -66,13 +66,13 @@ static uint64_t count_walkers(const redisReply *reply)
         return decode_count(at, strspn(at, "0123456789"), UINT_MAX, &n) ? n : 0;
 }
 
-static void take_walkers(struct scan_permit *scan_permit, const redisReply *reply)
+static void take_scanners(struct scan_permit *scan_permit, const redisReply *reply)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
         uint32_t lot = 0;
 
         (void)getrandom(&lot, sizeof(lot), GRND_NONBLOCK);
-        scan_permit->reading.scanners = count_walkers(reply);
+        scan_permit->reading.scanners = count_scanners(reply);
         scan_permit->blind |= reply->type == REDIS_REPLY_STRING && scan_permit->reading.scanners == 0;
         scan_permit->open = scan_permit->blind || (scan_permit->read && scan_permit->reading.scanners > 0 &&
                                                    scan_throttle_decide(&scan_permit->scan_throttle,
@@ -93,7 +93,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
                 scan_permit->reading.members = (uint64_t)reply->integer;
         }
         if (tag == ASK_SCANNERS)
-                take_walkers(scan_permit, reply);
+                take_scanners(scan_permit, reply);
 }
 
 static void on_done(void *userdata)

@@ -5,7 +5,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 
-unsigned fleet_count_in_force(const struct fleet *fleet)
+unsigned fleet_current_count(const struct fleet *fleet)
 {
         const struct fleet_settings *settings = fleet->settings;
 
@@ -30,7 +30,7 @@ bool fleet_is_scaled(const struct fleet *fleet)
 {
         if (fleet->scale == 0)
                 return false;
-        return fleet_scales(fleet) || fleet_count_in_force(fleet) != fleet->settings->active_process_count;
+        return fleet_scales(fleet) || fleet_current_count(fleet) != fleet->settings->active_process_count;
 }
 
 unsigned fleet_scale_min(const struct fleet *fleet)
@@ -42,7 +42,7 @@ unsigned fleet_target(const struct fleet *fleet)
 {
         if (fleet->world->shutting_down || fleet_order(fleet) != ORDER_RUN)
                 return 0;
-        return fleet_count_in_force(fleet);
+        return fleet_current_count(fleet);
 }
 
 unsigned fleet_surge(const struct fleet *fleet)
@@ -51,7 +51,7 @@ unsigned fleet_surge(const struct fleet *fleet)
 
         if (!surge->percent)
                 return surge->value;
-        return (unsigned)(((uint64_t)fleet_count_in_force(fleet) * surge->value + 99) / 100);
+        return (unsigned)(((uint64_t)fleet_current_count(fleet) * surge->value + 99) / 100);
 }
 
 struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)

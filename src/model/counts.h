@@ -28,7 +28,7 @@ unsigned fleet_target(const struct fleet *fleet);
 
 /* Returns the current count: the operator's, autoscaling's or the configured one. Ignores quiet and stop
  * orders. */
-unsigned fleet_count_in_force(const struct fleet *fleet);
+unsigned fleet_current_count(const struct fleet *fleet);
 
 /* Returns the maximum number of live workers; also the highest count that an operator may order. */
 unsigned fleet_max_processes(const struct fleet *fleet);

@@ -19,7 +19,7 @@
 
 const char *worker_reason_text(const struct worker *worker)
 {
-        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.wanted_out;
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
 
         return reason == REASON_MEMORY && worker->orders.pressed && !worker->memory.over_limit
                        ? "memory is short, and it held the most"

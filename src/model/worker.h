@@ -184,7 +184,7 @@ struct worker_orders {
 
 /* The planner's verdict, renewed by each plan. For people, never for decisions. */
 struct worker_verdict {
-        enum reason wanted_out;
+        enum reason retire_reason;
         enum wait waits_for;
         unsigned waits_count;
 };

@@ -146,7 +146,7 @@ const json_t **reply_hosts_sort(const json_t *rollout, size_t *ret_n)
 #define add(text, ...) text_append(text, REPLY_HOSTS_MAX, __VA_ARGS__)
 
 /* Redis did not answer: a reply that Redis answered lists at least this host. */
-static bool is_untold(const json_t *rollout)
+static bool is_unreported(const json_t *rollout)
 {
         return reply_string(rollout, "trouble")[0] != '\0' &&
                json_array_size(json_object_get(rollout, "hosts")) == 0;
@@ -161,10 +161,10 @@ const char *reply_hosts_title(const json_t *rollout, char text[static REPLY_HOST
         if (reply_hosts_is_begun(rollout))
                 add(text, "rollout %lld of group '%.256s' %.32s", epoch, group,
                     reply_string(rollout, "state"));
-        else if (is_untold(rollout) && epoch > 0)
+        else if (is_unreported(rollout) && epoch > 0)
                 add(text, "group '%.256s', it is not known how rollout %lld stands: Redis does not tell",
                     group, epoch);
-        else if (is_untold(rollout))
+        else if (is_unreported(rollout))
                 add(text, "group '%.256s', it is not known whether a rollout was begun: Redis does not tell",
                     group);
         else
@@ -183,7 +183,7 @@ const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HO
 {
         const char *release = reply_string(rollout, "release"), *on = reply_string(rollout, "began_by");
         const char *at_once = reply_string(rollout, "hosts_at_once");
-        bool goes_on = reply_is(rollout, "state", "running") || reply_is(rollout, "state", "halted");
+        bool continues = reply_is(rollout, "state", "running") || reply_is(rollout, "state", "halted");
         char span[FORMAT_MAX];
 
         text[0] = '\0';
@@ -191,7 +191,7 @@ const char *reply_hosts_details(const json_t *rollout, char text[static REPLY_HO
                 return text;
         if (release[0] != '\0')
                 add(next(text), "release '%.256s'", release);
-        if (goes_on && at_once[0] != '\0')
+        if (continues && at_once[0] != '\0')
                 add(next(text), "%.16s%s at a time", at_once,
                     strchr(at_once, '%')        ? " of the hosts"
                     : strcmp(at_once, "1") == 0 ? " host"

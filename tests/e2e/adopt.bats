@@ -8,12 +8,8 @@ load helpers
 
 # Workers outlive the sqmgr that started them: the guard must know each.
 record_workers() {
-        local id
-        # shellcheck disable=SC2046
-        record $(main_pids)
-        for id in $(worker_pids); do
-                record "$id"
-        done
+        record "$(main_pids)"
+        record "$(worker_pids)"
 }
 
 # All processes of this test's fleet, by the mark that they carry, the parts of a worker left aside.
@@ -34,10 +30,9 @@ main_pids() {
 }
 mains_are() { [ "$(main_pids | wc -l)" = "$1" ]; }
 
-kill_sqmgr() {
+record_and_kill() {
         record_workers
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        kill_sqmgr
 }
 
 adopted_all() { grep -qE "adopted $1 workers? of an earlier sqmgr, ${2:-0} (is|are) gone" "$folder/sqmgr.log"; }
@@ -48,30 +43,25 @@ configure_marked() {
 }
 
 four_stubs() {
-        start_redis
-        configure_marked <<END
+        start_workers 4 configure_marked <<END
 command = $(stub_command)
 active_process_count = 4
 ready_after = 500ms
 backoff_min = 200ms
 END
-        start_sqmgr
-        wait_until 20 ready 4
 }
 
 @test "kill -9 of sqmgr 10 times under load: the same workers, none doubled, every job done once" {
-        start_redis
-        configure_marked <<END
+        start_workers 3 configure_marked <<END
 command = $(sidekiq_command 5)
 active_process_count = 3
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 3
         before=$(worker_pids)
         enqueue 150 Sleep 1
         for round in 1 2 3 4 5 6 7 8 9 10; do
-                kill_sqmgr
+                record_and_kill
+                # The time without an sqmgr varies.
                 [ $((round % 3)) != 0 ] || sleep 1
                 start_sqmgr
                 [ "$(worker_pids)" = "$before" ]
@@ -93,7 +83,7 @@ END
                 echo 'ready_after = 500ms'; } | configure_marked
         start_sqmgr
         wait_until 20 ready 3
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         wait_until 20 adopted_all 3
         [ "$(grep -c 'what it wrote last will not be told: its log is open for writing only' sqmgr.log)" = 1 ]
@@ -117,7 +107,7 @@ END
         wait_until 20 fleet_is '.workers[0].pid > 0'
         writes_to_the_secret() { [ "$(readlink "/proc/$(worker_pids)/fd/1")" = "$folder/secret" ]; }
         wait_until 20 writes_to_the_secret
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         wait_until 20 adopted_all 1
         touch die
@@ -127,27 +117,23 @@ END
 }
 
 @test "kill -9 in the middle of a restart under load: it goes on and ends done" {
-        start_redis
-        configure_marked <<END
+        start_workers 3 configure_marked <<END
 command = $(sidekiq_command 5)
 active_process_count = 3
 ready_after = 2s
 END
-        start_sqmgr
-        wait_until 60 ready 3
         old=$(worker_pids)
         enqueue 15 Sleep 15
         wait_until 20 has_started 15
         sqmgrctl restart
         for ((i = 0; i < 4; i++)); do
-                kill_sqmgr
+                record_and_kill
                 start_sqmgr
                 fleet_is '.generation == 2 and (.rollout.state == "running" or .rollout.state == "done")'
-                sleep 2
+                wait_ticks 4
         done
         wait_until 90 fleet_is '.rollout.state == "done" and .active == 3 and .rollout.outdated == 0'
-        # shellcheck disable=SC2086
-        wait_until 90 gone $old
+        wait_until 90 gone "$old"
         wait_until 30 has_done 15
         [ "$(jobs_started)" = 15 ]
         [ "$(jobs_run_twice)" = 0 ]
@@ -167,12 +153,11 @@ END
                 launch sqmgr sqmgr -c "$folder/sqmgr.ini"
                 sqmgr_pid=$!
                 wait_until 10 test -S "$folder/sqmgr.sock"
+                # The moment varies; then nothing is to begin.
                 sleep "$delay"
-                kill -KILL "$sqmgr_pid"
-                wait "$sqmgr_pid" 2>/dev/null || true
+                kill_sqmgr
                 sleep 0.1
-                # shellcheck disable=SC2046
-                record $(main_pids)
+                record "$(main_pids)"
                 [ "$(main_pids | wc -l)" -le 6 ]
                 rm "$folder/sqmgr.sock"
         done
@@ -188,7 +173,7 @@ END
         four_stubs
         before=$(worker_pids)
         for spoil in deleted emptied cut garbled later link writable owner; do
-                kill_sqmgr
+                record_and_kill
                 : >"$folder/sqmgr.log"
                 case $spoil in
                 deleted) rm "$folder/state" ;;
@@ -224,7 +209,7 @@ END
         four_stubs
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is '.generation == 2'
-        kill_sqmgr
+        record_and_kill
         rm "$folder/state"
         start_sqmgr
         wait_until 20 ready 4
@@ -236,7 +221,7 @@ END
         four_stubs
         before=$(worker_pids)
         instance=$(tr '\0' '\n' <"/proc/${before%% *}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
-        kill_sqmgr
+        record_and_kill
         rm "$folder/state"
         # Left behind by a job of default/1, and a worker of another sqmgr's fleet of the same name.
         env SQMGR_INSTANCE="$instance" SQMGR_WORKER=default/1 setsid sleep 1000 3>&- 9>&- &
@@ -261,7 +246,7 @@ END
         wait_until 10 not fleet_is ".workers[0].pid == ${pids[0]}"
         wait_until 20 ready 4
         before=$(worker_pids)
-        kill_sqmgr
+        record_and_kill
         rm "$folder/state"
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
@@ -275,7 +260,7 @@ END
 @test "workers killed while sqmgr was dead are replaced, the others kept" {
         four_stubs
         read -ra pids <<<"$(worker_pids)"
-        kill_sqmgr
+        record_and_kill
         kill -KILL "${pids[0]}" "${pids[2]}"
         wait_until 5 gone "${pids[0]}" "${pids[2]}"
         start_sqmgr
@@ -295,7 +280,7 @@ END
 @test "orders outlive sqmgr: scale, quiet, stop, and a worker's quiet" {
         four_stubs
         sqmgrctl scale default 2
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         wait_until 20 fleet_is '.target == 2 and .active == 2 and (.workers | length) == 2'
         record_workers
@@ -307,7 +292,7 @@ END
         sqmgrctl quiet "$(fleet '.workers[0].id')"
         wait_until 10 fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\""
         wait_until 20 fleet_is '.active == 2'
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\" and .reason == \"operator\""
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 3'
@@ -317,7 +302,7 @@ END
 
         for order in quiet stop; do
                 sqmgrctl $order default
-                kill_sqmgr
+                record_and_kill
                 start_sqmgr
                 fleet_is ".state == \"$([ $order = quiet ] && echo quiet || echo stopped)\" and .target == 0"
                 wait_until 20 fleet_is '(.workers | length) == 0'
@@ -339,11 +324,10 @@ END
         # It is any time up to an hour; after a short one there is another.
         wait_until 60 fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 120'
         starts=$(wc -l <"$folder/starts")
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         start_sqmgr
         wait_until 10 redis_state_is connected
-        sleep 1
+        wait_ticks 4
         fleet_is '.crash.count >= 1 and .crash.next_start_seconds > 5'
         [ "$(wc -l <"$folder/starts")" = "$starts" ]
 }
@@ -361,8 +345,7 @@ END
         record_workers
         kill -TERM "$sqmgr_pid"
         wait "$sqmgr_pid"
-        # shellcheck disable=SC2086
-        alive $before
+        alive "$before"
         start_sqmgr
         adopted_all 3
         [ "$(worker_pids)" = "$before" ]
@@ -385,12 +368,12 @@ END
         beating=$(worker_pids)
         wrapper=$(main_pids)
         [ "$beating" != "$wrapper" ]
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         [ "$(worker_pids)" = "$beating" ]
         wait_until 20 ready 1
 
-        kill_sqmgr
+        record_and_kill
         rm "$folder/state"
         start_sqmgr
         wait_until 30 fleet_is ".workers[0].pid == $beating and .active == 1"
@@ -398,7 +381,7 @@ END
 
         # Then the wrapper dies with sqmgr: its child is the worker.
         wait_until 20 ready 1
-        kill_sqmgr
+        record_and_kill
         kill -KILL "$wrapper"
         wait_until 5 gone "$wrapper"
         start_sqmgr
@@ -429,8 +412,7 @@ END
         wait_until 60 ready 1
         before=$(worker_pids)
         record "$before"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         not grep -qz '^SQMGR_' "/proc/$before/environ"
         start_sqmgr
         adopted_all 1
@@ -454,8 +436,7 @@ start_service() {
         wait_until 60 ready 1
         before=$(worker_pids)
         record "$before"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         not grep -qz '^SQMGR_' "/proc/$before/environ"
         rm "$folder/state"
         start_service
@@ -467,8 +448,7 @@ start_service() {
         wait_until 20 has_done 1
 
         # Another state file is no other service.
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         sed -i "1a state_file = $folder/state.other" sqmgr.ini
         start_service
         [ "$(worker_pids)" = "$before" ]
@@ -488,12 +468,11 @@ END
         wait_until 10 fleet_is '(.workers | length) == 1'
         hanging=$(worker_pids)
         record "$hanging"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         rm "$folder/state"
         start_sqmgr
         wait_until 5 fleet_is '.waits_for != null'
-        sleep 1
+        wait_ticks 4
         fleet_is '(.workers | length) == 0'
         # Its name while it hangs; then the worker begins.
         [ "$(cat "/proc/$hanging/comm")" = sqmgr-launch ]

@@ -8,16 +8,6 @@ load helpers
 reads=(status events jobs queues doctor metrics 'why default/1' ping 'ping --ready' version)
 orders=(abort 'quiet default/1' restart 'start default' 'scale default 2' 'stop default' 'start default' reload reexec)
 
-start_fleet() { # COUNT [LINE...]
-        local count=$1
-        shift
-        start_redis
-        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
-                printf '%s\n' "$@"; } | configure
-        start_sqmgr
-        wait_until 20 ready "$count"
-}
-
 # All commands are run with these options; words of a command are split.
 each_exits() { # CODE COMMAND... -- OPTION...
         local code=$1 command commands=()
@@ -84,11 +74,8 @@ each_exits() { # CODE COMMAND... -- OPTION...
 }
 
 @test "ping --ready: whether each fleet that is to run has its workers, and which one has not" {
-        start_redis
-        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' '[fleet:silent]' 'command = sleep 1000' \
-                '[fleet:off]' 'command = sleep 1000' 'active_process_count = 0' | configure
-        start_sqmgr
-        wait_until 20 ready 2
+        start_workers 2 < <(printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' \
+                '[fleet:silent]' 'command = sleep 1000' '[fleet:off]' 'command = sleep 1000' 'active_process_count = 0')
         run -1 --separate-stderr sqmgrctl ping --ready
         [ "$output|$stderr" = "|sqmgrctl: not ready: fleet 'silent' has 0 of 1 worker active, 1 starting" ]
         run -1 --separate-stderr sqmgrctl ping --ready --json
@@ -194,8 +181,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         [[ $stderr == "sqmgrctl: there is no socket '$folder/sqmgr.sock': is sqmgr running?"* ]]
         start_fleet 1
         record "$(worker_pids)"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         each_exits 3 "${reads[@]}" "${orders[@]}" --
         [[ $stderr == "sqmgrctl: nobody answers on '$folder/sqmgr.sock': start sqmgr" ]]
         launch stranger ruby -rsocket -e 'UNIXServer.new(ARGV[0]).then { |s| File.write("listens", ""); loop { s.accept.then { |c| c.write("hello\0"); c.close } } }' stranger.sock
@@ -245,10 +231,8 @@ runs_job() { # CLASS JID QUEUE STARTED
         [[ $stderr == "sqmgrctl: all workers of 'default' write to '$folder/workers.log'" ]]
         launch followed sqmgrctl logs -f -n 0 default
         following=$!
-        until grep -q later followed.log; do
-                echo later >>workers.log
-                sleep 0.1
-        done
+        more_is_followed() { echo later >>workers.log && grep -q later followed.log; }
+        wait_until 10 more_is_followed
         kill "$following"
         wait_until 10 gone "$following"
         run -2 sqmgrctl logs nosuch/1
@@ -312,8 +296,7 @@ END
 }
 
 @test "in a terminal no line of any command is longer than that" {
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(stub_command)
 backoff_min = 100ms
 backoff_max = 200ms
@@ -322,8 +305,6 @@ ready_after = 500ms
 command = $(stub_command)
 log = $folder/workers.log
 END
-        start_sqmgr
-        wait_until 20 ready 1
         echo "config/boot.rb:12:in 'require': cannot load such file -- bootsnap/setup (LoadError)" >steer/fail
         run -1 sqmgrctl restart default --wait --timeout 300s
         rm steer/fail

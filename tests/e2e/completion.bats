@@ -4,15 +4,12 @@
 # seconds: 25
 # promises: none
 load helpers
+load terminal
 
 completion=$top/contrib/completion
 
-start_fleet() {
-        start_redis
-        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'ready_after = 500ms' \
-                '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log" | configure
-        start_sqmgr
-        wait_until 20 ready 2
+start_both() {
+        start_fleet 2 '[fleet:mail]' "command = $(stub_command)" "log = $folder/workers.log"
 }
 
 # What bash offers for the last word.
@@ -31,10 +28,7 @@ open_terminal() { # COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
         wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
 }
-tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
-press() { tmux_do send-keys -t t "$@"; }
-shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
 
 @test "every command and option of --help is completed, and no other" {
         commands=$(sqmgrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
@@ -58,7 +52,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
         [ "$output$stderr" = '' ]
         run -0 --separate-stderr sqmgrctl --complete
         [ "$output$stderr" = '' ]
-        start_fleet
+        start_both
         [ "$(sqmgrctl --complete restart '' | paste -sd ' ')" = 'default mail' ]
         [ "$(sqmgrctl --complete restart default '' | paste -sd ' ')" = 'mail' ]
         [ "$(sqmgrctl --complete restart --wait m)" = 'mail' ]
@@ -84,7 +78,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
 }
 
 @test "bash completes commands, options, names, the value of --wait and files" {
-        start_fleet
+        start_both
         [ "$(in_bash re)" = 'restart reload reexec' ]
         [ "$(in_bash restart --wa)" = '--wait --wait=drained' ]
         [ "$(in_bash restart --wait = dr)" = drained ]
@@ -118,7 +112,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
 
 @test "zsh completes commands with what they do, options, names and files" {
         command -v zsh >/dev/null || skip 'zsh is not installed'
-        start_fleet
+        start_both
         open_terminal zsh -f
         type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
         press Enter
@@ -145,7 +139,7 @@ shows() { tmux_do capture-pane -p -t t | grep -q -e "$1"; } # PATTERN
 
 @test "fish completes commands, options, names and files" {
         command -v fish >/dev/null || skip 'fish is not installed'
-        start_fleet
+        start_both
         [ "$(in_fish sqmgrctl re)" = 'reexec reload restart' ]
         [ "$(in_fish sqmgrctl restart --wa)" = '--wait --wait=drained' ]
         [ "$(in_fish sqmgrctl restart --wait=d)" = '--wait=drained' ]

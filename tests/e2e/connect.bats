@@ -61,8 +61,7 @@ END
 
         # A password that is refused is not told, either.
         echo "${secret}2" >"$folder/password"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         start_sqmgr
         wait_until 20 grep -F 'the server refuses user or password' "$folder/sqmgr.log"
         tells_no_secret

@@ -5,16 +5,6 @@
 # promises: P1 P3 P8 P10
 load helpers
 
-start_fleet() { # COUNT [LINE...]
-        local count=$1
-        shift
-        start_redis
-        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
-                printf '%s\n' "$@"; } | configure
-        start_sqmgr
-        wait_until 20 ready "$count"
-}
-
 raw() { # JSON: what the socket answers
         ruby -rsocket -e 's = UNIXSocket.new(ENV["SQMGR_SOCKET"]); s.write(ARGV[0] + "\0"); puts s.gets("\0")&.chomp("\0")' "$1"
 }
@@ -68,8 +58,7 @@ raw() { # JSON: what the socket answers
         start_fleet 3
         old=$(worker_pids)
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
         run -0 sqmgrctl restart default --wait --timeout 300s
         fleet_is '.generation == 3 and .rollout.state == "done"'
@@ -83,12 +72,10 @@ raw() { # JSON: what the socket answers
         fleet_is '.rollout.state == "running"'
         run -0 sqmgrctl abort
         fleet_is '.rollout.state == "aborted"'
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         rm "$folder/steer/hang"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.rollout.state == "done" and .active == 2'
 }
 
@@ -146,13 +133,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
 }
 
 @test "events: what has happened is told, by fleet and worker, and followed" {
-        start_redis
-        configure <<END
-command = $(stub_command)
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 1
+        start_fleet 1
         run -0 sqmgrctl events
         [[ ${lines[0]} =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}\ [0-9:]{8}\ default/1\ \(pid\ [0-9]+\)\ started$ ]]
         sqmgrctl events --follow --json >followed 2>/dev/null 3>&- 9>&- &

@@ -196,18 +196,14 @@ echo $$ >>running
 exec sleep 600
 END
         chmod +x follow-up
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(stub_command)
 directory = $folder
 after_exit = $folder/follow-up
 END
-        start_sqmgr
-        wait_until 20 ready 1
         kill -TERM "$sqmgr_pid"
         wait_until 20 test -s running
-        # shellcheck disable=SC2046
-        record $(<running)
+        record "$(<running)"
         wait_until 40 gone "$sqmgr_pid"
         grep -q 'default/1 (pid [0-9]*): after_exit is killed: it took longer than 35s' sqmgr.log
         wait_until 10 gone "$(<running)"

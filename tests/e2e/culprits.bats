@@ -13,11 +13,6 @@ $(printf '%s\n' "$@")
 END
 }
 
-told() { # EVENT COUNT
-        local events
-        events=$(sqmgrctl events --json) &&
-                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
-}
 text_of() { sqmgrctl events --json | jq -r "select(.event == \"$1\") | .text"; } # EVENT
 shown() { # COUNT: each has beaten since its jobs began
         local jobs_json
@@ -26,10 +21,7 @@ shown() { # COUNT: each has beaten since its jobs began
 classes_are() { fleet_is ".culprits[0].classes == $1"; }
 
 @test "culprits: over the threshold each class is named and counted, with the growth, without rescue_jobs" {
-        start_redis
-        configure_fleet 'memory_threshold = 200M' 'rescue_jobs = off'
-        start_sqmgr
-        wait_until 60 ready 1
+        start_workers 1 configure_fleet 'memory_threshold = 200M' 'rescue_jobs = off'
         fleet_is '.culprits == []'
         pid=$(worker_pids)
         enqueue 2 Hold "$folder/release"
@@ -45,7 +37,9 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 
         # That is all there is of this one, the jobs going on; a reload forgets nothing.
         sqmgrctl reload
-        sleep 7
+        beat=$(last_beat "$pid")
+        wait_until 20 beats_after "$pid" "$beat"
+        wait_ticks 4
         told culprits 1
         fleet_is '.culprits | length == 1'
         run -0 sqmgrctl status
@@ -63,10 +57,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 }
 
 @test "culprits: over the limit a job is named that began after the last beat; one that is over at once is not" {
-        start_redis
-        configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
         enqueue 1 Leak 250 "$folder/release"
         wait_until 60 told culprits 1
         classes_are '[{"class": "Leak", "jobs": 1}]'
@@ -85,26 +76,23 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 }
 
 @test "culprits: with Redis away nothing is made up, and a beat that comes much later tells nothing of then" {
-        start_redis
-        configure_fleet 'memory_threshold = 200M'
-        start_sqmgr
-        wait_until 60 ready 1
+        start_workers 1 configure_fleet 'memory_threshold = 200M'
         enqueue 1 Leak 250 "$folder/release"
         wait_until 30 redis_has leak:pid
         kill -STOP "$redis_pid"
         wait_until 30 told memory-over 1
+        # The next heartbeat is to come much later: nothing else shows that enough time has passed.
         sleep 35
         kill -CONT "$redis_pid"
         # It is quieted only once it has beaten anew. Sidekiq 7 may exit by itself then, of Redis having been away as
         # it began.
         wait_until 60 told quiet 1
-        sleep 2
+        wait_ticks 4
         told culprits 0
         fleet_is '.culprits == []'
         touch "$folder/release"
 }
 
-lists_read() { redis info commandstats | sed -n 's/^cmdstat_hgetall:calls=\([0-9]*\),.*/\1/p'; }
 
 # A leak that is in a beat, and then one more than there is memory for.
 run_out_of_memory() {
@@ -136,10 +124,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
 @test "culprits: after an OOM kill the classes are named, from the one reading that rescue_jobs has, or none" {
         make_group $((400 << 20))
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
-        start_redis
-        configure_fleet 'rescue_jobs = report'
-        start_sqmgr
-        wait_until 60 ready 1
+        start_workers 1 configure_fleet 'rescue_jobs = report'
         run_out_of_memory
         wait_until 30 told culprits 1
         wait_until 20 told job-lost 2
@@ -153,13 +138,9 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
 @test "culprits: after an OOM kill of an adopted worker, and without rescue_jobs" {
         make_group $((400 << 20))
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
-        start_redis
-        configure_fleet 'rescue_jobs = off'
-        start_sqmgr
-        wait_until 60 ready 1
+        start_workers 1 configure_fleet 'rescue_jobs = off'
         record "$(worker_pids)"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         start_sqmgr
         wait_until 60 ready 1
         run_out_of_memory

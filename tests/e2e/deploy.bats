@@ -9,8 +9,7 @@ load many-hosts
 
 # The application's workers run what APP/current holds.
 start_application() {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = sidekiq -r ./app.rb -c 2
 directory = $folder/app/current
 active_process_count = 2
@@ -18,8 +17,6 @@ ready_after = 1s
 backoff_min = 200ms
 backoff_max = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 2
 }
 
 make_release() { # DIRECTORY LINE
@@ -49,16 +46,14 @@ in_release() { # RELEASE: do all workers that take jobs run there?
         in_release app/releases/2
         touch release
         wait_until 30 has_done 1
-        # shellcheck disable=SC2086
-        wait_until 30 gone $old
+        wait_until 30 gone "$old"
 
         make_release app/releases/3 'abort "no database.yml"'
         kept=$(worker_pids)
         run -1 "$top/contrib/deploy/deploy" app app/releases/3
         [[ $output == *'no database.yml'* && $output == *"is again $folder/app/releases/2"* ]]
         [ "$(readlink app/current)" = "$folder/app/releases/2" ]
-        # shellcheck disable=SC2086
-        alive $kept
+        alive "$kept"
         [ "$(jobs_run_twice)" = 0 ]
 
         run -2 "$top/contrib/deploy/deploy" app
@@ -123,16 +118,14 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         good=$(readlink app/current)
         [[ $good == */app/releases/2* ]]
         in_release app/current
-        # shellcheck disable=SC2086
-        wait_until 30 gone $old
+        wait_until 30 gone "$old"
 
         commit_release 'abort "no database.yml"'
         kept=$(worker_pids)
         run cap_do deploy
         [ "$status" -ne 0 ]
         [[ $output == *'restart halted, the old workers go on'*'no database.yml'* ]]
-        # shellcheck disable=SC2086
-        alive $kept
+        alive "$kept"
         run -0 cap_do deploy:rollback
         [ "$(readlink app/current)" = "$good" ]
         wait_until 30 fleet_is '.rollout.state == "done" and .active == 2'

@@ -84,13 +84,10 @@ start_fleet() { # LINE...
 }
 
 @test "doctor: jobs that wait in a queue that no worker serves are found where counts follow queues" {
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(stub_command)
 active_process_max = 2
 END
-        start_sqmgr
-        wait_until 20 ready 1
         waits='.text | test("^1 job waits in queue .mailers., the oldest for [23]min.*, and no worker takes from it")'
         redis sadd queues mailers default
         for queue in mailers default; do

@@ -28,12 +28,7 @@ END
 
 release() { rm "$folder"/steer/busy.*; }
 
-record_workers() {
-        local pid
-        for pid in $(worker_pids); do
-                record "$pid"
-        done
-}
+record_workers() { record "$(worker_pids)"; }
 
 kill_sqmgr() { # SIGNAL
         record_workers
@@ -63,19 +58,18 @@ ends_with() { # STATUS
         wait_until 10 grep -q '3 of 3 workers replaced, 3 draining' "$folder/restart.log"
         : >restart.log
         kill_sqmgr KILL
+        # It is not to give up.
         sleep 1
         alive "$waiting"
         start_again
         : >restart.log
         sqmgrctl reexec
         wait_until 10 grep -q 'connected again' restart.log
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         release
         ends_with 0
         grep -q 'restart done, generation 2 is in force: 3 workers replaced and gone' restart.log
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
 }
 
@@ -114,13 +108,7 @@ ends_with() { # STATUS
 }
 
 @test "events --follow: sqmgr is killed and replaced, and it goes on with what the next one tells, each once" {
-        start_redis
-        configure <<END
-command = $(stub_command)
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 1
+        start_fleet 1
         sqmgrctl events --follow --json >followed 2>restart.log 3>&- 9>&- &
         following=$!
         wait_until 10 grep -q '"active"' followed

@@ -8,15 +8,12 @@ load helpers
 PATH=$SQMGR_BUILD/tests/frameworks:$PATH
 
 probe_fleet() {
-        start_redis
-        configure <<END
+        start_workers 3 <<END
 framework = probe
 command = ruby --disable-gems $top/tests/frameworks/probe/worker.rb $folder/redis.sock
 active_process_count = 3
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 20 ready 3
 }
 
 push() { # SECONDS COUNT
@@ -46,8 +43,7 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         push 0.3 60
         wait_until 10 jobs_are started 6
         run -0 sqmgrctl restart --wait=drained --timeout 100s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         # shellcheck disable=SC2086
         told_once $old
         told_in_all 3
@@ -66,16 +62,13 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         wait_until 10 jobs_are started 3
         sqmgrctl restart
         wait_until 20 fleet_is '.quiet == 3 and .active == 3'
-        # shellcheck disable=SC2046
-        record $(worker_pids)
+        record "$(worker_pids)"
         all=$(worker_pids)
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        kill_sqmgr
         start_sqmgr
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 3 and .starting == 0'
-        # shellcheck disable=SC2086
-        wait_until 30 gone $old
+        wait_until 30 gone "$old"
         # shellcheck disable=SC2086
         told_once $old
         told_in_all 3

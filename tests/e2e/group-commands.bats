@@ -4,6 +4,7 @@
 # seconds: 120
 # promises: P8
 load helpers
+load terminal
 
 setup_file() { unshare --uts true 2>/dev/null || skip 'this machine lets nobody have a uts namespace'; }
 
@@ -39,7 +40,7 @@ END
         wait_until 10 on "$1" ping
         wait_until 20 is_ready "$1"
 }
-stand_on() { SQMGR_SOCKET=$folder/$1.sock; } # HOST
+stand_on() { export SQMGR_SOCKET=$folder/$1.sock; } # HOST
 on() { SQMGR_SOCKET=$folder/$1.sock sqmgrctl "${@:2}"; } # HOST COMMAND...
 is_ready() { on "$1" ping --ready; }
 start_hosts() { # NAME...
@@ -160,16 +161,6 @@ hold_workers() { # HOST
 }
 is_busy() { on "$1" status --json | jq -e 'all(.fleets[0].workers[]; .busy == 2)'; }
 release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
-
-# A terminal of that size with a shell in it.
-open_terminal() { # COLUMNS ROWS
-        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' bash --norc"
-        wait_until 10 shows '\$'
-}
-tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
-type_line() { tmux_do send-keys -t t "$1" Enter; }
-shows() { tmux_do capture-pane -p -J -t t | grep -q -e "$1"; } # PATTERN
 
 @test "rollout --watch and --wait follow what happens on a terminal and without one, another rollout and the next sqmgr, too" {
         start_hosts alpha beta

@@ -9,16 +9,13 @@ worker_is() { fleet_is ".workers[] | select(.pid == $hung) | $1"; } # CONDITION
 forgotten() { fleet_is "[.workers[] | select(.pid == $hung)] == []"; }
 
 @test "hung: a worker whose beat stops is replaced and kept, and counts again when it beats again" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(stub_command)
 active_process_count = 2
 max_processes = 3
 ready_after = 1s
 hang_after = 1s
 END
-        start_sqmgr
-        wait_until 20 ready 2
         hung=$(fleet '.workers[0].pid')
         touch "$folder/steer/mute.$hung"
 
@@ -31,8 +28,7 @@ END
         jq -es 'any(.[]; .event == "hung" and .pid == '"$hung)" <<<"$output"
 
         # Killed, sqmgr remembers.
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         start_sqmgr
         worker_is '.hung'
         fleet_is '.active == 2 and (.workers | length) == 3'
@@ -43,16 +39,13 @@ END
 }
 
 @test "hung: with hang_action = kill a frozen Sidekiq is told to exit, puts its job back, and it is done elsewhere" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 1)
 active_process_count = 2
 ready_after = 1s
 hang_after = 1s
 hang_action = kill
 END
-        start_sqmgr
-        wait_until 60 ready 2
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
         wait_until 20 fleet_is '[.workers[] | select(.busy == 1)] | length == 1'

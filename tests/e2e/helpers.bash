@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the end-to-end tests share. Each has a folder of its own with a private Redis; contrib/demo/guard ends all that
 # was started there when the test ends, in whatever way.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2048
 
 bats_require_minimum_version 1.5.0
 
@@ -68,9 +68,9 @@ launch() { # NAME COMMAND...
 }
 
 # Has a process that outlives its parent ended with the test, too.
-record() { # PID...
+record() { # PIDS...: each may be a list
         local pid stat
-        for pid; do
+        for pid in $*; do
                 { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
                 read -r -a stat <<<"${stat##*) }"
                 echo "${stat[19]}" >"$folder/pids/$pid"
@@ -136,31 +136,69 @@ make_group() { # BYTES
 sidekiq_command() { echo "sidekiq -r $app -c ${1:-5}"; }
 stub_command() { echo "$stub -u $folder/redis.sock -b 200 -d $folder/steer"; }
 
-# Two workers of the stub's, for tests that are of something else; `fleet_lines` may hold more of their section.
-start_fleet() {
+# Starts Redis and sqmgr, and waits for the workers. The configuration is made by COMMAND, by default `configure`, with
+# the fleet's lines on standard input. Not for the end of a pipe: sqmgr is to be a child of the test's own shell.
+start_workers() { # COUNT [COMMAND...]
+        if [ $# -gt 1 ]; then "${@:2}"; else configure; fi
         start_redis
-        configure <<END
+        start_sqmgr
+        wait_until 60 ready "$1"
+}
+
+# The same with workers of the stub's, 2 by default; `fleet_lines` may hold more of their section, too.
+start_fleet() { # [COUNT [LINE...]]
+        start_workers "${1-2}" <<END
 command = $(stub_command)
-active_process_count = 2
+active_process_count = ${1-2}
 ready_after = 500ms
 ${fleet_lines-}
+$(printf '%s\n' "${@:2}")
 END
-        start_sqmgr
-        wait_until 20 ready 2
 }
+
+kill_sqmgr() {
+        kill -KILL "$sqmgr_pid"
+        wait "$sqmgr_pid" 2>/dev/null || true
+}
+
+ticks() { sqmgrctl metrics | awk '$1 == "sqmgr_tick_duration_seconds_count" { n = $2 } END { print n; exit !n }'; }
+has_ticked() { [ "$(ticks)" -ge "$1" ]; }
+# Before it is asserted that nothing has happened: sqmgr has had COUNT more ticks to do it in.
+wait_ticks() { # COUNT
+        local from
+        from=$(ticks) && wait_until "$1" has_ticked $((from + $1))
+}
+
+told() { # EVENT COUNT: so many of that kind
+        local events
+        events=$(sqmgrctl events --json) &&
+                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
+}
+any_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; } # CONDITION
+
+# When the Sidekiq of that PID sent its last heartbeat.
+last_beat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; }
+beats_after() { # PID BEAT
+        local beat
+        beat=$(last_beat "$1") && [ -n "$beat" ] && [ "$beat" != "$2" ]
+}
+
+# How often lists of running jobs were read.
+lists_read() { redis info commandstats | sed -n 's/^cmdstat_hgetall:calls=\([0-9]*\),.*/\1/p'; }
+lists_read_are() { [ "$(lists_read)" -ge "$1" ]; } # COUNT at least
 
 redis_state_is() { [ "$(sqmgrctl status --json | jq -r '.redis[0].state')" = "$1" ]; }
 
-alive() { # PID...: all of them
+alive() { # PIDS...: all of them; each may be a list
         local pid
-        for pid; do
+        for pid in $*; do
                 [ -e "/proc/$pid" ] || return 1
                 ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null || return 1
         done
 }
-gone() { # PID...: all of them
+gone() { # PIDS...: all of them; each may be a list
         local pid
-        for pid; do
+        for pid in $*; do
                 ! alive "$pid" || return 1
         done
 }

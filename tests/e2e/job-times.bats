@@ -12,15 +12,12 @@ told_by_metrics() { sqmgrctl why default | grep -F ', by the metrics of Sidekiq'
 @test "job times: the metrics of a real Sidekiq tell what its jobs take" {
         major=$(ruby -r sidekiq -e 'puts Sidekiq::VERSION[/\d+/]')
         [ "$major" -ge 7 ] || skip 'Sidekiq before 7 writes no metrics of jobs'
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(sidekiq_command 5)
 active_process_count = 1
 active_process_max = 2
 latency_target = 30s
 END
-        start_sqmgr
-        wait_until 40 ready 1
         enqueue 15 Sleep 2
         wait_until 30 has_done 15
         wait_until 30 metrics_written

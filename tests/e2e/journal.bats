@@ -90,8 +90,7 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its las
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'3 new workers in a row failed; the last: default/'*'; its last lines: two|three|four|five|six'* ]]
         [[ $(fleet .rollout.error) == *'its last lines: two|three|four|five|six' ]]
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         wait_until 10 journal_has 'its last lines: two|three|four|five|six'
         within sqmgrctl logs default -n 1000 >shown
         pid=$(worker_pids | head -n 1)

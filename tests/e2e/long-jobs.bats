@@ -7,11 +7,6 @@ load helpers
 
 metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
 
-told() { # COUNT
-        local events
-        events=$(sqmgrctl events --json) && [ "$(jq -rs '[.[] | select(.event == "job-long")] | length' <<<"$events")" = "$1" ]
-}
-
 # Of the worker that drains: the age of its oldest job, by what Redis has, give or take a whole second.
 oldest_is_of() { # JID
         local started oldest asked
@@ -32,6 +27,7 @@ END
                 enqueue 1 Hold "$folder/$name"
                 wait_until 20 has_started $((++n))
                 declare "$name=$(redis hkeys ledger:started | grep -vxF "${first-}")"
+                # Their ages are to differ.
                 sleep 3
         done
         wait_until 20 fleet_is '.workers[0].busy == 2'
@@ -64,16 +60,15 @@ END
         pid=$(fleet '.workers[0].pid')
         enqueue 1 Sleep 600
         enqueue 1 Hold "$folder/release"
-        wait_until 40 told 1
+        wait_until 40 told job-long 1
         jid=$(sqmgrctl jobs --json | jq -r '.jobs[] | select(.class == "Hold") | .jid')
         sqmgrctl events | grep -q "warning: Hold $jid (queue default) has been running for [0-9]*s in default/1 (pid $pid): what its threads are at is in the worker's log"
         wait_until 10 grep -q 'in .wait_for' "$folder/workers.log"
-        # Three more looks at the jobs.
-        sleep 5
-        told 1
+        wait_until 20 lists_read_are $(($(lists_read) + 3))
+        told job-long 1
         alive "$pid"
         enqueue 1 Hold "$folder/release"
-        wait_until 40 told 2
+        wait_until 40 told job-long 2
         touch "$folder/release"
         wait_until 30 has_done 2
 }

@@ -81,6 +81,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
                         sample
                 done
         done
+        # More is to be seen than the first moment.
         for _ in {1..10}; do
                 sample
                 sleep 0.5
@@ -111,6 +112,7 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
                         sample
                 done
         done
+        # The same.
         for _ in {1..20}; do
                 sample
                 sleep 0.5

@@ -37,14 +37,11 @@ END
 }
 
 @test "a quiet sent by hand: the worker is replaced, and stopped when its job is done" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 2
         enqueue 4 Hold "$folder/release"
         wait_until 20 has_started 4
         quieted=$(fleet '.workers[0].pid')
@@ -98,11 +95,9 @@ END
         pids=$(fleet '.workers[].pid')
         [ "$(pgrep -c -f "^$stub.*$folder")" = 2 ]
         fleet_is '.crash.count == 0'
-        # shellcheck disable=SC2086
-        alive $pids
+        alive "$pids"
         sqmgrctl stop default
-        # shellcheck disable=SC2086
-        wait_until 30 gone $pids
+        wait_until 30 gone "$pids"
 }
 
 @test "wrappers within wrappers: the outer ones die, then the worker, and sqmgr sees each" {
@@ -146,8 +141,7 @@ END
         before=$(worker_pids)
         nsenter --target "$sqmgr_pid" --uts sh -c 'echo after >/proc/sys/kernel/hostname'
         run -0 sqmgrctl restart --wait=drained --timeout 60s
-        # shellcheck disable=SC2086
-        gone $before
+        gone "$before"
         fleet_is '.active == 2 and (.workers | length) == 2'
         [ "$(sqmgrctl events --json | jq -s '[.[].events[]? // .[] | select(.event == "host-name")] | length')" = 1 ]
         redis smembers processes | grep -q '^after:'

@@ -11,15 +11,12 @@ bloated_is() { # STATE
 }
 
 @test "memory: a worker that outgrows the threshold is replaced while its long job runs to the end" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
 ready_after = 2s
 memory_threshold = 200M
 END
-        start_sqmgr
-        wait_until 60 ready 2
         enqueue 1 Leak 250 "$folder/release"
         wait_until 30 redis_has leak:pid
         leaker=$(redis get leak:pid)
@@ -57,8 +54,7 @@ END
         wait_until 60 fleet_is '.waits_for | startswith("waits for memory: ")'
         # As many as there is room for are ready, and as many old ones finish their jobs.
         wait_until 60 fleet_is 'any(.workers[]; .state == "quiet") and .active == 3 and .starting == 0'
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         fleet_is '.rollout.state == "running" and (.waits_for | startswith("waits for memory: "))'
         touch "$folder/release"
         wait_until 90 fleet_is '.rollout.state == "done" and .active == 3'

@@ -27,10 +27,7 @@ metric_is() { sqmgrctl metrics | grep -qFx "$1"; } # LINE
 }
 
 @test "metrics: what is configured, and whether what was read last is in force" {
-        start_redis
-        printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'memory_threshold = 1G' | configure
-        start_sqmgr
-        wait_until 20 ready 2
+        start_workers 2 < <(printf '%s\n' "command = $(stub_command)" 'active_process_count = 2' 'memory_threshold = 1G')
         sqmgrctl scale default 3
         metric_is 'sqmgr_fleet_configured_workers{fleet="default"} 2'
         metric_is 'sqmgr_fleet_target_workers{fleet="default"} 3'

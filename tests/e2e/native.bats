@@ -71,8 +71,7 @@ END
                 old=$(pids_of_all)
                 n_bull=$(counts bull "done") n_bullmq=$(counts bullmq "done")
                 run -0 sqmgrctl restart --wait=drained --timeout 120s
-                # shellcheck disable=SC2086
-                gone $old
+                gone "$old"
                 none_cut_off bull
                 none_cut_off bullmq
                 # The load was there all the while.
@@ -109,17 +108,14 @@ END
                 wait_until 30 has_both_generations
                 all=$(worker_pids)
                 if [ $round = kill ]; then
-                        # shellcheck disable=SC2086
-                        record $all
-                        kill -KILL "$sqmgr_pid"
-                        wait "$sqmgr_pid" 2>/dev/null || true
+                        record "$all"
+                        kill_sqmgr
                         start_sqmgr
                 else
                         sqmgrctl reexec
                 fi
                 wait_until 60 fleet_is '.rollout.state == "done" and (.workers | length) == 2 and all(.workers[]; .ready)'
-                # shellcheck disable=SC2086
-                gone $old
+                gone "$old"
                 for pid in $(worker_pids); do
                         [[ " $all " == *" $pid "* ]]
                 done
@@ -148,8 +144,7 @@ END
         celery_jobs 160 0.3
         wait_until 10 fleet_is 'all(.workers[]; .busy > 0)'
         run -0 sqmgrctl restart --wait=drained --timeout 120s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         [ "$(jobs_of celery)" = 168 ]
         # On its way from Redis to a worker that ends, Celery may lose one itself: sqmgr.ini(5) says so of plain, too.
         wait_until 60 has_counted celery "done" 166
@@ -196,16 +191,14 @@ END
                         add_jobs "$folder/$kind" $((round * 1000)) 100
                 done
                 run -0 sqmgrctl restart --wait=drained --timeout 120s
-                # shellcheck disable=SC2086
-                gone $old
+                gone "$old"
         done
         # Without the one, the other's workers are looked after, and no job waits for it.
         kill -STOP "$other_pid"
         add_jobs "$folder/ruby-redis" 5000 50
         sidekiqs=$(fleet '[.workers[].pid] | join(" ")')
         run -0 sqmgrctl restart default --wait=drained --timeout 120s
-        # shellcheck disable=SC2086
-        gone $sidekiqs
+        gone "$sidekiqs"
         wait_until 30 all_done "$folder/ruby-redis" 400
         kill -CONT "$other_pid"
         wait_until 30 all_ready
@@ -240,17 +233,14 @@ END
                 sqmgrctl restart
                 wait_until 30 has_both_generations
                 if [ $round = kill ]; then
-                        # shellcheck disable=SC2046
-                        record $(pids_of_all)
-                        kill -KILL "$sqmgr_pid"
-                        wait "$sqmgr_pid" 2>/dev/null || true
+                        record "$(pids_of_all)"
+                        kill_sqmgr
                         start_sqmgr
                 elif [ $round = reexec ]; then
                         sqmgrctl reexec
                 fi
                 wait_until 60 all_ready
-                # shellcheck disable=SC2086
-                wait_until 60 gone $old
+                wait_until 60 gone "$old"
         done
         fleets_are '.generation == 4 and .crash.count == 0'
         wait_until 60 all_done "$folder/shell" 150

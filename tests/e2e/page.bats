@@ -149,8 +149,7 @@ mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining ==
                 [ "$(wc -c <"$top/contrib/pictures/$picture.png")" -lt 150000 ]
         done
         [ -n "${RENEW_PICTURES-}" ] || return 0
-        start_redis
-        configure <<END
+        start_workers 8 <<END
 command = $(stub_command)
 active_process_count = 8
 memory_threshold = 3M
@@ -161,8 +160,6 @@ command = $(stub_command)
 active_process_count = 2
 memory_threshold = 3M
 END
-        start_sqmgr
-        wait_until 20 ready 8
         # Under a name that needs no -s: sqmgrctl is shown as it is typed for the first sqmgr of a machine.
         ln -s sqmgr.read.sock socket
         start_web "$folder/socket"
@@ -170,12 +167,14 @@ END
         wait_until 10 fleet_is '[.workers[].busy] | all(. == 2)'
         sqmgrctl restart mailers
         wait_until 60 mailers_drain
+        # The curves are to have a history.
         sleep 20
         browse picture "$top/contrib/pictures/page.png" 1200 light 960
         echo 0 >"$folder/steer/busy"
         echo 'config/database.yml: no such file' >"$folder/steer/fail"
         sqmgrctl restart default
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
+        # The same.
         sleep 6
         browse picture "$top/contrib/pictures/page-narrow.png" 390 dark 844
 }

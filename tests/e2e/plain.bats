@@ -58,11 +58,9 @@ END
         wait_until 20 heed $old
         sqmgrctl restart
         wait_until 20 fleet_is '.quiet == 2 and .active == 2 and .rollout.state == "done"'
-        # shellcheck disable=SC2046
-        record $(worker_pids)
+        record "$(worker_pids)"
         all=$(worker_pids)
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        kill_sqmgr
         start_sqmgr
         [ "$(worker_pids)" = "$all" ]
         run -0 sqmgrctl reexec
@@ -70,8 +68,7 @@ END
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .starting == 0 and .generation == 2'
         touch "$folder/finish"
-        # shellcheck disable=SC2086
-        wait_until 20 gone $old
+        wait_until 20 gone "$old"
         # shellcheck disable=SC2086
         told_once TERM $old
         wait_until 20 fleet_is '(.workers | length) == 2'

@@ -53,8 +53,7 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         second=$(template pid)
         wait_until 60 runs_are 185
         touch "$folder/old"
-        # shellcheck disable=SC2086
-        wait_until 60 gone $old "$first"
+        wait_until 60 gone "$old" "$first"
 
         perform_later NoteJob 201 215 "$folder/new"
         wait_until 30 jobs_told 15

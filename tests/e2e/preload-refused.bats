@@ -77,8 +77,7 @@ END
         old=$(worker_pids)
         make_release 2
         run -0 sqmgrctl restart --wait=drained --timeout 120s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.template.refused == null and all(.workers[]; .forked)'
         run sqmgrctl doctor
         [[ $output != *'boot separately'* ]]

@@ -31,11 +31,9 @@ load preload
         template_is '.state == "ready" and .generation == 2 and .kept_generation == null'
         # Those with a job live on without their template.
         [ "$(releases 3)" = 2:3 ]
-        # shellcheck disable=SC2086
-        alive $busy
+        alive "$busy"
         touch release
-        # shellcheck disable=SC2086
-        wait_until 30 gone $old
+        wait_until 30 gone "$old"
         [ "$(jobs_done)" = "$(jobs_started)" ]
         [ "$(jobs_started)" = 6 ]
         [ "$(jobs_run_twice)" = 0 ]
@@ -58,13 +56,11 @@ load preload
 
         kill_worker "${old%% *}" 3
         [ "$(releases 3)" = 1:3 ]
-        # shellcheck disable=SC2086
-        alive ${old#* }
+        alive "${old#* }"
 
         make_release 3
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         wait_until 10 gone "$template"
         [ "$(releases 3)" = 3:3 ]
         fleet_is '.rollout.state == "done" and .template.generation == .generation'

@@ -49,14 +49,14 @@ all_are_known_but_one() {
         old=$(worker_pids) template=$(template)
         enqueue 3 Hold "$folder/release"
         wait_until 20 has_started 3
-        kill_sqmgr
+        record_and_kill
         wait_until 10 gone "$template"
         start_sqmgr
         wait_until 60 other_template_than "$template"
         [ "$(worker_pids)" = "$old" ]
         frozen=$(template)
         kill -STOP "$frozen"
-        kill_sqmgr
+        record_and_kill
         alive "$frozen"
         start_sqmgr
         wait_until 20 gone "$frozen"
@@ -80,7 +80,7 @@ loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
                 sleep 0.05 until File.exist?('$folder/load')"
         sqmgrctl restart
         wait_until 30 loads_begun 1
-        kill_sqmgr
+        record_and_kill
         start_sqmgr
         wait_until 30 loads_begun 2
         [ "$(worker_pids)" = "$old" ]
@@ -90,8 +90,7 @@ loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
         [ "$(releases 2)" = 2:2 ]
         wait_until 20 gone "$(head -n 1 loading)"
         told template-failed 0
-        # shellcheck disable=SC2086
-        wait_until 60 gone $old
+        wait_until 60 gone "$old"
         wait_until 20 all_are_known
 }
 
@@ -110,8 +109,9 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
                 read -r -a pids <<<"$(worker_pids)"
                 # Of as many as are there by now.
                 kill -KILL "${pids[@]:0:$((1 + round % 3))}" || true
+                # The moment varies.
                 [ $((round % 4)) = 0 ] || sleep "0.$(((round * 37) % 40))"
-                kill_sqmgr
+                record_and_kill
                 start_sqmgr
                 worker_pids | tr ' ' '\n' >>known
                 [ "$(fleet '.workers | length')" -le 4 ]

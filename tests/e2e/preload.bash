@@ -100,11 +100,9 @@ all_are_known() {
         known=$(fleet '[.workers[].pid, .template.pid // empty] | sort | join(" ")') && [ "$(marked_pids)" = "$known" ]
 }
 
-kill_sqmgr() {
-        # shellcheck disable=SC2046
-        record $(marked_pids)
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+record_and_kill() {
+        record "$(marked_pids)"
+        kill_sqmgr
 }
 
 # Waits until another is in its place, and there are so many.

@@ -8,7 +8,6 @@ load helpers
 queue_is() { sqmgrctl queues --json | jq -e ".redis[0].queues[] | $1"; }
 calls_of() { redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0; } # COMMAND
 has_run() { [ "$(calls_of "$1")" -ge "$2" ]; } # COMMAND TIMES
-told() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
 
 start_fleet() { # COMMAND
         start_redis
@@ -64,14 +63,14 @@ start_fleet() { # COMMAND
         redis_lines=$'queue_warn_size = none\nqueue_warn_latency = 100d slow=1min' start_fleet "$(stub_command)"
         redis sadd queues slow
         redis lpush queue:slow "{\"enqueued_at\":$(date -d '-5 minutes' +%s).5}"
-        wait_until 20 told '.event == "queue-over" and .level == "warning" and (.text | contains("'"queue 'slow' is 5min"'"))'
+        wait_until 20 any_event '.event == "queue-over" and .level == "warning" and (.text | contains("'"queue 'slow' is 5min"'"))'
         redis del queue:slow
-        wait_until 20 told '.event == "queue-back" and .level == "info" and (.text | contains("'"queue 'slow'"'"))'
+        wait_until 20 any_event '.event == "queue-back" and .level == "info" and (.text | contains("'"queue 'slow'"'"))'
         enqueue 3 Sleep 1
         sed -i 's/^queue_warn_size.*/queue_warn_size = 2/' sqmgr.ini
         run -0 sqmgrctl reload
         [[ $output == *'queue_warn_size: none -> 2' ]]
-        wait_until 20 told '.text | contains("'"queue 'default' holds 3 jobs, over queue_warn_size 2"'")'
+        wait_until 20 any_event '.text | contains("'"queue 'default' holds 3 jobs, over queue_warn_size 2"'")'
         metric='sqmgr_queue_jobs{url="unix://'$folder'/redis.sock",queue="default"} 3'
         sqmgrctl metrics | grep -qFx "$metric"
         # Told once, however often it is read: each time two sets are.

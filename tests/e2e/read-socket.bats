@@ -32,10 +32,7 @@ all_is_told() { # WORD...
 }
 
 start_fleet() {
-        start_redis
-        echo "command = $(stub_command)" | configure
-        start_sqmgr
-        wait_until 20 ready 1
+        start_workers 1 <<<"command = $(stub_command)"
 }
 
 @test "nothing is told there that a dying worker wrote, no command, no environment and no user of Redis" {

@@ -17,15 +17,12 @@ nothing_changes_for() {
 }
 
 start_fleet() {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
 ready_after = 1s
 memory_threshold = 1G
 END
-        start_sqmgr
-        wait_until 60 ready 2
         enqueue 2 Hold "$folder/release"
         wait_until 20 has_started 2
         workers=$(worker_pids)
@@ -37,8 +34,7 @@ fleet_recovers() {
         [ "$(worker_pids)" = "$workers" ]
         touch "$folder/release"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $workers
+        gone "$workers"
         [ "$(jobs_done)" = 2 ]
         [ "$(jobs_run_twice)" = 0 ]
 }
@@ -63,24 +59,15 @@ fleet_recovers() {
 }
 
 @test "Redis away: a restart waits, changes nothing, and goes through when Redis is back" {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_fleet 2
         workers=$(worker_pids)
         kill -STOP "$redis_pid"
         wait_until 15 not redis_state_is connected
         sqmgrctl restart
-        # shellcheck disable=SC2086
-        alive $workers
+        alive "$workers"
         fleet_is '.quiet == 0 and .stopping == 0'
         kill -CONT "$redis_pid"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $workers
+        gone "$workers"
         wait_until 20 ready 2
 }

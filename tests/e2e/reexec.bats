@@ -73,8 +73,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         sqmgrctl reexec
         wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .target == 4'
         wait_until 40 fleet_is '(.workers | length) == 4 and all(.workers[]; .state == "active" and .generation == 2)'
-        # shellcheck disable=SC2086
-        gone $before
+        gone "$before"
 }
 
 @test "reexec: no connection is refused and no call is lost, again and again" {

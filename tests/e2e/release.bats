@@ -33,8 +33,7 @@ END
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
         [[ $(fleet .rollout.error) == *'no database.yml'* ]]
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         for pid in $old; do
                 fleet_is ".workers[] | select(.pid == $pid) | .state == \"active\" and .outdated"
         done
@@ -42,8 +41,7 @@ END
         make_release 3 ''
         touch "$folder/release"
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.active == 2 and .rollout.state == "done"'
         [ "$(jobs_done)" = 1 ]
         [ "$(jobs_run_twice)" = 0 ]

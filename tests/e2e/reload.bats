@@ -7,15 +7,7 @@
 load helpers
 
 two_stubs() {
-        start_redis
-        configure <<END
-command = $(stub_command)
-active_process_count = 2
-ready_after = 500ms
-backoff_min = 200ms
-END
-        start_sqmgr
-        wait_until 20 ready 2
+        start_fleet 2 'backoff_min = 200ms'
 }
 
 fleet_named() { sqmgrctl status --json | jq -e ".fleets[] | select(.name == \"$1\") | $2" >/dev/null; } # NAME FILTER
@@ -53,18 +45,15 @@ END
         alive "${before##* }"
 
         run -0 sqmgrctl restart --wait=drained --timeout 300s
-        # shellcheck disable=SC2086
-        gone $before
+        gone "$before"
         fleet_is 'all(.workers[]; .outdated | not)'
 }
 
 @test "a command that changed while no sqmgr ran marks workers outdated, too" {
         two_stubs
         before=$(worker_pids)
-        # shellcheck disable=SC2086
-        record $before
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        record "$before"
+        kill_sqmgr
         echo 'nice = 5' >>sqmgr.ini
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
@@ -90,7 +79,7 @@ END
         run -0 sqmgrctl reload
         [ "$output" = "[fleet:second]: removed, its workers are drained" ]
         wait_until 20 fleet_named second '.workers[0].state == "quiet" and .state == "stopped" and .target == 0'
-        sleep 3
+        wait_ticks 12
         alive "$second"
         run -1 sqmgrctl start second
         [[ $output == *"fleet 'second' is no longer configured"* ]]
@@ -159,17 +148,15 @@ END
         wait_until 20 fleet_named second '.active == 1'
         wait_until 20 fleet_named default '.active == 1'
         second=$(sqmgrctl status --json | jq '.fleets[1].workers[0].pid')
-        # shellcheck disable=SC2046
-        record $(sqmgrctl status --json | jq '.fleets[].workers[].pid')
+        record "$(sqmgrctl status --json | jq '.fleets[].workers[].pid')"
         echo 1 >"steer/busy.$second"
         wait_until 20 fleet_named second '.workers[0].busy == 1'
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        kill_sqmgr
         cp one.ini sqmgr.ini
         start_sqmgr
         wait_until 10 grep -q "fleet 'second' is no longer configured: its workers, 1 at the last count, are drained" sqmgr.log
         wait_until 20 fleet_named second '.workers[0].state == "quiet"'
-        sleep 3
+        wait_ticks 12
         alive "$second"
         rm "steer/busy.$second"
         wait_until 30 gone "$second"
@@ -215,8 +202,7 @@ END
         run -0 sqmgrctl reload
         [[ $output == *'active_process_count: 2 -> 0'* ]]
         wait_until 20 fleet_is '.workers == [] and .state == "running" and .target == 0 and .max_processes >= 1'
-        # shellcheck disable=SC2086
-        gone $before
+        gone "$before"
         not grep -q SIGKILL sqmgr.log
         run -0 sqmgrctl status
         [[ $output == *'default (sidekiq): switched off, 0 of 0 active'* ]]

@@ -21,19 +21,11 @@ shown() { # COUNT
         local jobs_json
         jobs_json=$(sqmgrctl jobs --json) && [ "$(jq '.jobs | length' <<<"$jobs_json")" = "$1" ]
 }
-told() { # EVENT COUNT
-        local events
-        events=$(sqmgrctl events --json) &&
-                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
-}
 only_other() { [ "$(sqmgrctl status --json | jq -c '[.fleets[].name]')" = '["other"]' ]; }
 busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 
 @test "rescue: a job that died with its worker is told of by default" {
-        start_redis
-        configure_fleet
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         jid=$(redis hkeys ledger:started)
@@ -48,10 +40,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: with requeue it runs again, and one that kills its workers is parked where Sidekiq shows it" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 2'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 2'
         enqueue 1 Hold "$folder/release"
         for round in 1 2; do
                 wait_until 60 shown 1
@@ -76,10 +65,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: what died while sqmgr was dead is put back, once, and what exited as told is not" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         pid=$(busy_worker)
@@ -105,10 +91,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: jobs in private queues are left to those" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 2 Hold "$folder/release"
         wait_until 30 shown 2
         for identity in $(redis smembers processes); do
@@ -118,7 +101,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         # shellcheck disable=SC2086
         kill -KILL $pids
         wait_until 20 told rescue-off 1
-        sleep 3
+        wait_ticks 12
         told rescue-off 1
         told job-rescued 0
         [ "$(redis llen queue:default)" = 0 ]
@@ -143,17 +126,14 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: jobs wait for a Redis that is away when their worker dies" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         pid=$(busy_worker)
         kill -STOP "$redis_pid"
         kill -KILL "$pid"
         wait_until 15 not redis_state_is connected
-        sleep 3
+        wait_ticks 12
         kill -CONT "$redis_pid"
         wait_until 30 told job-rescued 1
         touch "$folder/release"
@@ -161,10 +141,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: jobs that wait for Redis are not forgotten when sqmgr dies or is replaced meanwhile" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue'
         rescued=0
         for death in reexec kill; do
                 enqueue 1 Hold "$folder/release"
@@ -192,10 +169,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
 }
 
 @test "rescue: a fleet that is no longer configured goes when the jobs of its last worker are back" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         kill -STOP "$redis_pid"
@@ -212,13 +186,9 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 60 has_done 1
 }
 
-last_beat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; } # PID
 
 @test "rescue: killed again and again under load, no job older than a beat is lost" {
-        start_redis
-        configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
-        start_sqmgr
-        wait_until 60 ready 2
+        start_workers 2 configure_fleet 'rescue_jobs = requeue' 'rescue_limit = 1000'
         # Seconds from one beat to the next: 5, or 10 from Sidekiq 7 on.
         beat=$(ruby -r "$app" -r sidekiq/launcher -e 'puts Sidekiq::Launcher::BEAT_PAUSE')
         rounds=${KILL_ROUNDS-15} enqueued=0
@@ -230,6 +200,7 @@ last_beat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; } # P
                         enqueue 2 Sleep $((beat + 4))
                         enqueued=$((enqueued + 6))
                 fi
+                # The moment varies.
                 sleep "$((1 + RANDOM % 4)).$((RANDOM % 10))"
                 mapfile -t pids < <(fleet '.workers[] | select(.busy > 0) | .pid')
                 [ "${#pids[@]}" -gt 0 ] || continue
@@ -241,6 +212,7 @@ last_beat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; } # P
         done
         drained() { shown 0 && [ "$(redis llen queue:default)" = 0 ] && fleet_is 'all(.workers[]; .busy == 0)'; }
         wait_until 240 drained
+        # No job is to appear any more, also by a heartbeat that was under way.
         sleep $((beat + 2))
         wait_until 240 drained
 

@@ -7,12 +7,9 @@
 load helpers
 
 resque_fleet() { # LINE...: further settings
-        start_redis
-        printf '%s\n' 'framework = resque' "command = ruby $e2e/resque_worker.rb work ${room-}" \
+        start_workers 2 < <(printf '%s\n' 'framework = resque' "command = ruby $e2e/resque_worker.rb work ${room-}" \
                 "environment = INTERVAL=${interval-0.3} HEARTBEAT=${heartbeat-60} TZ=XXX-5:45" \
-                'active_process_count = 2' "$@" | configure
-        start_sqmgr
-        wait_until 30 ready 2
+                'active_process_count = 2' "$@")
 }
 
 resque_enqueue() { ruby "$e2e/resque_worker.rb" --enqueue "$@"; } # COUNT JOB ARGUMENT...
@@ -29,10 +26,6 @@ nothing_lost() { # COUNT
         [ "$(jobs_started)" = "$1" ]
         [ "$(jobs_run_twice)" = 0 ]
         [ "$(redis llen resque:failed)" = 0 ]
-}
-kill_sqmgr() {
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
 }
 
 @test "resque: workers are found, an idle one stays active, and what it runs is told" {
@@ -67,8 +60,7 @@ kill_sqmgr() {
         resque_enqueue 80 nap 0.1
         wait_until 20 has_started 2
         run -0 sqmgrctl restart --wait=drained --timeout 120s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         nothing_lost 82
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
         [ "$(grep -c ' paused$' "$folder/workers.log")" -ge 2 ]
@@ -116,8 +108,7 @@ kill_sqmgr() {
         kill -CONT $old
         resque_enqueue 40 nap 0.3
         touch "$folder/release"
-        # shellcheck disable=SC2086
-        wait_until 60 gone $old
+        wait_until 60 gone "$old"
         nothing_lost 42
         fleet_is '.crash.count == 0'
 }
@@ -174,8 +165,7 @@ kill_sqmgr() {
         sqmgrctl restart
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
-        # shellcheck disable=SC2086
-        record $all
+        record "$all"
         kill_sqmgr
         start_sqmgr
         wait_until 20 ready 2

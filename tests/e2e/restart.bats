@@ -23,14 +23,11 @@ sample() {
 }
 
 @test "restart under load: 60 jobs of 20 s, none lost, none run twice, never fewer than 4 active" {
-        start_redis
-        configure <<END
+        start_workers 4 <<END
 command = $(sidekiq_command 5)
 active_process_count = 4
 ready_after = 2s
 END
-        start_sqmgr
-        wait_until 60 ready 4
         old=$(worker_pids)
 
         enqueue 60 Sleep 20
@@ -54,7 +51,6 @@ END
         [ "$fewest" -ge 4 ]
         [ "$most" -le 12 ]
         [ "$samples" -gt 50 ]
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .rollout.outdated == 0'
 }

@@ -7,11 +7,8 @@
 load helpers
 
 rq_fleet() { # LINE...: further settings
-        start_redis
-        printf '%s\n' 'framework = rq' "command = /usr/bin/rq worker -u unix://$folder/redis.sock work" \
-                "environment = PYTHONPATH=$e2e PYTHONDONTWRITEBYTECODE=1" 'active_process_count = 2' "$@" | configure
-        start_sqmgr
-        wait_until 30 ready 2
+        start_workers 2 < <(printf '%s\n' 'framework = rq' "command = /usr/bin/rq worker -u unix://$folder/redis.sock work" \
+                "environment = PYTHONPATH=$e2e PYTHONDONTWRITEBYTECODE=1" 'active_process_count = 2' "$@")
 }
 
 rq_enqueue() { PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$e2e/rq_app.py" "$@"; } # COUNT JOB ARGUMENT...
@@ -53,8 +50,7 @@ nothing_lost() { # COUNT
         rq_enqueue 60 nap 0.2
         wait_until 20 has_started 2
         run -0 sqmgrctl restart --wait=drained --timeout 120s
-        # shellcheck disable=SC2086
-        gone $old
+        gone "$old"
         nothing_lost 62
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2 and .crash.count == 0'
         not grep -q 'Cold shut down' "$folder/workers.log"
@@ -95,10 +91,8 @@ nothing_lost() { # COUNT
         sqmgrctl restart
         wait_until 30 fleet_is '.quiet == 2 and .active == 2'
         all=$(worker_pids)
-        # shellcheck disable=SC2086
-        record $all
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        record "$all"
+        kill_sqmgr
         start_sqmgr
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]

@@ -7,7 +7,6 @@
 load helpers
 
 scaling_is() { fleet_is ".scaling | $1"; } # CONDITION of the fleet's scaling
-told() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
 fleets_are() { sqmgrctl status --json | jq -e ".fleets | all($1)"; } # CONDITION of each
 changes() { sqmgrctl events --json | jq -s '[.[] | select(.event == "scaled")] | length'; }
 
@@ -26,26 +25,23 @@ none_harmed() { # COUNT of jobs
         [ "$(jobs_started)" -eq "$1" ]
         [ "$(jobs_done)" -eq "$1" ]
         [ "$(jobs_run_twice)" -eq 0 ]
-        not told '.event == "drain-cut" or .event == "killed" or .event == "crashed" or .event == "job-lost"'
+        not any_event '.event == "drain-cut" or .event == "killed" or .event == "crashed" or .event == "job-lost"'
 }
 
 @test "scaling: a burst of 2,000 jobs takes a fleet from 2 to 8 workers, and the calm after it back" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 5)
 active_process_count = 2
 active_process_max = 8
 latency_target = 5s
 scale_down_after = 6s
 END
-        start_sqmgr
-        wait_until 40 ready 2
         wait_until 20 scaling_is '.automatic and .min == 2 and .max == 8 and .wanted == 2'
         [ "$(changes)" -eq 0 ]
 
         burst 2000 0.3 default
         # By how many steps depends on when it was looked, and how long it takes so on how long they took.
-        wait_until 60 told '.event == "scaled" and (.text | contains("-> 8 workers"))'
+        wait_until 60 any_event '.event == "scaled" and (.text | contains("-> 8 workers"))'
         run -0 sqmgrctl why default
         [[ $output == *"queue 'default'"* ]]
         [[ $output == *': 2 -> '*' workers: '* ]]
@@ -53,7 +49,7 @@ END
         if [ -n "${SQMGR_LONG-}" ]; then
                 wait_until 180 fleet_is '.target == 2 and .active == 2 and (.workers | length) == 2'
         else
-                wait_until 60 told '.event == "scaled" and (.text | contains("8 -> 7 workers"))'
+                wait_until 60 any_event '.event == "scaled" and (.text | contains("8 -> 7 workers"))'
                 wait_until 60 fleet_is '.target <= 6'
         fi
         none_harmed 2000
@@ -101,20 +97,17 @@ END
         sqmgrctl scale default auto
         scaling_is '.automatic'
         wait_until 180 fleets_are '.target == 1 and (.workers | length) == 1'
-        not told '.event == "drain-cut" or .event == "killed" or .event == "crashed"'
+        not any_event '.event == "drain-cut" or .event == "killed" or .event == "crashed"'
 }
 
 @test "scaling: the count is kept over a death of sqmgr, while Redis is away, and during a restart" {
         [ -n "${SQMGR_LONG-}" ] || skip 'for a long run: it takes a minute'
-        start_redis
-        configure <<END
+        start_workers 1 <<END
 command = $(sidekiq_command 5)
 active_process_max = 3
 latency_target = 5s
 scale_down_after = 20s
 END
-        start_sqmgr
-        wait_until 40 ready 1
         wait_until 20 scaling_is '.wanted == 1'
         burst 400 1 default
         wait_until 60 fleet_is '.target == 3 and .active == 3'

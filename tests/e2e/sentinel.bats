@@ -57,8 +57,7 @@ fails_over_by() { # COMMAND...
         alive "$busy_pid"
         fleet_is ".workers[] | select(.pid == $busy_pid) | .state == \"quiet\" and .busy == 1"
         rm "$folder/steer/busy.$busy_pid"
-        # shellcheck disable=SC2086
-        wait_until 60 gone $workers
+        wait_until 60 gone "$workers"
         wait_until 30 fleet_is '.active == 3 and (.workers | length) == 3'
         [ "$(sqmgrctl events --json | jq -s '[.[].events[]? // .[] | select(.event == "redis-failover")] | length')" = 1 ]
         sqmgrctl events | grep -F "Redis failed over from $a to $b"
@@ -107,11 +106,9 @@ END
         signal_master KILL
         wait_until 30 server_is "$b"
         wait_until 120 fleet_is '.rollout.state == "done"'
-        # shellcheck disable=SC2086
-        alive $workers
+        alive "$workers"
         touch "$folder/release"
-        # shellcheck disable=SC2086
-        wait_until 60 gone $workers
+        wait_until 60 gone "$workers"
         wait_until 60 ready 2
         [ "$(node b hlen ledger:done)" = 4 ]
         [ "$({ node b hvals ledger:started && node b hvals ledger:done; } | sort -u)" = 1 ]
@@ -177,8 +174,7 @@ END
         not grep -E "$password|$sentinel_password" <(sqmgrctl status --json; sqmgrctl events --json)
 
         # A wrong one is named, without its value.
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         sed -i "s/^sentinel_password = .*/sentinel_password = wrongsesame/" "$folder/sqmgr.ini"
         start_sqmgr
         wait_until 20 grep -F 'it refuses sentinel_password' "$folder/sqmgr.log"

@@ -10,7 +10,6 @@ stubs() { pgrep -f "^$stub.*$folder" | sort -n; }
 two_stubs() { [ "$(stubs | wc -l)" = 2 ]; }
 told_of_several() { [[ $(sqmgrctl events) == *'takes jobs though'* || $(sqmgrctl events) == *'left process'* ]]; }
 told_of_one_beside_it() { [[ $(sqmgrctl events) == *'beats beside default/1'* ]]; }
-jobs_told_of() { [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "job-lost")] | length')" = "$1" ]; }
 work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
 # For longer than stop_timeout.
 busy_and_let_be() { # PID
@@ -68,7 +67,7 @@ END
         alive "$second"
         # Nor is what it runs taken for what a dead one ran.
         [[ $(sqmgrctl events) != *'when it died'* ]]
-        jobs_told_of 0
+        told job-lost 0
         echo 0 >"steer/busy.$second"
         wait_until 20 gone "$second"
         wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
@@ -122,7 +121,7 @@ END
         # Each tells of its job with its next beat.
         wait_until 30 work_lists 2
         kill -KILL -- "-$wrapper"
-        wait_until 30 jobs_told_of 2
+        wait_until 30 told job-lost 2
         touch "$folder/release"
 }
 

@@ -6,14 +6,11 @@
 load helpers
 
 @test "SIGTERM: running jobs finish, every worker exits, sqmgr exits with 0" {
-        start_redis
-        configure <<END
+        start_workers 2 <<END
 command = $(sidekiq_command 2)
 active_process_count = 2
 ready_after = 1s
 END
-        start_sqmgr
-        wait_until 60 ready 2
         enqueue 4 Hold "$folder/release"
         wait_until 20 has_started 4
         workers=$(worker_pids)
@@ -21,8 +18,7 @@ END
         wait_until 20 fleet_is '.quiet == 2 and all(.workers[]; .reason == "shutdown")'
         touch "$folder/release"
         wait "$sqmgr_pid"
-        # shellcheck disable=SC2086
-        gone $workers
+        gone "$workers"
         [ "$(jobs_done)" = 4 ]
         [ "$(jobs_run_twice)" = 0 ]
         [ ! -e "$folder/sqmgr.sock" ]
@@ -40,8 +36,7 @@ END
         workers=$(worker_pids)
         kill -TERM "$sqmgr_pid"
         wait_until 20 gone "$sqmgr_pid"
-        # shellcheck disable=SC2086
-        gone $workers
+        gone "$workers"
 }
 
 @test "SIGTERM twice: all are told to exit at once" {
@@ -58,8 +53,7 @@ END
         wait_until 10 fleet_is '.quiet == 1'
         kill -TERM "$sqmgr_pid"
         wait_until 20 gone "$sqmgr_pid"
-        # shellcheck disable=SC2086
-        gone $workers
+        gone "$workers"
 }
 
 # The process in the namespace, as it is seen from here.

@@ -61,10 +61,8 @@ files() { (cd "$(status_dir default)" && printf '%s\n' [0-9]* | grep -v new | so
 files_are() { [ "$(files)" = "$(xargs -n 1 <<<"$1" | sort | xargs)" ]; }
 is_empty() { [ -z "$(ls -A "$1")" ]; }
 sqmgr_dies() {
-        # shellcheck disable=SC2046
-        record $(worker_pids)
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        record "$(worker_pids)"
+        kill_sqmgr
 }
 
 @test "no Redis: a worker is busy, quiet, proven idle and stopped; its file goes with it" {
@@ -81,11 +79,9 @@ sqmgr_dies() {
         sqmgrctl restart
         wait_until 20 fleet_is '.rollout.state == "done" and .quiet == 2 and .active == 2'
         wait_until 20 fleet_is '[.workers[] | select(.state == "quiet" and .waits_for_code == "jobs")] | length == 2'
-        # shellcheck disable=SC2086
-        alive $old
+        alive "$old"
         idle
-        # shellcheck disable=SC2086
-        wait_until 20 gone $old
+        wait_until 20 gone "$old"
         wait_until 20 fleet_is '(.workers | length) == 2'
         wait_until 20 files_are "$(worker_pids)"
         run sqmgrctl doctor
@@ -118,11 +114,9 @@ sqmgr_dies() {
         [ "$(worker_pids)" = "$all" ]
         sqmgrctl restart
         wait_until 20 fleet_is '.quiet == 2 and .active == 2'
-        # shellcheck disable=SC2086
-        alive $all
+        alive "$all"
         idle
-        # shellcheck disable=SC2086
-        wait_until 20 gone $all
+        wait_until 20 gone "$all"
         not grep -qE 'crash|Redis|killed' "$folder/sqmgr.log"
         [ ! -e "$folder/asked" ]
 }

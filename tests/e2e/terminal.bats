@@ -4,30 +4,11 @@
 # seconds: 45
 # promises: none
 load helpers
+load terminal
 
-# A terminal of that size with a shell in it: what is typed there, and what stands there then.
-open_terminal() { # COLUMNS ROWS
-        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' bash --norc"
-        wait_until 10 shows '\$'
-}
-tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
-type_line() { tmux_do send-keys -t t "$1" Enter; }
-picture() { tmux_do capture-pane -p -t t "$@"; }
-shows() { picture -J | grep -q -e "$1"; } # PATTERN
 shows_once() { [ "$(picture | grep -c -e "$1")" = 1 ]; } # PATTERN
 # The same of a sentence, wherever it is broken.
 says() { picture -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
-
-start_fleet() { # COUNT [LINE...]
-        local count=$1
-        shift
-        start_redis
-        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
-                printf '%s\n' "$@"; } | configure
-        start_sqmgr
-        wait_until 20 ready "$count"
-}
 
 # Jobs that hold the old workers: a restart takes as long as the test wants.
 hold_workers() {
@@ -91,8 +72,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 not shows WHY
         sqmgrctl reexec
         wait_until 10 shows 'up [0-9]s;'
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         wait_until 10 shows 'trying again, q ends this'
         shows 'default/3'
         start_sqmgr
@@ -135,8 +115,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         run -2 sqmgrctl restart --watch
         [[ $output == *"'status' has"* ]]
         run -2 sqmgrctl status nosuch --watch
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         run -3 sqmgrctl status --watch
 }
 
@@ -255,8 +234,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         open_terminal 80 30
         type_line 'sqmgrctl restart --wait=drained; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         wait_until 10 shows 'the connection to sqmgr is lost, the restart goes on'
         start_sqmgr
         wait_until 10 shows 'connected again'

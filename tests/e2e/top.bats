@@ -4,31 +4,12 @@
 # seconds: 30
 # promises: none
 load helpers
+load terminal
 
-open_terminal() { # COLUMNS ROWS [VARIABLE=VALUE]
-        launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
-        wait_until 10 tmux_do new-session -d -s t -x "$1" -y "$2" \
-                "PS1='$ ' PATH='$PATH' SQMGR_SOCKET='$SQMGR_SOCKET' ${3-} bash --norc"
-        wait_until 10 shows '\$'
-}
-tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
-type_line() { tmux_do send-keys -t t "$1" Enter; }
-press() { tmux_do send-keys -t t "$@"; } # KEY...
-picture() { tmux_do capture-pane -p -t t "$@"; }
 shows() { picture | grep -q -e "$1"; } # PATTERN
 shows_twice() { [ "$(picture | grep -c -e "$1")" = 2 ]; } # PATTERN
 coloured() { picture -e | grep -q $'\033'; }
 has_cursor() { [ "$(tmux_do display-message -p -t t '#{cursor_flag} #{alternate_on}')" = '1 0' ]; }
-
-start_fleet() { # COUNT [LINE...]
-        local count=$1
-        shift
-        start_redis
-        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
-                printf '%s\n' "$@"; } | configure
-        start_sqmgr
-        wait_until 20 ready "$count"
-}
 
 open_top() {
         type_line 'stty -g >before; sqmgrctl top; echo code $?; stty -g >after'
@@ -164,8 +145,7 @@ closed() { # CODE
         start_fleet 2
         open_terminal 80 24
         open_top
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         wait_until 10 shows 'This is how it was [0-9]*s ago; trying again'
         shows default/2
         press Q
@@ -253,8 +233,7 @@ END
         run -2 sqmgrctl top --json
         run -2 sqmgrctl top default
         run -2 sqmgrctl top --watch
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         open_terminal 80 24
         type_line 'sqmgrctl top; echo code $?'
         wait_until 10 shows '^code 3'

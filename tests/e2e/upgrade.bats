@@ -54,11 +54,8 @@ upgrade_by_signal() {
 }
 upgrade_by_death() {
         local pid
-        for pid in $(all_pids); do
-                record "$pid"
-        done
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" 2>/dev/null || true
+        record "$(all_pids)"
+        kill_sqmgr
         install_program "$SQMGR_BUILD/sqmgr"
         start_installed
 }
@@ -261,6 +258,7 @@ END
                 wait_until 20 ready 4
                 start_feeding
                 sqmgrctl restart
+                # The moment varies.
                 sleep "$delay"
                 "upgrade_by_$way"
                 wait_until 40 fleet_is '.rollout.state == "done" and .generation == 2 and .rollout.outdated == 0'
@@ -294,8 +292,7 @@ END
                         [ "$(processes)" = "$were" ]
                         sqmgrctl restart
                         wait_until 90 fleet_is '.rollout.state == "done" and .active == 3 and .rollout.outdated == 0'
-                        # shellcheck disable=SC2086
-                        wait_until 60 gone $old
+                        wait_until 60 gone "$old"
                         wait_until 60 has_done 150
                         [ "$(jobs_started)" = 150 ]
                         [ "$(jobs_run_twice)" = 0 ]
@@ -325,10 +322,8 @@ END
         [ "$(processes)" = "$were" ]
         fleet_is '.target == 3'
 
-        # shellcheck disable=SC2046
-        record $(all_pids)
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        record "$(all_pids)"
+        kill_sqmgr
         : >sqmgr.log
         start_installed
         grep -qF "the state is lost: '$folder/state' was written by a later version of sqmgr" sqmgr.log

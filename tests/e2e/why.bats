@@ -5,16 +5,6 @@
 # promises: none
 load helpers
 
-start_fleet() { # COUNT [LINE...]
-        local count=$1
-        shift
-        start_redis
-        { echo "command = $(stub_command)" && echo "active_process_count = $count" && echo 'ready_after = 500ms' &&
-                printf '%s\n' "$@"; } | configure
-        start_sqmgr
-        wait_until 20 ready "$count"
-}
-
 # The output holds these patterns, each in a line after the one of the pattern before.
 tells() { # PATTERN...
         local pattern line
@@ -66,8 +56,7 @@ tells() { # PATTERN...
         [[ ${lines[0]} == "Others had this id before: see 'sqmgrctl events default/1'" ]]
         [[ $output != *SIGKILL* ]]
         record "$(worker_pids)"
-        kill -KILL "$sqmgr_pid"
-        wait "$sqmgr_pid" || true
+        kill_sqmgr
         start_sqmgr
         wait_until 20 ready 1
         run -0 sqmgrctl why default/1

@@ -292,7 +292,7 @@ static void operate(struct sim *sim, const struct act *act)
                 check_command(sim, fleet,
                               outcome == COMMAND_RANGE
                                       ? act->b % 7 < 1 || act->b % 7 > fleet_max_processes(fleet)
-                                      : fleet_count_in_force(fleet) == act->b % 7,
+                                      : fleet_current_count(fleet) == act->b % 7,
                               "scale");
                 break;
         }
@@ -400,7 +400,7 @@ void act_calm(struct sim *sim)
                 sim->fleets[i].settings[0].max_age = 0;
                 reload(sim, i, 0);
                 /* Scaled up to max_processes, a fleet has no place to replace anybody. */
-                if (fleet_count_in_force(fleet) >= fleet_max_processes(fleet))
+                if (fleet_current_count(fleet) >= fleet_max_processes(fleet))
                         command_scale(fleet, fleet->settings->active_process_count, NULL, sim->now);
                 if (fleet->order != ORDER_RUN && rng_chance(&sim->rng, 700))
                         command_start(fleet, NULL, sim->now);

@@ -26,7 +26,7 @@ struct fleet;
 struct world;
 
 /* No Redis is there. */
-#define CREW_REDIS "[redis]\nurl=unix:///nonexistent/sqmgr-test\n"
+#define RUNTIME_REDIS "[redis]\nurl=unix:///nonexistent/sqmgr-test\n"
 
 static struct settings *runtime_settings;
 static struct world *runtime_world;

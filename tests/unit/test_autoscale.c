@@ -72,7 +72,7 @@ static void begin(void)
         test_settle(&t);
         SERVE(t.fleet, "default");
         look_for(5, 0, 0);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
 }
 
 TEST(without_active_process_max_the_count_is_the_configured_one)
@@ -80,13 +80,13 @@ TEST(without_active_process_max_the_count_is_the_configured_one)
         t.fleet_settings.active_process_max = 0;
         t.fleet->automatic_count = 7;
         ck_assert(!fleet_scales(t.fleet));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         t.fleet_settings.active_process_max = 8;
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 7);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 7);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 24);
         t.fleet_settings.active_process_max = 5;
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 5);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 5);
 }
 
 TEST(what_waits_doubles_the_count_once_for_each_boot)
@@ -94,13 +94,13 @@ TEST(what_waits_doubles_the_count_once_for_each_boot)
         begin();
         test_tick(&t, 1);
         ck_assert(look(2000, 3));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 4);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 4);
         ck_assert_str_eq(test_event_text(&t, EVENT_SCALED),
                          "fleet 'default': 2 -> 4 workers: 2000 jobs wait, the oldest for 3s: at 1s each "
                          "80.0 threads begin all of them within 24s; more may follow once these have booted");
         ck_assert(!look(2000, 3));
         look_for(20, 2000, 3);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         ck_assert_uint_eq(test_counts(&t).active, 8);
         ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
 }
@@ -112,15 +112,15 @@ TEST(the_calm_takes_it_back_one_by_one)
         look_for(20, 2000, 3);
         ck_assert_uint_eq(test_counts(&t).active, 8);
         look_for(55, 0, 0);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         for (unsigned i = 0; i < 300; i++) {
-                unsigned before = fleet_count_in_force(t.fleet);
+                unsigned before = fleet_current_count(t.fleet);
 
                 look_for(1, 0, 0);
-                ck_assert_uint_ge(fleet_count_in_force(t.fleet) + 1, before);
+                ck_assert_uint_ge(fleet_current_count(t.fleet) + 1, before);
                 ck_assert_uint_le(test_counts(&t).quiet + test_counts(&t).stopping, 1);
         }
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
         ck_assert_uint_eq(test_counts(&t).live, 2);
         ck_assert_uint_eq(t.kills, 0);
         ck_assert_uint_eq(t.fleet->totals.scaled_down, 6);
@@ -132,12 +132,12 @@ TEST(rare_looks_take_it_back_too)
         t.settings.check_interval = 5 * USEC_PER_MIN;
         begin();
         look_for(20, 2000, 3);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         for (unsigned i = 0; i < 20; i++) {
                 test_run(&t, 300);
                 (void)look(0, 0);
         }
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
 }
 
 /* A wrapper that starts its program anew, or one whose start no sqmgr saw: what lies between is no boot. */
@@ -227,7 +227,7 @@ TEST(a_restart_and_a_redis_that_is_away_keep_the_count)
         ck_assert(!autoscale_observe(t.fleet, &away, t.now));
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its queues cannot be read: the count is kept");
         ck_assert(!autoscale_line(t.fleet, 0, text));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
 }
 
 TEST(the_operators_count_goes_before_it_until_it_is_given_back)
@@ -236,16 +236,16 @@ TEST(the_operators_count_goes_before_it_until_it_is_given_back)
 
         begin();
         ck_assert_int_eq(command_scale(t.fleet, 10, NULL, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 10);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 10);
         ck_assert(fleet_is_scaled(t.fleet));
         test_tick(&t, 1);
         ck_assert(!look(2000, 3));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 10);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 10);
         ck_assert_uint_eq(autoscale_wanted(t.fleet), 8);
         autoscale_text(t.fleet, text);
         ck_assert_msg(strncmp(text, "'sqmgrctl scale' keeps it at 10; else: ", 39) == 0, "%s", text);
         ck_assert_int_eq(command_scale_auto(t.fleet, NULL, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         ck_assert(!fleet_is_scaled(t.fleet));
         t.fleet_settings.active_process_max = 0;
         ck_assert_int_eq(command_scale_auto(t.fleet, NULL, t.now), COMMAND_FIXED);
@@ -257,12 +257,12 @@ TEST(no_more_are_wanted_than_memory_is_there_for)
         /* Each holds 200M: one more fits with what must stay free, and a second one does not. */
         t.world->available_bytes = (uint64_t)500 << 20;
         ck_assert(look(2000, 3));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 4);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 4);
         command_scale(t.fleet, 2, NULL, t.now);
         command_scale_auto(t.fleet, NULL, t.now);
         t.world->available_bytes = (uint64_t)300 << 20;
         ck_assert(look(2000, 3));
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 3);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 3);
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_SCALED), "; memory is too short for more"));
         command_scale(t.fleet, 2, NULL, t.now);
         command_scale_auto(t.fleet, NULL, t.now);
@@ -278,11 +278,11 @@ TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
         look_for(20, 2000, 3);
         command_quiet_fleet(t.fleet, NULL, t.now);
         look_for(200, 0, 0);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
         command_start(t.fleet, NULL, t.now);
         look_for(5, 0, 0);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 8);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
 }
 
 TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)

@@ -168,7 +168,7 @@ TEST(scale_takes_1_to_max_processes)
         t.fleet_settings.max_processes = 5;
         ck_assert_int_eq(command_scale(t.fleet, 0, NULL, t.now), COMMAND_RANGE);
         ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_RANGE);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 2);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
         ck_assert_int_eq(command_scale(t.fleet, 5, NULL, t.now), COMMAND_DONE);
         test_tick(&t, 1);
         test_settle(&t);
@@ -186,7 +186,7 @@ TEST(max_processes_is_three_times_the_configured_count_whatever_is_in_force)
         ck_assert_int_eq(command_scale(t.fleet, 7, NULL, t.now), COMMAND_RANGE);
         /* Given by an older sqmgr, whose maximum followed it. */
         t.fleet->scale = 9;
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 6);
 }
 
 TEST(that_another_count_is_in_force_is_reported_with_who_asked_for_it)
@@ -211,7 +211,7 @@ TEST(a_fleet_scaled_down_can_be_scaled_back)
         ck_assert_int_eq(command_scale(t.fleet, 1, NULL, t.now), COMMAND_DONE);
         ck_assert_uint_eq(fleet_max_processes(t.fleet), 6);
         ck_assert_int_eq(command_scale(t.fleet, 6, NULL, t.now), COMMAND_DONE);
-        ck_assert_uint_eq(fleet_count_in_force(t.fleet), 6);
+        ck_assert_uint_eq(fleet_current_count(t.fleet), 6);
 }
 
 /* Another count in the file, read by a reload. */

@@ -10,9 +10,9 @@
 static void setup(void)
 {
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
-                                 "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
-                                 "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nlog=journal\n"
+                                    "[fleet:own]\ncommand=/bin/true\nlog=/var/log/sqmgr-test\n"
+                                    "[fleet:plain]\ncommand=/bin/true\nlog=inherit\n");
 }
 
 static void teardown(void)

@@ -44,7 +44,7 @@ static struct worker *start(const char *script)
 
         snprintf(text, sizeof(text), "d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
-        snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
+        snprintf(text, sizeof(text), RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
         runtime_start(text);
         return runtime_start_worker();
 }
@@ -112,7 +112,7 @@ TEST(what_a_start_reports_is_read_once_it_is_complete)
         snprintf(text, sizeof(text), "%s/go", dir);
         ck_assert_int_eq(mkfifo(text, 0600), 0);
         snprintf(text, sizeof(text),
-                 CREW_REDIS
+                 RUNTIME_REDIS
                  "[fleet:web]\ncommand=/bin/sleep 1000\nlog=%s/log\nbefore_start=/bin/sh %s/before\n",
                  dir, dir);
         runtime_start(text);
@@ -159,7 +159,7 @@ TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
 
 TEST(a_command_that_cannot_be_run_is_reported_with_the_reason)
 {
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/nonexistent/worker\n");
         struct worker *worker = runtime_start_worker();
 
         if (worker)
@@ -208,7 +208,7 @@ TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         unsigned sweeps = 1, left = 0;
         pid_t pids[N];
 
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         for (size_t i = 0; i < N; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0)
@@ -544,7 +544,7 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         struct proc *proc;
         int pair[2];
 
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         /* As one of an earlier sqmgr it is the child of another one. */
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
         ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
@@ -577,7 +577,7 @@ TEST(a_worker_that_cannot_be_watched_does_not_stay)
         struct rlimit before;
         struct worker *worker;
 
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
         struct fleet *fleet = runtime_world->fleets[0];
         for (unsigned n = 0; n < 8; n++) {
                 unit_leave_descriptors(n, &before);

@@ -28,7 +28,7 @@ static void setup(void)
         ck_assert_int_eq(chmod(dir, 0777), 0);
         n_sought = 0;
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
         adoption_seek(search.adoption, runtime_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));

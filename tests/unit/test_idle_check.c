@@ -42,7 +42,7 @@ static void start(const char *script)
 
         snprintf(text, sizeof(text), "export d=%s\n%s\n", dir, script);
         unit_write_file(dir, "script", text);
-        snprintf(text, sizeof(text), CREW_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
+        snprintf(text, sizeof(text), RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sh %s/script\n", dir);
         runtime_start(text);
         struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker);

@@ -19,8 +19,8 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(directory));
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         snprintf(text, sizeof(text),
-                 CREW_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
-                            "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
+                 RUNTIME_REDIS "[fleet:web]\nframework=plain\ncommand=sleep 1000\n"
+                               "before_start=/bin/sh -c 'until [ -e %s/go ]; do sleep 0.02; done'\n",
                  directory);
         runtime_start(text);
         worker = runtime_start_worker();

@@ -21,7 +21,7 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/state", dir);
         snprintf(text, sizeof(text),
-                 "[sqmgr]\nstate_file=%s\n" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
+                 "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};

@@ -50,8 +50,8 @@ static void start(void)
         char text[256], error[512] = "";
 
         ck_assert_int_ge(sd_event_new(&event), 0);
-        snprintf(text, sizeof(text), "[sqmgr]\nstate_file=%s/state\n" CREW_REDIS "[fleet:web]\ncommand=x\n",
-                 dir);
+        snprintf(text, sizeof(text),
+                 "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);

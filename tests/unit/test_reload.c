@@ -12,7 +12,7 @@
 #include "runtime.h"
 #include <unistd.h>
 
-#define BEFORE CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
+#define BEFORE RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64], log_path[64];
@@ -107,7 +107,7 @@ static const char *order_text(void)
 
 TEST(what_changed_is_reported_and_in_force)
 {
-        ck_assert_int_eq(reload(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
+        ck_assert_int_eq(reload(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=3\n"), 0);
         ck_assert_str_eq(lines[0], "[fleet:web] active_process_count: 1 -> 3");
         ck_assert_ptr_null(lines[1]);
         ck_assert_uint_eq(fleet_target(world_fleet(runtime_world, "web")), 3);
@@ -128,7 +128,7 @@ TEST(a_file_that_says_the_same_changes_nothing)
 
 TEST(what_does_not_reach_all_says_so)
 {
-        ck_assert_int_eq(reload("[sqmgr]\nstate_file=/nonexistent/state\n" CREW_REDIS
+        ck_assert_int_eq(reload("[sqmgr]\nstate_file=/nonexistent/state\n" RUNTIME_REDIS
                                 "[fleet:web]\ncommand=/bin/false\nactive_process_count=1\n"),
                          0);
         ck_assert_ptr_nonnull(strstr(lines[0], "state_file"));
@@ -140,8 +140,8 @@ TEST(what_does_not_reach_all_says_so)
 
 TEST(fleets_come_and_go)
 {
-        ck_assert_int_eq(reload(CREW_REDIS "[fleet:mail]\ncommand=/bin/true\n"
-                                           "redis_url=unix:///nonexistent/other\n"),
+        ck_assert_int_eq(reload(RUNTIME_REDIS "[fleet:mail]\ncommand=/bin/true\n"
+                                              "redis_url=unix:///nonexistent/other\n"),
                          0);
         ck_assert_ptr_nonnull(lines[0]);
         ck_assert_ptr_nonnull(lines[1]);
@@ -206,8 +206,8 @@ TEST(the_log_reports_what_a_signal_has_changed)
 {
         char log[2048];
 
-        reload_reported_by_signal(CREW_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n", log,
-                                  sizeof(log));
+        reload_reported_by_signal(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n",
+                                  log, sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 2);
         unsigned turns = runtime_turns;

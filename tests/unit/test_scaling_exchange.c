@@ -30,7 +30,7 @@ static void teardown(void)
 static void look_as(struct scaling_exchange *scaling_exchange, const char *host,
                     const struct peer_share *share)
 {
-        scaling_exchange_look(scaling_exchange, host, share, 60, clock_now(CLOCK_MONOTONIC));
+        scaling_exchange_poll(scaling_exchange, host, share, 60, clock_now(CLOCK_MONOTONIC));
 }
 
 static const struct peer_share mine = {.weight = 8, .busy = 1, .threads = 2, .queues = "default\0"};
@@ -157,11 +157,11 @@ TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
         server_do("DEL " KEY ":threads:h1");
         usec_t now = clock_now(CLOCK_MONOTONIC);
         for (unsigned i = 0; i < 10; i++) {
-                scaling_exchange_look(here, "here", NULL, 60, now + i * 10 * USEC_PER_SEC);
+                scaling_exchange_poll(here, "here", NULL, 60, now + i * 10 * USEC_PER_SEC);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         ck_assert_ptr_nonnull(find("h1"));
-        scaling_exchange_look(here, "here", NULL, 60, now + 104 * USEC_PER_SEC);
+        scaling_exchange_poll(here, "here", NULL, 60, now + 104 * USEC_PER_SEC);
         run_until(!find("h1"));
         ck_assert_uint_eq(here->peers.n, 1023);
 }
@@ -241,7 +241,7 @@ TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
         look_until(find("other"));
         ck_assert_ptr_nonnull(find("there"));
         ck_assert_uint_eq(here->peers.n, 2);
-        scaling_exchange_look(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
+        scaling_exchange_poll(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(find("there"));
 }
 

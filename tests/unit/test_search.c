@@ -43,7 +43,7 @@ static void setup(void)
         ck_assert_int_eq(chmod(dir, 0755), 0);
         ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
-        runtime_start(CREW_REDIS "[fleet:web]\ncommand=/bin/true\n");
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
         adoption_seek(search.adoption, runtime_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));

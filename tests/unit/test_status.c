@@ -274,7 +274,7 @@ TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
 {
         struct exit_status exited = {.known = true};
 
-        add_worker(1, 100, T0)->verdict.wanted_out = REASON_AGE;
+        add_worker(1, 100, T0)->verdict.retire_reason = REASON_AGE;
         observe_exit(add_worker(2, 101, T0), &exited, T0 + USEC_PER_SEC);
         json_t *status = render(T0 + USEC_PER_SEC);
 

@@ -29,7 +29,7 @@ static void start_fleet(const char *lines)
         char text[768];
 
         snprintf(text, sizeof(text),
-                 "[sqmgr]\nsocket=%s/control.sock\n" CREW_REDIS
+                 "[sqmgr]\nsocket=%s/control.sock\n" RUNTIME_REDIS
                  "[fleet:web]\nframework=native\nheartbeat=file\n%s\n",
                  directory, lines);
         runtime_start(text);

@@ -47,7 +47,7 @@ static void start(const char *sqmgr_lines)
         char text[512];
 
         snprintf(text, sizeof(text),
-                 "[sqmgr]\n%s" CREW_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
+                 "[sqmgr]\n%s" RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\nactive_process_count=2\n",
                  sqmgr_lines);
         runtime_start(text);
         termination = (struct termination){.runtime = &runtime};

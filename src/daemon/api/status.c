@@ -66,7 +66,7 @@ static json_t *ready_in(const struct worker *worker, usec_t now)
 
 static json_t *render_worker(const struct worker *worker, usec_t now)
 {
-        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.wanted_out;
+        enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
         usec_t oldest = worker_oldest_job_usec(worker, now);
         usec_t reaches = leak_reaches(worker);
         char waits_for[256], leak[LEAK_TEXT_MAX];

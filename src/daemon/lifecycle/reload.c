@@ -54,7 +54,7 @@ static void report_scales(const struct world *world, FILE *lines)
                         continue;
                 fleet_scaled_text(fleet, clock_now(CLOCK_MONOTONIC), scaled);
                 fprintf(lines, "fleet '%s': active_process_count is %u, but the count in force is %u: %s\n",
-                        fleet->settings->name, count, fleet_count_in_force(fleet), scaled);
+                        fleet->settings->name, count, fleet_current_count(fleet), scaled);
         }
 }
 

@@ -77,14 +77,14 @@ static bool read_process(const struct worker *worker, usec_t now, pid_t *ret_pid
         return true;
 }
 
-static void poll_worker(struct local_slot *slot, struct status_poll *look, usec_t now)
+static void poll_worker(struct local_slot *slot, struct status_poll *poll, usec_t now)
 {
         struct worker *worker = slot->base.worker;
         bool in_file = fleet_settings_heartbeat(worker->fleet->settings) == HEARTBEAT_FILE;
         struct heartbeat heartbeat;
         pid_t pid;
 
-        if (in_file ? !status_files_read(look, &slot->file, worker, &pid, &heartbeat)
+        if (in_file ? !status_files_read(poll, &slot->file, worker, &pid, &heartbeat)
                     : !read_process(worker, now, &pid, &heartbeat))
                 return;
         if (worker->process.heartbeat_pid != pid)
@@ -114,7 +114,7 @@ static const struct heartbeat_source local_kind = {
         .add = local_add,
         .drop = local_remove,
         .want = local_want,
-        .look = local_poll,
+        .poll = local_poll,
         .forget = local_forget,
 };
 
