@@ -352,4 +352,11 @@ TEST(while_redis_is_away_nothing_is_known)
         ck_assert_str_eq(autoscale_text(web(), text), "its queues cannot be read: the count is kept");
 }
 
-REDIS_RUNTIME_MAIN("scaler", redis_runtime_setup, redis_runtime_teardown)
+/* Autoscaling frees what it keeps of each fleet, as the daemon has it do at its end. */
+static void teardown(void)
+{
+        scaler_end(&runtime.links);
+        redis_runtime_teardown();
+}
+
+REDIS_RUNTIME_MAIN("scaler", redis_runtime_setup, teardown)
