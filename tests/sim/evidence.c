@@ -69,7 +69,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         *heartbeat = heartbeat_complete(process->worker, heartbeat, busy, quiet);
 }
 
-/* As rest.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
+/* As idle_check.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
 bool evidence_at_rest(struct sim *sim, struct process *process)
 {
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))

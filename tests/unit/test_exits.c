@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of how workers are started, signalled and followed to their end (daemon/workers/execute.h, hold.h,
+/* Tests of how workers are started, signalled and followed to their end (daemon/workers/execute.h, attach.h,
  * exits.h) with real processes. */
 /* promises: P1 P4 */
 #include "daemon/runtime/proc_evidence.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the crew's connections and of what follows a death (daemon/runtime/links.h,
+/* Tests of the runtime's connections and of what follows a death (daemon/runtime/links.h,
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
 #include "daemon/runtime/links.h"

@@ -196,7 +196,7 @@ TEST(what_one_ran_that_is_gone_is_not_reported)
         worker->state = WORKER_GONE;
         run_until(!reads(worker));
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 0);
-        worker->state = WORKER_ACTIVE; /* the crew ends it */
+        worker->state = WORKER_ACTIVE; /* the runtime ends it */
 }
 
 REDIS_RUNTIME_MAIN("work_list", redis_runtime_setup, redis_runtime_teardown_all)
