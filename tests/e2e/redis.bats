@@ -59,7 +59,11 @@ fleet_recovers() {
 }
 
 @test "Redis away: a restart waits, changes nothing, and goes through when Redis is back" {
-        start_fleet 2
+        start_workers 2 <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+END
         workers=$(worker_pids)
         kill -STOP "$redis_pid"
         wait_until 15 not redis_state_is connected
