@@ -13,8 +13,8 @@
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"
-/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 7 were written only by development builds of
- * 0.2.0, in other layouts. Their numbers are never reused, so no such file is mistaken for the current
+/* Version 1 was written by 0.1.0, and can be read. Versions 2 to 7 were written only by development builds,
+ * in other layouts. Their numbers are never reused, so no such file is mistaken for the current
  * layout. */
 #define STATE_VERSION_FIRST 1
 #define STATE_VERSION       8
