@@ -83,7 +83,7 @@ void rollout_reply_glance(const struct rollout_word *number, const struct rollou
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
 
 const char *epoch_state_name(enum epoch_state value);
-const char *host_lease_name(enum host_lease value);
+const char *host_lease_name(enum host_lease lease);
 
 /* Returns the text that the HMAC of an order covers: `begin` of this epoch with its parameters, or `abort`
  * of this epoch. group must not contain a line break. The caller frees the result; NULL: out of memory. */

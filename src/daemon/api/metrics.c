@@ -80,14 +80,12 @@ static double seconds(usec_t usec)
         metrics_sample(metrics, (metrics)->name, value, (const char *const[]){__VA_ARGS__})
 
 /* n samples per fleet, counted by i. n, number and the labels after the fleet's are expressions of fleet,
- * counts, i and worker, the i-th of the fleet. A negative number means no sample. */
+ * counts and i. A negative number means no sample. */
 #define PUT_SAMPLES(metrics, n, number, ...)                                                                 \
         for (size_t at_ = 0; at_ < (metrics)->world->n_fleets; at_++) {                                      \
                 const struct fleet *fleet = (metrics)->world->fleets[at_];                                   \
                 const struct fleet_counts *counts _unused_ = &(metrics)->counts[at_];                        \
                 for (unsigned i = 0; i < (n); i++) {                                                         \
-                        const struct worker *worker _unused_ =                                               \
-                                i < fleet->n_workers ? fleet->workers[i] : NULL;                             \
                         const double number_ = (double)(number);                                             \
                         if (number_ >= 0)                                                                    \
                                 SAMPLE(metrics, number_, "fleet", fleet->settings->name, ##__VA_ARGS__,      \
@@ -105,10 +103,19 @@ static double seconds(usec_t usec)
 /* One sample per fleet. */
 #define PUT_FLEETS(metrics, name, help, number) PUT(metrics, name, "gauge", help, 1, number)
 
-/* One sample per worker that is running. */
-#define PUT_WORKERS(metrics, name, help, number)                                                             \
-        PUT(metrics, name, "gauge", help, fleet->n_workers,                                                  \
-            !worker || worker->state == WORKER_GONE ? -1 : (double)(number), "worker", WORKER_ID(worker))
+/* One sample per worker that is running. number is an expression of fleet and worker; a negative one means no
+ * sample. */
+#define PUT_WORKERS(metrics, family, help, number)                                                           \
+        do {                                                                                                 \
+                metrics_family(metrics, family, "gauge", help);                                              \
+                WORLD_FOREACH_FLEET((metrics)->world, fleet)                                                 \
+                        FLEET_FOREACH_WORKER(fleet, worker) {                                                \
+                                const double number_ = (double)(number);                                     \
+                                if (worker->state != WORKER_GONE && number_ >= 0)                            \
+                                        SAMPLE(metrics, number_, "fleet", fleet->settings->name, "worker",   \
+                                               WORKER_ID(worker), NULL);                                     \
+                        }                                                                                    \
+        } while (0)
 
 static void put_one(struct metrics *metrics, const char *name, const char *help, double value)
 {
