@@ -75,7 +75,7 @@ struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consu
 
 enum { TAG_PAGE, TAG_CONSUMER /* plus the index in the list */ };
 
-static int send(struct foreign_consumers *consumers, size_t tag, struct heartbeats_command *command)
+static int send(struct foreign_consumers *consumers, size_t tag, struct redis_command *command)
 {
         int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv,
                                 NULL);
@@ -86,7 +86,7 @@ static int send(struct foreign_consumers *consumers, size_t tag, struct heartbea
 
 static void ask_page(struct foreign_consumers *consumers, const char *cursor)
 {
-        struct heartbeats_command command;
+        struct redis_command command;
 
         identity_scan_ask(consumers->framework->heartbeats, consumers->set_key, NULL, cursor, &command);
         consumers->failed |= send(consumers, TAG_PAGE, &command) < 0;
@@ -96,7 +96,7 @@ static int found(const struct match_found *found, void *userdata)
 {
         struct foreign_consumers *consumers = userdata;
         struct consumer_list *census = &consumers->now;
-        struct heartbeats_command command;
+        struct redis_command command;
 
         if (consumers->is_ours(found->identity, found->len, consumers->userdata) ||
             ++census->n_found > READ_MAX)

@@ -6,7 +6,7 @@
 
 #include "observe/match.h"
 
-struct heartbeats_command;
+struct redis_command;
 struct redisReply; /* from hiredis */
 
 /* Called with each identity of a set. Returns 0 or -errno. */
@@ -18,7 +18,7 @@ struct heartbeat_format {
         /* Set both or neither; together they replace SSCAN. ask_list makes the one command that reads the
          * whole set. take_list decodes its reply: it builds an identity that contains host and pid for
          * each member and calls found. take_list returns 0 or -errno, including that of found. */
-        void (*ask_list)(const char *set_key, struct heartbeats_command *ret);
+        void (*ask_list)(const char *set_key, struct redis_command *ret);
         int (*take_list)(const struct redisReply *reply, identity_fn found, void *userdata);
         /* Nanoseconds of Redis time that a scan takes per member of the set, on a slow machine. */
         unsigned member_nsec;
@@ -27,7 +27,7 @@ struct heartbeat_format {
         /* Makes the command that reads a heartbeat. with_info: read the constant data of the process too.
          * Returns 0 or -ENOMEM. */
         int (*ask_heartbeat)(const char *namespace, const char *identity, bool with_info,
-                             struct heartbeats_command *ret);
+                             struct redis_command *ret);
         /* Decodes the reply. Returns true if the reply is a heartbeat; the work list in *ret stays
          * unknown. If *info is NULL, *info is set to the constant data in one allocation that the caller
          * owns, or stays NULL. */
@@ -35,5 +35,5 @@ struct heartbeat_format {
                                struct heartbeat_info **info);
         /* Makes the command that follows ask_heartbeat if the traits have a work list. The command counts
          * the existing keys of the work list. Returns 0 or -ENOMEM. */
-        int (*ask_work_list)(const char *namespace, const char *identity, struct heartbeats_command *ret);
+        int (*ask_work_list)(const char *namespace, const char *identity, struct redis_command *ret);
 };

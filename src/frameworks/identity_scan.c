@@ -11,9 +11,9 @@
 #define PAGE_OF_ALL  "100"
 
 void identity_scan_ask(const struct heartbeat_format *format, const char *set_key, const char *pattern,
-                       const char *cursor, struct heartbeats_command *ret)
+                       const char *cursor, struct redis_command *ret)
 {
-        *ret = (struct heartbeats_command){
+        *ret = (struct redis_command){
                 .argv = {"SSCAN", set_key, cursor, "COUNT", pattern ? PAGE_OF_HOST : PAGE_OF_ALL, "MATCH",
                          pattern},
                 .argc = pattern ? 7 : 5,

@@ -51,7 +51,7 @@ static int ask_question(struct queue_reader *reader, const struct queues_questio
 {
         usec_t realtime = reader->found.realtime;
         char text[QUEUE_KEY_MAX];
-        struct heartbeats_command command;
+        struct redis_command command;
 
         if (question->minute_key && reader->minute == realtime / USEC_PER_MIN)
                 return 0;

@@ -6,11 +6,11 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#define HEARTBEATS_WORDS_MAX 11
+#define REDIS_COMMAND_WORDS_MAX 11
 
 /* A Redis command. keys: the owned elements of argv. */
-struct heartbeats_command {
-        const char *argv[HEARTBEATS_WORDS_MAX];
+struct redis_command {
+        const char *argv[REDIS_COMMAND_WORDS_MAX];
         int argc;
         char *keys[2];
 };
@@ -25,11 +25,11 @@ struct heartbeats_command {
 /* words: NULL-terminated; must outlive the command; key and words together must fit into argv. key:
  * ownership passes to the command. Returns 0 with *ret, which the caller clears with command_clear();
  * -ENOMEM if key is NULL. */
-int command_make(struct heartbeats_command *ret, char *key, const char *const words[]);
+int command_make(struct redis_command *ret, char *key, const char *const words[]);
 /* Like command_make(), with a second owned argument: another key, or a field of key. Frees both on error. */
-int command_make_pair(struct heartbeats_command *ret, const char *command, char *key, char *second);
+int command_make_pair(struct redis_command *ret, const char *command, char *key, char *second);
 /* Frees the keys. */
-void command_clear(struct heartbeats_command *command);
+void command_clear(struct redis_command *command);
 
 /* The text of a reply; an empty field if the reply is not a string. */
 static inline struct field reply_text(const redisReply *reply)

@@ -214,7 +214,7 @@ static void poll_advance(struct redis_heartbeats *heartbeats);
 
 /* Sends a command of the current poll and frees its keys. The poll fails if the command cannot be sent. */
 static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn callback, struct ask ask,
-                         struct heartbeats_command *command)
+                         struct redis_command *command)
 {
         bool sent = false;
 
@@ -317,7 +317,7 @@ static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, 
         const char *identity = candidate ? candidate->identity : slot->base.identity;
         bool with_info = candidate ? !candidate->info : !slot->base.info;
         struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
-        struct heartbeats_command command;
+        struct redis_command command;
 
         if (heartbeats->format->ask_heartbeat(heartbeats->namespace, identity, with_info, &command) < 0) {
                 heartbeats->failed = true;
@@ -337,7 +337,7 @@ static void ask_own(struct redis_slot *slot, usec_t now)
         if (!(slot->poll_items & POLL_WORK_LIST) || slot_is_lost(slot, now))
                 return;
         struct ask ask = {.heartbeats = heartbeats, .slot = slot};
-        struct heartbeats_command command;
+        struct redis_command command;
 
         if (heartbeats->format->ask_work_list(heartbeats->namespace, slot->base.identity, &command) < 0)
                 heartbeats->failed = true;
@@ -501,7 +501,7 @@ static void scan_begin(struct redis_heartbeats *heartbeats, usec_t now)
 
 static void scan_step(struct redis_heartbeats *heartbeats, const char *cursor)
 {
-        struct heartbeats_command command;
+        struct redis_command command;
         struct ask ask = {.heartbeats = heartbeats};
 
         identity_scan_ask(heartbeats->format, heartbeats->set_key, heartbeats->pattern, cursor, &command);

@@ -85,7 +85,7 @@ static void on_lists(void *userdata)
 static int ask_list(struct running_jobs *running_jobs, const struct running_jobs_request *request, size_t tag)
 {
         const struct running_jobs_format *format = running_jobs->format;
-        struct heartbeats_command command;
+        struct redis_command command;
         int r = format->ask(request->namespace, request->identities[tag / format->n_asks],
                             tag % format->n_asks, &command);
 

@@ -6,7 +6,7 @@
 #include "model/job.h"
 #include <systemd/sd-event.h>
 
-struct heartbeats_command;
+struct redis_command;
 struct redis;
 struct redisReply; /* from hiredis */
 
@@ -14,7 +14,7 @@ struct redisReply; /* from hiredis */
 struct running_jobs_format {
         size_t n_asks; /* commands per process, at least one */
         /* Makes the command with index `which`. Returns 0 or -ENOMEM. */
-        int (*ask)(const char *namespace, const char *identity, size_t which, struct heartbeats_command *ret);
+        int (*ask)(const char *namespace, const char *identity, size_t which, struct redis_command *ret);
         /* Adds the entries of a reply, which is never an error reply. Returns 0 or -ENOMEM. */
         int (*take)(const struct redisReply *reply, size_t which, struct job_list *list);
         job_decode_fn decode;

@@ -79,8 +79,8 @@ struct culprits {
         unsigned index; /* of the worker */
         pid_t pid;
         uint64_t memory_bytes; /* 0: not known */
-        uint64_t leak_bytes;   /* growth; 0: none was seen */
-        usec_t leak_usec;      /* duration of that growth */
+        uint64_t growth_bytes; /* growth; 0: none was seen */
+        usec_t growth_usec;    /* duration of that growth */
         struct job_classes classes;
 };
 

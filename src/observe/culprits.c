@@ -67,8 +67,8 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
         if (jobs->n_jobs == 0 && worker->heartbeat.busy > 0)
                 return;
         if (worker->memory.mark_at != 0 && worker->memory.bytes > worker->memory.mark_bytes) {
-                culprits.leak_bytes = worker->memory.bytes - worker->memory.mark_bytes;
-                culprits.leak_usec = usec_sub(at, worker->memory.mark_at);
+                culprits.growth_bytes = worker->memory.bytes - worker->memory.mark_bytes;
+                culprits.growth_usec = usec_sub(at, worker->memory.mark_at);
         }
         if (!job_classes_count(jobs, &culprits.classes))
                 return;
@@ -85,14 +85,14 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
 
 static const char *memory_text(const struct culprits *culprits, char text[static MEMORY_TEXT_MAX])
 {
-        char leak[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
+        char growth[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
 
         format_size(culprits->memory_bytes, bytes, sizeof(bytes));
-        format_size(culprits->leak_bytes, leak, sizeof(leak));
-        format_duration(culprits->leak_usec, span, sizeof(span));
-        if (culprits->leak_bytes > 0)
+        format_size(culprits->growth_bytes, growth, sizeof(growth));
+        format_duration(culprits->growth_usec, span, sizeof(span));
+        if (culprits->growth_bytes > 0)
                 snprintf(text, MEMORY_TEXT_MAX, "%s by %s to %s within %s,",
-                         culprits->cause == CULPRITS_OOM ? "had grown" : "grew", leak, bytes, span);
+                         culprits->cause == CULPRITS_OOM ? "had grown" : "grew", growth, bytes, span);
         else if (culprits->memory_bytes > 0)
                 snprintf(text, MEMORY_TEXT_MAX, "held %s,", bytes);
         else

@@ -115,8 +115,8 @@ TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
         ck_assert_uint_eq(first->index, 1);
         ck_assert_int_eq(first->pid, worker->process.pid);
         ck_assert_uint_eq(first->memory_bytes, MIB(520));
-        ck_assert_uint_eq(first->leak_bytes, MIB(212));
-        ck_assert_uint_eq(first->leak_usec, 40 * USEC_PER_SEC);
+        ck_assert_uint_eq(first->growth_bytes, MIB(212));
+        ck_assert_uint_eq(first->growth_usec, 40 * USEC_PER_SEC);
         ck_assert_uint_eq(first->classes.n, 2);
         ck_assert_uint_eq(first->classes.list[0].jobs, 2);
         ck_assert_uint_eq(first->classes.more, 0);
@@ -129,7 +129,7 @@ TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
         ck_assert_str_eq(reported_memory(""), "was running no job");
         look(MIB(200));
         ck_assert_str_eq(reported_memory("A"), "held 200M, running A");
-        ck_assert_uint_eq(t.fleet->culprits[0].leak_bytes, 0);
+        ck_assert_uint_eq(t.fleet->culprits[0].growth_bytes, 0);
         ck_assert_ptr_nonnull(strstr(reported(CULPRITS_OOM, ""), "at work; it held 200M, running no job"));
 }
 

@@ -172,7 +172,7 @@ TEST_LOOP(decodes_jobs, ELEMENTSOF(jobs))
         job_list_clear(&list);
 }
 
-static void expect_words(struct heartbeats_command *command, const char *words)
+static void expect_words(struct redis_command *command, const char *words)
 {
         char all[256] = "";
 
@@ -197,7 +197,7 @@ TEST(a_namespace_stands_in_place_of_its_own)
                 {"shop", "shop:workers", "HGET shop:workers:heartbeat vm:42:a:b ",
                  "EXISTS shop:worker:vm:42:a:b "},
         };
-        struct heartbeats_command command;
+        struct redis_command command;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_free_ char *set =

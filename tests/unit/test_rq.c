@@ -330,7 +330,7 @@ TEST(takes_the_list_apart)
                          -EBADMSG);
 }
 
-static void expect_words(const struct heartbeats_command *command, const char *words)
+static void expect_words(const struct redis_command *command, const char *words)
 {
         char all[256] = "";
 
@@ -344,7 +344,7 @@ static void expect_words(const struct heartbeats_command *command, const char *w
 TEST(asks_for_the_list_and_for_a_record)
 {
         _cleanup_free_ char *key = rq_framework.heartbeats->key("app", rq_framework.heartbeats->set, NULL);
-        struct heartbeats_command command;
+        struct redis_command command;
 
         /* A namespace is redis-namespace's, which RQ does not know. */
         ck_assert_str_eq(key, "rq:workers");

@@ -156,7 +156,7 @@ static json_t *render_culprits(const struct fleet *fleet, usec_t now)
                         varlink_text(WORKER_ID_OF(fleet->settings->name, culprits->index)), "pid",
                         (json_int_t)culprits->pid, "cause", culprits_cause_name(culprits->cause),
                         "memory_bytes", (json_int_t)culprits->memory_bytes, "growth_bytes",
-                        (json_int_t)culprits->leak_bytes, "growth_seconds", seconds(culprits->leak_usec),
+                        (json_int_t)culprits->growth_bytes, "growth_seconds", seconds(culprits->growth_usec),
                         "age_seconds", seconds(usec_sub(now, culprits->at)), "classes",
                         render_classes(&culprits->classes), "more_classes",
                         (json_int_t)culprits->classes.more, "text",

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
-                         struct heartbeats_command *ret)
+                         struct redis_command *ret)
 {
         static_assert(2 + _NATIVE_FIELD_MAX <= ELEMENTSOF(ret->argv), "a word for each");
         if (command_make(ret, decode_key(namespace, NATIVE_WORKER, identity), WORDS("HMGET")) < 0)

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info _unused_,
-                         struct heartbeats_command *ret)
+                         struct redis_command *ret)
 {
         return command_make_pair(ret, "HGET", resque_key(namespace, RESQUE_HEARTBEATS, NULL),
                                  strdup(identity));
@@ -27,7 +27,7 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
         return resque_heartbeat_decode(&field, ret);
 }
 
-static int ask_work_list(const char *namespace, const char *identity, struct heartbeats_command *ret)
+static int ask_work_list(const char *namespace, const char *identity, struct redis_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("EXISTS"));
 }
@@ -43,7 +43,7 @@ static const struct heartbeat_format heartbeats = {
 };
 
 static int request_running_jobs(const char *namespace, const char *identity, size_t which _unused_,
-                                struct heartbeats_command *ret)
+                                struct redis_command *ret)
 {
         return command_make(ret, resque_key(namespace, RESQUE_WORKER, identity), WORDS("GET"));
 }

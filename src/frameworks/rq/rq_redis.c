@@ -18,9 +18,9 @@ static char *make_key(const char *namespace _unused_, const char *name, const ch
         return decode_key(NULL, name, suffix);
 }
 
-static void ask_list(const char *set_key, struct heartbeats_command *ret)
+static void ask_list(const char *set_key, struct redis_command *ret)
 {
-        *ret = (struct heartbeats_command){
+        *ret = (struct redis_command){
                 .argv = {"SORT", set_key, "BY", "nosort", "GET", "#", "GET", "*->hostname", "GET", "*->pid"},
                 .argc = 10,
         };
@@ -57,7 +57,7 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
 }
 
 static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
-                         struct heartbeats_command *ret)
+                         struct redis_command *ret)
 {
         /* An invalid identity, for example from a state file, is used as the key and not found. */
         return command_make(ret, strdup(rq_identity_key(identity) ?: identity),

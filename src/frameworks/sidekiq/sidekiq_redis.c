@@ -34,14 +34,14 @@ static const char *queue_names(const struct heartbeat_info *info)
 }
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
-                         struct heartbeats_command *ret)
+                         struct redis_command *ret)
 {
         return command_make(
                 ret, decode_key(namespace, identity, NULL),
                 WORDS("HMGET", "busy", "beat", "quiet", "concurrency", "rss", with_info ? "info" : NULL));
 }
 
-static int ask_work_list(const char *namespace, const char *identity, struct heartbeats_command *ret)
+static int ask_work_list(const char *namespace, const char *identity, struct redis_command *ret)
 {
         return command_make_pair(ret, "EXISTS", decode_key(namespace, identity, suffixes[0]),
                                  decode_key(namespace, identity, suffixes[1]));
@@ -74,7 +74,7 @@ static const struct heartbeat_format heartbeats = {
 };
 
 static int request_running_jobs(const char *namespace, const char *identity, size_t which,
-                                struct heartbeats_command *ret)
+                                struct redis_command *ret)
 {
         return command_make(ret, decode_key(namespace, identity, suffixes[which]), WORDS("HGETALL"));
 }

@@ -39,13 +39,13 @@ static bool identity_parse(const char *text, size_t len, size_t *ret_host_len, p
 }
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
-                         struct heartbeats_command *ret)
+                         struct redis_command *ret)
 {
         char *key = make_key(namespace, identity, NULL);
 
         if (!key)
                 return -ENOMEM;
-        *ret = (struct heartbeats_command){.argv = {"GET", key}, .argc = 2, .keys = {key}};
+        *ret = (struct redis_command){.argv = {"GET", key}, .argc = 2, .keys = {key}};
         return 0;
 }
 
