@@ -28,6 +28,8 @@ open_terminal() { # COMMAND...
         launch tmux tmux -D -S "$folder/tmux.sock" -f /dev/null
         wait_until 10 tmux_do new-session -d -s t -x 100 -y 24 -e "PATH=$PATH" -e "SQMGR_SOCKET=$SQMGR_SOCKET" -e "HOME=$folder" "$@"
 }
+# The shell reads keys itself once it shows its prompt: what is typed before goes through the terminal's own editing.
+at_prompt() { shows '^ready' && shows '^#$\|^# $'; }
 type_text() { tmux_do send-keys -t t -l "$1"; }
 
 @test "every command and option of --help is completed, and no other" {
@@ -90,7 +92,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         open_terminal bash --norc
         type_text "PS1='# '; . $completion/sqmgrctl.bash; cd $folder; clear; echo rea''dy"
         press Enter
-        wait_until 10 shows '^ready'
+        wait_until 10 at_prompt
         type_text 'sqmgrctl wh'
         press Tab
         wait_until 10 shows 'sqmgrctl why $\|sqmgrctl why$'
@@ -116,10 +118,10 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         open_terminal zsh -f
         type_text "PS1='# '; fpath=($completion \$fpath); autoload -U compinit && compinit -u -D; cd $folder; clear; echo rea''dy"
         press Enter
-        wait_until 20 shows '^ready'
+        wait_until 20 at_prompt
         type_text 'sqmgrctl wh'
         press Tab
-        wait_until 10 shows 'sqmgrctl why$'
+        wait_until 10 shows 'sqmgrctl why $'
         type_text 'mail/'
         press Tab
         wait_until 10 shows 'sqmgrctl why mail/1'

@@ -63,7 +63,7 @@ END
         kill_sqmgr
         start_sqmgr
         [ "$(worker_pids)" = "$all" ]
-        run -0 sqmgrctl reexec
+        wait_until 20 sqmgrctl reexec
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .starting == 0 and .generation == 2'

@@ -204,7 +204,8 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         start_sqmgr
         [ "$(stat -c %G "$folder/sqmgr.sock")" = daemon ]
         sed -i /^socket_group/d sqmgr.ini
-        sqmgrctl reexec
+        # Refused while sqmgr, which has no state, waits for workers of an earlier one.
+        wait_until 20 sqmgrctl reexec
         [ "$(stat -c %g "$folder/sqmgr.sock")" = "$(id -g)" ]
 }
 

@@ -109,7 +109,7 @@ sqmgr_dies() {
         start_sqmgr
         wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
         [ "$(worker_pids)" = "$all" ]
-        run -0 sqmgrctl reexec
+        wait_until 20 sqmgrctl reexec
         wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
         [ "$(worker_pids)" = "$all" ]
         sqmgrctl restart

@@ -164,7 +164,7 @@ same_status() {
         start_sqmgr
         wait_until 20 reachable_is true
         wait_until 20 same_status
-        run -0 sqmgrctl reexec
+        wait_until 20 sqmgrctl reexec
         wait_until 20 same_status
         # The connection ends with the program before, if that has not been seen yet.
         wait_until 20 reachable_is true
