@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 struct fleet;
+struct ledger_start;
 struct state_fleet;
-struct underway;
 struct worker;
 struct world;
 
@@ -21,11 +21,9 @@ struct sighting {
         uint64_t start;
         uid_t uid;
         const char *instance, *worker, *generation; /* environment markers that sqmgr gives to its workers */
-        usec_t started_at;  /* start time of the worker, from its markers; 0: not known, as from 0.1.0 */
-        bool launching;     /* has the name of a sqmgr child that has not executed its command yet */
-        bool parent_starts; /* its parent is alive and is a sqmgr, or launching itself */
-        bool in_service;    /* in the control group of our own service, which contains only workers */
-        bool runs_one_job;  /* runs a job for a worker and is no worker itself */
+        usec_t started_at; /* start time of the worker, from its markers; 0: not known, as from 0.1.0 */
+        bool in_service;   /* in the control group of our own service, which contains only workers */
+        bool runs_one_job; /* runs a job for a worker and is no worker itself */
         const struct traits *booted_as; /* the framework whose worker it appears to be; NULL: none */
 };
 
@@ -47,15 +45,11 @@ struct claimant {
 /* A configured fleet whose workers are searched for. */
 struct sought {
         struct fleet *fleet;
-        uid_t uid;          /* the user of its workers */
-        bool lost;          /* the state file says nothing about its workers */
-        usec_t until;       /* what is uncertain by then is given up; postponed while searches fail */
-        unsigned launching; /* in this search: processes that have not executed their command yet, and may
-                               belong to this fleet */
-        unsigned clear;     /* searches in a row without such processes */
-        bool done;          /* all its workers are known or given up: further searches skip the fleet */
-        unsigned found;     /* number of adopted workers that a search found; see adoption_full() */
-        bool full;          /* the search found more than may be adopted */
+        uid_t uid;      /* the user of its workers */
+        bool lost;      /* the state file says nothing about its workers */
+        bool done;      /* all its workers are known: the search has ended */
+        unsigned found; /* number of adopted workers that a search found; see adoption_full() */
+        bool full;      /* the search found more than may be adopted */
         bool full_reported;
 };
 
@@ -65,10 +59,14 @@ struct adoption {
         uid_t uid;            /* the user of sqmgr itself */
         struct sought *sought;
         size_t n_sought;
-        struct underway *underway;
-        size_t n_underway;
-        struct underway *ended; /* workers from the state file whose processes have ended; other processes of
-                                   their commands may live */
+        bool unsure; /* neither state nor ledger may know all workers */
+        struct ended {
+                struct fleet *fleet;
+                unsigned index;
+                uint64_t generation;
+                usec_t spawned_at;
+                bool quieted, succeeded; /* by an operator; was asked to leave */
+        } * ended; /* known workers whose processes have ended; other processes of their commands may live */
         size_t n_ended;
         struct taken {
                 pid_t pid;
@@ -77,7 +75,6 @@ struct adoption {
         size_t n_taken;
 
         /* Valid during one search. */
-        unsigned launching; /* processes that have not executed their command yet */
         struct claimant *claimants;
         size_t n_claimants;
         size_t allocated;
@@ -93,16 +90,23 @@ struct adoption *adoption_free(struct adoption *adoption);
 
 /* Searches for workers of this fleet; uid: the user of its workers. Call before all functions below that name
  * the fleet. */
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now);
+void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid);
+/* The ledger is lost or incomplete: processes may be workers that the state does not know either. */
+void adoption_distrust(struct adoption *adoption);
 /* Gets the user of this fleet's workers. Returns false if the fleet is no longer configured or was added by a
  * reload. */
 bool adoption_uid(const struct adoption *adoption, const struct fleet *fleet, uid_t *ret);
 
-/* The state file has a record of this fleet: the fleet continues from there, and its pending starts are
- * searched for. Returns 0 or -ENOMEM. */
-int adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
-                            usec_t now);
-/* Adds a worker of the state file. Parameters and result as for observe_adopted(); NULL if out of memory. */
+/* The state file has a record of this fleet: the fleet continues from there. */
+void adoption_continue_fleet(struct adoption *adoption, struct fleet *fleet, const struct state_fleet *saved,
+                             usec_t now);
+/* Describes a worker that the ledger knows and the state does not. Returns false if it cannot be adopted: its
+ * fleet is not configured any more (*ret_fleet is NULL), or the state names it as a template, which will show
+ * again that it is a worker. */
+bool adoption_know_start(struct adoption *adoption, const struct ledger_start *start,
+                         struct fleet **ret_fleet, struct worker *ret_known);
+/* Adds a worker of the state file or of the ledger. Parameters and result as for observe_adopted(); NULL if
+ * out of memory. */
 struct worker *adoption_take_known(struct adoption *adoption, struct fleet *fleet, const struct worker *known,
                                    uint64_t pid_start, uint64_t heartbeat_pid_start, usec_t now);
 
@@ -119,7 +123,7 @@ void adoption_search_begin(struct adoption *adoption);
 int adoption_see(struct adoption *adoption, const struct sighting *sighting);
 void adoption_judge(struct adoption *adoption);
 /* Returns the next process to adopt: attach to it, then call adoption_take(). NULL: no more. */
-struct claimant *adoption_next(struct adoption *adoption, usec_t now);
+struct claimant *adoption_next(struct adoption *adoption);
 /* Adopts a claimant. Returns the new worker, without anything to watch it by; NULL if out of memory.
  * spawned_at: start time of the process, used if its markers have none. */
 struct worker *adoption_take(struct adoption *adoption, const struct claimant *claimant, usec_t spawned_at,
@@ -130,6 +134,6 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
 const struct fleet *adoption_full(struct adoption *adoption);
 /* Call while a search is running: holds the starts that could duplicate a worker. */
 void adoption_hold(struct adoption *adoption);
-/* Ends a search. error: why the search is incomplete, or 0. Returns true if all is certain or given up.
- * Otherwise search again soon; until then no worker starts in a fleet that is not certain. */
-bool adoption_search_end(struct adoption *adoption, int error, usec_t now);
+/* Ends a search. error: why the search is incomplete, or 0. Returns true if the search was complete, so that
+ * all is certain. Otherwise search again soon; until then no worker starts. */
+bool adoption_search_end(struct adoption *adoption, int error);

@@ -3,7 +3,6 @@
 #include "continuity/state.h"
 #include "base/hash.h"
 #include "continuity/codec.h"
-#include "decide/plan.h"
 #include "decide/pressure_response.h"
 #include "model/preload.h"
 #include "model/rollout.h"
@@ -51,6 +50,7 @@ static const struct codec_field worker_flag_fields[] = {
         CODEC_FIELD(NUMBER, struct worker, process.forked),
         CODEC_FIELD(NUMBER, struct worker, process.awaits_go),
         CODEC_FIELD(NUMBER, struct worker, orders.pressed),
+        CODEC_FIELD(NUMBER, struct worker, orders.unconfirmed),
 };
 static const struct record worker_flags = CODEC_GROWN(worker_flag_fields, 5);
 
@@ -146,20 +146,6 @@ static const struct codec_field dead_fields[] = {
 };
 static const struct record dead_record = RECORD(dead_fields);
 
-static bool starts(const struct action *action, const struct fleet *fleet)
-{
-        return action->kind == ACTION_START && action->fleet == fleet;
-}
-
-/* True if the plan is about to start a worker at this index. */
-static bool is_starting(const struct plan *plan, const struct fleet *fleet, unsigned index)
-{
-        for (size_t i = 0; plan && i < plan->n_actions; i++)
-                if (starts(&plan->actions[i], fleet) && plan->actions[i].index == index)
-                        return true;
-        return false;
-}
-
 /* Writes a worker, and increments *n. */
 static void pack_worker(struct codec_writer *writer, const struct worker *worker, const char *identity,
                         uint64_t *n)
@@ -170,51 +156,6 @@ static void pack_worker(struct codec_writer *writer, const struct worker *worker
         saved.worker.orders.pressed = pressure_response_applies(worker);
         codec_write(writer, &worker_record, &saved);
         (*n)++;
-}
-
-/* Writes a pending start. */
-static void pack_start(struct codec_writer *writer, unsigned index, uint64_t generation,
-                       enum reason started_for, usec_t at, uint64_t *n)
-{
-        const struct worker worker = {
-                .index = index,
-                .generation = generation,
-                .started_for = started_for,
-                .spawned_at = at,
-                .state_at = at,
-        };
-
-        pack_worker(writer, &worker, NULL, n);
-}
-
-static void pack_starts(struct codec_writer *writer, const struct state_source *source,
-                        const struct fleet *fleet, uint64_t *n)
-{
-        const struct plan *plan = source->starting;
-
-        for (size_t i = 0; i < source->n_underway; i++) {
-                const struct underway *underway = &source->underway[i];
-
-                /* The place of a start that was given up is occupied before the next save. */
-                if (underway->fleet == fleet && !fleet_has_place(fleet, underway->start.index) &&
-                    !is_starting(plan, fleet, underway->start.index))
-                        pack_worker(writer, &underway->start, NULL, n);
-        }
-        for (size_t i = 0; i < TEMPLATES_MAX; i++) {
-                const struct template *template = &fleet->templates[i];
-
-                if (template_forks(template))
-                        pack_start(writer, template->fork.index, template->generation, template->fork.reason,
-                                   template->fork.asked_at, n);
-        }
-        for (size_t i = 0; plan && i < plan->n_actions; i++) {
-                const struct action *action = &plan->actions[i];
-                const struct template *template = action->template;
-
-                if (starts(action, fleet))
-                        pack_start(writer, action->index, template ? template->generation : fleet->generation,
-                                   action->reason, source->now, n);
-        }
 }
 
 static void pack_workers(struct codec_writer *writer, const struct state_source *source,
@@ -230,7 +171,6 @@ static void pack_workers(struct codec_writer *writer, const struct state_source 
                         pack_worker(writer, worker,
                                     source->identity ? source->identity(worker, source->userdata) : NULL, &n);
         }
-        pack_starts(writer, source, fleet, &n);
         codec_fill_number(writer, n_at, n);
 }
 

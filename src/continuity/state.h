@@ -8,7 +8,6 @@
 #include "model/fleet.h"
 
 struct world;
-struct plan;
 struct codec_writer;
 
 /* Maximum size that is packed or read. */
@@ -24,15 +23,9 @@ enum state_outcome {
 
 /* A saved worker. Evidence about jobs is not saved; it is collected anew. */
 struct state_worker {
-        struct worker worker; /* pid 0: a pending start; whether a process exists is not known */
+        struct worker worker; /* pid 0: a start that 0.1.0 was about to make */
         char *identity; /* the caller's name of its heartbeat. If heartbeat_pid is 0: the host names under
                            which it may send heartbeats, see match_hosts_since(). "": none */
-};
-
-/* A start that was pending when the state was read, and whose process has not been found yet. */
-struct underway {
-        struct fleet *fleet;
-        struct worker start; /* as saved, pid 0 */
 };
 
 /* Data of optional features about a fleet, opaque here. */
@@ -95,9 +88,6 @@ typedef const char *(*state_identity_fn)(const struct worker *worker, void *user
 struct state_source {
         const struct world *world;
         const struct state_dead *dead;
-        const struct plan *starting;     /* the plan whose starts are about to be executed; NULL: none */
-        const struct underway *underway; /* pending starts that are still searched for */
-        size_t n_underway;
         const char *boot_id;        /* identifies the boot to which the monotonic times belong */
         state_identity_fn identity; /* may be NULL */
         void *userdata;

@@ -12,6 +12,7 @@
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/poll/running_jobs.h"
 #include "daemon/poll/status_files.h"
+#include "daemon/runtime/start_record.h"
 #include "daemon/service.h"
 #include "daemon/subsystems.h"
 #include "daemon/takeover/adopt.h"
@@ -103,11 +104,11 @@ static void set_timer(struct supervisor *supervisor, usec_t now)
         wakeup_at(&supervisor->wakeup, MIN(at, notify_wake_at(&supervisor->notify, now)));
 }
 
-static bool on_save(const struct plan *starting, usec_t now, void *userdata)
+static bool on_save(usec_t now, void *userdata)
 {
         struct supervisor *supervisor = userdata;
 
-        return persist_save(&supervisor->persist, starting, now);
+        return persist_save(&supervisor->persist, now);
 }
 
 static bool on_action(const struct action *action, usec_t now, void *userdata)
@@ -128,6 +129,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
+                start_record_retry(&supervisor->runtime, supervisor->persist.boot_id);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -135,7 +137,8 @@ static void look(struct supervisor *supervisor, usec_t now)
 
 static void plan(struct supervisor *supervisor)
 {
-        static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = process_free};
+        static const struct pass_ops ops = {
+                .save = on_save, .execute = on_action, .release = process_release};
         struct world *world = supervisor->world;
         struct control *control = supervisor->service.control;
         const struct pass_clocks clocks = {
@@ -238,6 +241,7 @@ static void end_runtime(struct runtime *runtime)
         free(runtime->status_parent);
         free(runtime->preload_script);
         proc_host_close(runtime->host);
+        start_record_close(runtime);
 }
 
 static void end(struct supervisor *supervisor)
@@ -289,6 +293,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         struct links *links = &runtime->links;
         struct persist *persist = &supervisor->persist;
 
+        runtime->ledger = LEDGER_FILE_INIT;
         runtime->event = links->event = supervisor->event;
         runtime->wakeup = links->wakeup = &supervisor->wakeup;
         runtime->world = links->world = supervisor->world;
@@ -407,7 +412,7 @@ static int run(struct supervisor *supervisor)
         /* The loop itself allocates memory. After -ENOMEM it can continue, but may have lost a signal. */
         while ((r = sd_event_loop(supervisor->event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        (void)persist_save(&supervisor->persist, NULL, clock_now(CLOCK_MONOTONIC));
+        (void)persist_save(&supervisor->persist, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 

@@ -35,11 +35,10 @@ static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now,
 {
         bool starts = plan_has(&pass->plan, ACTION_START), saved = true, changed = false;
 
-        /* A fork that has connected since the last pass has an event, but is not in the state yet. */
-        if (starts || (has_news(pass) && plan_has(&pass->plan, ACTION_GO)))
-                pass->unsaved = !(saved = ops->save(&pass->plan, now, userdata));
+        if (pass->world->ledger_volatile && has_news(pass) && plan_has(&pass->plan, ACTION_GO))
+                pass->unsaved = !(saved = ops->save(now, userdata));
         for (size_t i = 0; i < pass->plan.n_actions; i++)
-                /* A started worker can be found without the state; a forked one can wait. */
+                /* The next sqmgr can find a started worker by its environment, but no forked one. */
                 if (saved || pass->plan.actions[i].kind != ACTION_GO)
                         changed |= ops->execute(&pass->plan.actions[i], now, userdata);
         pass->unsaved |= changed;
@@ -66,7 +65,7 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
                 more = run_round(pass, ops, now, userdata);
         }
         if (has_news(pass))
-                pass->unsaved = !ops->save(NULL, now, userdata);
+                pass->unsaved = !ops->save(now, userdata);
         return r;
 }
 

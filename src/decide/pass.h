@@ -29,9 +29,8 @@ struct pass {
 };
 
 struct pass_ops {
-        /* Writes the state. starting: the plan passed to state_pack(); NULL when no starts are due. Returns
-         * false on failure; the next pass then calls save() again. */
-        bool (*save)(const struct plan *starting, usec_t now, void *userdata);
+        /* Writes the state. Returns false on failure; the next pass then calls save() again. */
+        bool (*save)(usec_t now, void *userdata);
         /* Executes one action and observes its result. Returns false if nothing changed. */
         bool (*execute)(const struct action *action, usec_t now, void *userdata);
         /* Frees the caller's data of a forgotten worker (struct process); NULL: workers have none. */
@@ -53,9 +52,9 @@ enum pass_poll {
 };
 enum pass_poll pass_poll(struct pass *pass, usec_t now);
 
-/* Plans and executes until an execution changes nothing, for a bounded number of rounds. Saves the state
- * before and after starts, and whenever its contents have changed or events are pending. Returns 0, or
- * -ENOMEM if a plan was incomplete; the next pass plans again. */
+/* Plans and executes until an execution changes nothing, for a bounded number of rounds. Saves the state at
+ * the end if its contents have changed or events are pending; without a durable ledger, also before forked
+ * workers may continue. Returns 0, or -ENOMEM if a plan was incomplete; the next pass plans again. */
 int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_clocks *clocks, void *userdata);
 
 /* Returns when the timer must expire for the next pass; always later than now. */

@@ -378,14 +378,13 @@ static void plan_starts(struct round *round)
         size_t at = 0;
 
         fleet->waits_for = WAIT_NONE;
-        wake(round, fleet->hold_until);
         wake(round, fleet->crash.next_at);
         wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
                 struct template *template;
 
-                if (round->now < fleet->hold_until)
+                if (fleet->held)
                         fleet->waits_for = WAIT_ADOPTION;
                 else if (freed == 0)
                         fleet->waits_for = WAIT_BACKOFF;
@@ -432,7 +431,7 @@ static enum wait load_wait(struct round *round)
 {
         const struct fleet *fleet = round->fleet;
 
-        if (round->now < fleet->hold_until)
+        if (fleet->held)
                 return WAIT_ADOPTION;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
@@ -493,6 +492,9 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 return worker->verdict.waits_for; /* set by plan_boot() */
         if (wait != WAIT_NONE)
                 return wait;
+        /* Without a record of the stop signal, the next sqmgr would send a second one, which ends jobs. */
+        if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) && !is_urgent(worker))
+                return WAIT_LEDGER;
         /* The other workers may have died since this one was chosen. */
         if (worker->verdict.retire_reason == REASON_MEMORY && !worker->memory.over_limit &&
             pressure_response_applies(worker) && round->active < 2) {
@@ -544,7 +546,9 @@ static void plan_drain(struct round *round, struct worker *worker, usec_t overdu
         if (round->now >= overdue)
                 act(round, ACTION_STOP, worker, worker->reason);
         else
-                worker->verdict.waits_for = worker->heartbeat.busy > 0 ? WAIT_JOBS : WAIT_EXIT;
+                worker->verdict.waits_for = worker->orders.unconfirmed   ? WAIT_UNCONFIRMED
+                                            : worker->heartbeat.busy > 0 ? WAIT_JOBS
+                                                                         : WAIT_EXIT;
 }
 
 /* Rule 3: stop workers that are proven idle, or past their deadline. */
@@ -597,7 +601,7 @@ static void plan_kill(struct round *round, struct worker *worker)
                 worker->verdict.waits_for = WAIT_REDIS;
                 return;
         }
-        worker->verdict.waits_for = WAIT_EXIT;
+        worker->verdict.waits_for = worker->orders.unconfirmed ? WAIT_UNCONFIRMED : WAIT_EXIT;
         wake(round, at);
         if (worker_is_remainder(worker))
                 plan_remainder(round, worker, at);

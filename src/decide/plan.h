@@ -13,7 +13,7 @@ struct world;
 
 enum action_kind {
         ACTION_START, /* a worker at `index`, in the fleet's generation, or forked from `template` */
-        ACTION_GO,    /* let a forked worker run; only after it is recorded in the state */
+        ACTION_GO,    /* let a forked worker run; only after it is recorded */
         ACTION_QUIET,
         ACTION_STOP,
         ACTION_KILL,

@@ -33,9 +33,9 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         char comm[16] = "";
         (void)prctl(PR_GET_NAME, comm);
         (void)prctl(PR_SET_NAME, LAUNCH_COMM);
-        pid_t pid = fork();
+        pid_t parent = getpid(), pid = fork();
         if (pid == 0)
-                launch_child_run(request, child_end);
+                launch_child_run(request, child_end, parent);
         r = -errno;
         (void)prctl(PR_SET_NAME, comm);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -16,8 +16,7 @@ struct launched {
         int report_fd; /* owned; for launch_report_read() */
 };
 
-/* The name (comm) of the child until its command runs. A process with this name is about to become a
- * worker. */
+/* The name (comm) of the child until its command runs. */
 #define LAUNCH_COMM "sqmgr-launch"
 
 /* Forks the child. Blocks all signals in the caller during the fork, so no signal handler runs in the child.

@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "io/clock.h"
 #include "io/launch_request.h"
+#include "io/proc.h"
 #include "io/status_dir.h"
 #include "model/names.h"
 #include "settings/resources.h"
@@ -659,7 +660,25 @@ static _Noreturn void child_check_release(const struct child *child)
         _exit(0);
 }
 
-_Noreturn void launch_child_run(const struct launch_request *request, int report_fd)
+/* Ends this process if a new sqmgr has declared the start void. */
+static void child_claim(const struct ledger_claim *claim)
+{
+        _cleanup_proc_ struct proc *self = NULL;
+
+        if (ledger_is_claimed(claim, getpid()))
+                return;
+        if (proc_open(getpid(), &self) < 0 || !ledger_claim(claim, getpid(), proc_start_time(self)))
+                _exit(0);
+}
+
+/* Without a durable record, a new sqmgr does not know of this start: it ends with the sqmgr that made it. */
+static void child_check_parent(const struct launch_request *request, pid_t parent)
+{
+        if (request->claim.slot && !request->claim.durable && getppid() != parent)
+                _exit(0);
+}
+
+_Noreturn void launch_child_run(const struct launch_request *request, int report_fd, pid_t parent)
 {
         struct child child = {
                 .request = request,
@@ -670,6 +689,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
                 .status = STATUS_DIR_NONE,
         };
 
+        child_claim(&request->claim);
         /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         if (setsid() < 0)
                 child_fail(&child, "cannot make a session: %m");
@@ -708,5 +728,6 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         child_run_before(&child);
         if (request->template)
                 child_set_template(&child);
+        child_check_parent(request, parent);
         child_execute(&child, child.fleet->argv);
 }

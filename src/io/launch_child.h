@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct launch_request;
 
@@ -21,4 +22,4 @@ struct launch_message {
 };
 
 /* Runs in the forked child, with all signals blocked. */
-_Noreturn void launch_child_run(const struct launch_request *request, int report_fd);
+_Noreturn void launch_child_run(const struct launch_request *request, int report_fd, pid_t parent);

@@ -371,14 +371,25 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
         return 0;
 }
 
-int proc_catches_signal(const struct proc *proc, int signo)
+/* Returns whether the signal is in the set that /proc/PID/status shows under this key, or -errno. */
+static int signal_is_in(const struct proc *proc, const char *key, int signo)
 {
-        uint64_t caught;
+        uint64_t set;
 
         if (signo < 1 || signo > 64)
                 return -EINVAL;
-        int r = proc_read_number(proc, "status", "SigCgt:", 16, &caught);
-        return r < 0 ? r : (int)((caught >> (signo - 1)) & 1);
+        int r = proc_read_number(proc, "status", key, 16, &set);
+        return r < 0 ? r : (int)((set >> (signo - 1)) & 1);
+}
+
+int proc_catches_signal(const struct proc *proc, int signo)
+{
+        return signal_is_in(proc, "SigCgt:", signo);
+}
+
+int proc_signal_is_pending(const struct proc *proc, int signo)
+{
+        return signal_is_in(proc, "ShdPnd:", signo);
 }
 
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times)

@@ -89,6 +89,9 @@ int proc_count_threads(const struct proc *proc, bool (*match)(const char *comm, 
 /* Returns 1 if the process has a handler for the signal, 0 if not, or -errno. */
 int proc_catches_signal(const struct proc *proc, int signo);
 
+/* Returns 1 if the signal was sent to the process and is not handled yet, 0 if not, or -errno. */
+int proc_signal_is_pending(const struct proc *proc, int signo);
+
 /* Reads whether the main thread sleeps, and its number of voluntary context switches. If the number is
  * unchanged, the thread kept sleeping, or did nothing that needs waiting. */
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);

@@ -181,6 +181,12 @@ static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_RELEASE] = "waits for a new worker to prove itself: the last one failed",
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
         [WAIT_STATE] = "waits to be written into the state file",
+        [WAIT_LEDGER] =
+                "is not stopped: sqmgr cannot write its ledger (see the log), and a second stop signal, "
+                "after a crash of sqmgr, would end its jobs",
+        [WAIT_UNCONFIRMED] =
+                "may not have received its stop signal: sqmgr ended while sending it, and a second "
+                "one would end its jobs. If it still takes jobs, send it the signal once",
 };
 
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
@@ -357,9 +363,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 template_text(fleet, now, text, size);
                 break;
         case WAIT_ADOPTION:
-                snprintf(text, size,
-                         "waits to learn whether processes that it found are its workers (up to %s)",
-                         left_text(fleet->hold_until, now, span));
+                snprintf(text, size, "searches for workers of an earlier sqmgr; starts none meanwhile");
                 break;
         default:
                 snprintf(text, size, "%s", fixed_waits[fleet->waits_for] ?: "");

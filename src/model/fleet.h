@@ -139,7 +139,7 @@ struct fleet {
         uint64_t lines_token;            /* the log tail in crash_last is still being read; 0: no */
         struct backoff churn;            /* replacements that exceeded the threshold themselves */
         uint64_t random;                 /* state of the jitter generator */
-        usec_t hold_until;               /* processes may be its workers: no start before this time */
+        bool held;                       /* processes may be its workers: no start until that is known */
         bool unknown;                    /* the state file has no record of its workers either */
 
         bool redis_up;

@@ -79,6 +79,8 @@ static const char *const wait_codes[] = {
         [WAIT_TEMPLATE] = "template",
         [WAIT_FORK] = "fork",
         [WAIT_STATE] = "state",
+        [WAIT_LEDGER] = "ledger",
+        [WAIT_UNCONFIRMED] = "unconfirmed",
 };
 DEFINE_ENUM_NAMES(wait_code, enum wait, _WAIT_MAX, wait_codes)
 

@@ -44,7 +44,9 @@ enum wait {
         WAIT_ADOPTION,   /* fleet: processes may be its workers */
         WAIT_TEMPLATE,   /* fleet: the template of its generation is not ready */
         WAIT_FORK,       /* fleet: not enough memory or processes for a fork */
-        WAIT_STATE,      /* forked, and not recorded in the state yet */
+        WAIT_STATE,      /* forked, and not recorded yet */
+        WAIT_LEDGER,     /* its stop signal cannot be recorded, see world->ledger_volatile */
+        WAIT_UNCONFIRMED, /* may not have received its stop signal, see orders.unconfirmed */
         _WAIT_MAX,
 };
 
@@ -177,6 +179,8 @@ struct worker_orders {
                               exit proves the end of the job */
         bool succeeded;    /* that process has ended, and another one of its command accepted jobs: more may
                               follow */
+        bool unconfirmed; /* may not have received its stop signal: the sqmgr before ended while sending it. A
+                           * second one would end its jobs, so none is sent until its heartbeats show more */
         bool quiet_uncaught; /* does not catch the quiet signal: it is stopped instead */
         int signal_error;    /* errno of the last refused signal; 0: none */
         usec_t killed_at;

@@ -237,6 +237,24 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker_event(worker, EVENT_ACTIVE, worker_sends_heartbeats(worker) ? " takes jobs" : " runs");
 }
 
+/* Heartbeats show whether the worker has received the stop signal that sqmgr may not have sent. A framework
+ * that is stopped by quieting and sends heartbeats writes the request into them. */
+static void worker_observe_confirmation(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
+{
+        if (!worker->orders.unconfirmed || !worker->fleet->settings->traits->quiet_is_stop ||
+            !worker_sends_heartbeats(worker))
+                return;
+        if (heartbeat->quiet) {
+                worker->orders.unconfirmed = false;
+        } else if (worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS) {
+                worker->orders.unconfirmed = false;
+                worker->orders.quiet_at = 0;
+                worker->active_at = now;
+                worker_set_state(worker, WORKER_ACTIVE, REASON_NONE, now);
+                worker_event(worker, EVENT_ACTIVE, " is active: it has not received its stop signal");
+        }
+}
+
 /* A heartbeat that counts as evidence: newer than the last one, and both read while time and Redis were
  * trusted. */
 static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
@@ -259,6 +277,7 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
                 worker_observe_quieted_by_other(worker, now);
         } else if (worker->state == WORKER_QUIET) {
                 worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+                worker_observe_confirmation(worker, heartbeat, now);
         } else if (worker->state == WORKER_STOPPING && worker->orders.group_signaled) {
                 worker_observe_successor(worker, heartbeat, now);
         }

@@ -75,9 +75,14 @@ void observe_unadopted(struct worker *worker)
         worker->state = WORKER_GONE;
 }
 
-void observe_hold(struct fleet *fleet, usec_t until, bool unknown)
+void observe_ledger(struct world *world, bool durable)
 {
-        fleet->hold_until = until;
+        world->ledger_volatile = !durable;
+}
+
+void observe_hold(struct fleet *fleet, bool held, bool unknown)
+{
+        fleet->held = held;
         fleet->unknown = unknown;
 }
 

@@ -28,9 +28,12 @@ void observe_failover(struct fleet *fleet, const char *from, const char *to);
 /* An adopted worker cannot be watched: it is released as if never adopted. */
 void observe_unadopted(struct worker *worker);
 
-/* Some processes that may be workers of this fleet are not judged yet: holds starts until then; 0: all are
- * judged. unknown: the state file has no record of the fleet either. */
-void observe_hold(struct fleet *fleet, usec_t until, bool unknown);
+/* durable: the ledger outlives sqmgr. */
+void observe_ledger(struct world *world, bool durable);
+
+/* held: processes that may be workers of this fleet are not judged yet, and starts wait for that. unknown:
+ * the state file has no record of the fleet either. */
+void observe_hold(struct fleet *fleet, bool held, bool unknown);
 
 /* A worker of this generation was found; raises the fleet's generation to it. */
 void observe_generation(struct fleet *fleet, uint64_t generation);

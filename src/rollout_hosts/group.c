@@ -231,7 +231,7 @@ static void begin_lease(struct host_group *group, usec_t now)
         struct fleet *fleet = group->fleet;
         const char *release = group->last.release;
 
-        if (fleet->world->shutting_down || group->check || !persist_save(group->groups->persist, NULL, now))
+        if (fleet->world->shutting_down || group->check || !persist_save(group->groups->persist, now))
                 return;
         world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
                     "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",

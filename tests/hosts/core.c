@@ -157,7 +157,7 @@ unsigned core_outdated(const struct core *core)
 
 bool core_save(struct core *core)
 {
-        if (!core->sim.shell.running || !shell_save(&core->sim, NULL))
+        if (!core->sim.shell.running || !shell_save(&core->sim))
                 return false;
         core->sim.shell.pass.unsaved = false;
         return true;

@@ -175,6 +175,7 @@ static void act_on_host(struct sim *sim, const struct act *act)
         default:
                 shell->kill_in = (int)(act->b % 6);
                 shell->kill_fate = act->c % 100 < 85 ? 0 : 1 + act->c % 3;
+                shell->ledger_lost |= act->c % 10 == 0;
                 shell->down_usec = act->a;
                 break;
         }
@@ -342,7 +343,7 @@ void act_apply(struct sim *sim, const struct act *act)
                         operate(sim, act);
                 }
                 /* The answer goes out once the order is recorded; a stalled sqmgr takes it up later. */
-                sim->shell.pass.unsaved = !shell_save(sim, NULL);
+                sim->shell.pass.unsaved = !shell_save(sim);
                 sim->shell.wake_at = sim->now;
         }
 }
@@ -374,6 +375,10 @@ void act_calm(struct sim *sim)
                 process->release.late_heartbeats = process->release.slow_trips = 0;
                 if (process->is_template)
                         template_repair(sim, process);
+                /* The operator does what status says of one that may not have received its signal. */
+                if (process->worker && process->worker->orders.unconfirmed && !process->stopping &&
+                    process->term_from == USEC_INFINITY)
+                        (void)process_signal(sim, process, process_manners(sim, process)->stop_signal, false);
                 /* That it drains is seen by nobody who does not know it. */
                 if (fleet_is_bare(sim, process->fleet) &&
                     (process->stopping || process->term_from != USEC_INFINITY))

@@ -11,11 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEARCH_USEC (100 * USEC_PER_MSEC)
+#define SEARCH_USEC  (100 * USEC_PER_MSEC)
+#define LEDGER_SLOTS 512
 
 enum fate { FATE_KEPT, FATE_LOST, FATE_CUT, FATE_GARBLED };
 
-bool shell_save(struct sim *sim, const struct plan *starting)
+bool shell_save(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
         uint8_t *bytes;
@@ -27,9 +28,6 @@ bool shell_save(struct sim *sim, const struct plan *starting)
                 return false;
         const struct state_source source = {
                 .world = shell->world,
-                .starting = starting,
-                .underway = shell->adoption ? shell->adoption->underway : NULL,
-                .n_underway = shell->adoption ? shell->adoption->n_underway : 0,
                 .boot_id = "boot",
                 .identity = identify_text,
                 .userdata = sim,
@@ -149,21 +147,32 @@ static uint64_t start_of(struct sim *sim, pid_t pid)
         return rng_chance(&sim->rng, 700) ? 1 : 0; /* no process of this world starts at 1 */
 }
 
-static void watch(struct sim *sim, struct process *process, struct worker *worker)
+void shell_record(struct sim *sim, struct process *process, unsigned record)
+{
+        const struct ledger_start start = ledger_start_of(process->worker);
+
+        process->ledger = &sim->shell.ledger;
+        process->record = record != 0 ? record : ledger_add(process->ledger, &start);
+}
+
+static void watch(struct sim *sim, struct process *process, struct worker *worker, unsigned record)
 {
         process->let_go = process->unseen = false;
         process->fleet = check_number(sim, worker->fleet);
         process->index = worker->index;
         worker->handle = process;
         process->worker = worker;
+        shell_record(sim, process, record);
         process->hung = worker->heartbeat.hung; /* as it was known when that was written last */
         identify_added(sim, process->fleet);
 }
 
-/* One that the state names. */
-static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state_worker *saved)
+/* One that the state or the ledger names. */
+static void adopt_known(struct sim *sim, struct fleet *fleet, struct worker *known, const char *identity,
+                        const struct ledger_start *recorded)
 {
-        const struct worker *known = &saved->worker;
+        if (recorded)
+                ledger_settle(recorded, fleet->settings->traits, known);
         struct process *process = find_known(sim, known);
         uint64_t start = process ? start_of(sim, known->process.pid) : 0;
         uint64_t heartbeat_start = process && known->process.heartbeat_pid != 0
@@ -174,6 +183,8 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
                 adoption_take_known(sim->shell.adoption, fleet, known, start, heartbeat_start, sim->now);
 
         check_unborn(sim, known, worker, failures);
+        if (worker->state == WORKER_GONE)
+                ledger_end(&sim->shell.ledger, recorded ? recorded->number : 0);
         if (!process)
                 return;
         report(sim, "adopts %s as %s", process_name(sim, process), worker_state_name(worker->state));
@@ -181,13 +192,13 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, const struct state
         process->unseen = worker->state == WORKER_GONE && !evidence_booted(sim, process);
         if (worker->state == WORKER_GONE)
                 return;
-        watch(sim, process, worker);
+        watch(sim, process, worker, recorded ? recorded->number : 0);
         if (known->process.heartbeat_pid != 0 && worker->process.heartbeat_pid == 0)
                 check_succeeded(process);
         if (worker->process.heartbeat_pid != 0)
-                identify_known(sim, process, saved->identity);
+                identify_known(sim, process, identity);
         else if (known->process.heartbeat_pid == 0)
-                identify_known_hosts(sim, process, saved->identity);
+                identify_known_hosts(sim, process, identity);
 }
 
 static void see(struct sim *sim, const struct sighting *sighting)
@@ -207,7 +218,6 @@ static void see_process(struct sim *sim, const struct process *process, bool los
                 .session = process->pid,
                 .start = process->start,
                 .uid = sim->fleets[process->mark_fleet].uid,
-                .launching = sim->now < process->launched_at,
                 .in_service = sim->service,
         };
 
@@ -246,7 +256,7 @@ static void see_process(struct sim *sim, const struct process *process, bool los
         see(sim, &sighting);
 }
 
-/* A worker of another sqmgr's, one that it begins, and a process whose user claims to be a worker of ours. */
+/* A worker of another sqmgr's, and a process whose user claims to be a worker of ours. */
 static void see_strangers(struct sim *sim)
 {
         struct sighting sighting = {
@@ -267,14 +277,6 @@ static void see_strangers(struct sim *sim)
         sighting.instance = "ours";
         sighting.uid = 2000;
         see(sim, &sighting);
-        /* The last fleet's user has taken that name, and our program, for one of his own. */
-        see(sim, &(struct sighting){.pid = STRANGERS_PID - 3,
-                                    .uid = sim->fleets[sim->n_fleets - 1].uid,
-                                    .launching = sim->holder});
-        see(sim, &(struct sighting){.pid = STRANGERS_PID - 2,
-                                    .uid = sim->fleets[0].uid,
-                                    .launching = true,
-                                    .parent_starts = true});
 }
 
 static void adopt_found(struct sim *sim, const struct claimant *claimant)
@@ -294,7 +296,7 @@ static void adopt_found(struct sim *sim, const struct claimant *claimant)
         struct worker *worker = adoption_take(sim->shell.adoption, claimant, process->spawned_at, sim->now);
         check_found(sim, process, claimant, worker);
         report(sim, "finds %s, and adopts it as %s", process_name(sim, process), WORKER_ID(worker));
-        watch(sim, process, worker);
+        watch(sim, process, worker, 0);
 }
 
 /* Returns 0, or -errno where descriptors are short on the way. */
@@ -318,7 +320,7 @@ static int search(struct sim *sim)
         if (sim->strangers)
                 see_strangers(sim);
         adoption_judge(adoption);
-        while (!sim->broken && (claimant = adoption_next(adoption, sim->now))) {
+        while (!sim->broken && (claimant = adoption_next(adoption))) {
                 if (fails && rng_chance(&sim->rng, 200))
                         return -EMFILE;
                 adopt_found(sim, claimant);
@@ -333,7 +335,7 @@ void shell_search(struct sim *sim)
 
         shell->pass.unsaved = true;
         shell->search_at = USEC_INFINITY;
-        bool done = adoption_search_end(shell->adoption, r, sim->now);
+        bool done = adoption_search_end(shell->adoption, r);
         check_held(sim, r == 0);
         if (!done)
                 shell->search_at = sim->now + SEARCH_USEC;
@@ -341,7 +343,7 @@ void shell_search(struct sim *sim)
                 shell->adoption = adoption_free(shell->adoption);
 }
 
-static void continue_state(struct sim *sim, const struct state *state)
+static void continue_state(struct sim *sim, const struct state *state, struct ledger_starts *starts)
 {
         for (size_t i = 0; i < state->n_fleets; i++) {
                 const struct state_fleet *saved = &state->fleets[i];
@@ -349,31 +351,102 @@ static void continue_state(struct sim *sim, const struct state *state)
 
                 if (!fleet)
                         continue;
-                if (adoption_continue_fleet(sim->shell.adoption, fleet, saved, sim->now) < 0)
-                        abort();
+                adoption_continue_fleet(sim->shell.adoption, fleet, saved, sim->now);
                 templates_adopt(sim, fleet, saved);
-                for (size_t j = 0; j < saved->n_workers; j++)
-                        if (saved->workers[j].worker.process.pid != 0)
-                                adopt_known(sim, fleet, &saved->workers[j]);
+                for (size_t j = 0; j < saved->n_workers; j++) {
+                        struct state_worker *worker = &saved->workers[j];
+                        struct ledger_start start;
+                        bool recorded = ledger_starts_take(starts, saved->name, &worker->worker, &start);
+
+                        adopt_known(sim, fleet, &worker->worker, worker->identity, recorded ? &start : NULL);
+                }
+        }
+}
+
+/* Nothing of the last sqmgr's is on its way to its command, and unknown but to the ledger. */
+static bool may_lose_ledger(const struct sim *sim)
+{
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (process_lives(sim->processes[i]) &&
+                    (sim->now < sim->processes[i]->marked_at || sim->processes[i]->claim_at != USEC_INFINITY))
+                        return false;
+        return true;
+}
+
+/* Returns whether the ledger names all that was started. */
+static bool open_ledger(struct sim *sim)
+{
+        struct shell *shell = &sim->shell;
+        size_t size = ledger_bytes(LEDGER_SLOTS);
+        bool kept = shell->ledger_memory && !(shell->ledger_lost && may_lose_ledger(sim));
+
+        if (!kept) {
+                if (shell->ledger_memory)
+                        shell->ledger_losses++;
+                free(shell->ledger_memory);
+                shell->ledger_memory = aligned_alloc(_Alignof(struct ledger_slot), size);
+                if (!shell->ledger_memory)
+                        abort();
+                memset(shell->ledger_memory, 0, size);
+                ledger_format(shell->ledger_memory, "boot");
+        }
+        ledger_attach(&shell->ledger, shell->ledger_memory, size);
+        shell->ledger_lost = !kept && sim->now < sim->disk_full_until;
+        observe_ledger(shell->world, !shell->ledger_lost);
+        bool complete = ledger_take_over(&shell->ledger);
+        /* What has not claimed its start by now is nobody's, and ends by itself. */
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->claim_at != USEC_INFINITY &&
+                    !ledger_is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
+                        sim->processes[i]->let_go = true;
+        return complete && kept;
+}
+
+void shell_keep_ledger(struct sim *sim)
+{
+        if (!sim->shell.world->ledger_volatile || sim->now < sim->disk_full_until)
+                return;
+        sim->shell.ledger_lost = false;
+        observe_ledger(sim->shell.world, true);
+}
+
+/* Those that were started after the state was written last. */
+static void adopt_started(struct sim *sim, const struct ledger_starts *starts)
+{
+        for (size_t i = 0; i < starts->n; i++) {
+                struct worker known;
+                struct fleet *fleet;
+
+                if (adoption_know_start(sim->shell.adoption, &starts->list[i], &fleet, &known))
+                        adopt_known(sim, fleet, &known, "", &starts->list[i]);
+                else
+                        ledger_end(&sim->shell.ledger, starts->list[i].number);
         }
 }
 
 static void adopt(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
+        struct ledger_starts starts;
         struct state *state = NULL;
 
         if (adoption_new(shell->world, "ours", 0, &shell->adoption) < 0)
                 abort();
         for (unsigned i = 0; i < sim->n_fleets; i++)
-                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
+                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid);
+        if (!open_ledger(sim))
+                adoption_distrust(shell->adoption);
+        if (ledger_read(&shell->ledger, sim->now, &starts) < 0)
+                abort();
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
         report(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;
         if (outcome == STATE_READ) {
-                continue_state(sim, state);
+                continue_state(sim, state, &starts);
                 check_continued(sim);
         }
+        adopt_started(sim, &starts);
+        ledger_starts_free(&starts);
         scaling_started(sim);
         state_free(state);
         template_unknown(sim, outcome == STATE_READ);
@@ -428,5 +501,5 @@ void shell_start(struct sim *sim)
                 sim->fleets[i].failures = MIN(sim->fleets[i].failures, rollout->failures);
                 sim->fleets[i].failed_at = MIN(sim->fleets[i].failed_at, rollout->failed_at);
         }
-        shell->pass.unsaved = !shell_save(sim, NULL);
+        shell->pass.unsaved = !shell_save(sim);
 }

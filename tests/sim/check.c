@@ -141,7 +141,7 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
 /* Whether sqmgr still looks for this one, and starts none in its place meanwhile. */
 static bool is_sought(const struct sim *sim, const struct process *process)
 {
-        return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->hold_until != 0;
+        return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->held;
 }
 
 /* What a worker of the fleet grows to at least, by what could be read of those that take jobs; 0: nothing
@@ -448,7 +448,9 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
         usec_t from =
                 MAX(MAX(process->term_at, bounded ? 0 : process->cut_at), sim->shell.world->doubt.since);
 
-        if (action->worker->state != WORKER_STOPPING || (process->term_at == 0 && !process->knows_end))
+        /* One that may have got no signal is not sent a second one, and its deadline holds. */
+        bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed;
+        if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
         if (sim->now < from + action->fleet->settings->stop_timeout)
                 violate(sim, "P1", "%s is killed %llu s after it was told to exit",
@@ -515,7 +517,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         /* The next one has its time to come to rest. */
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
-        if (reports && ++process->reported_to_exit > 1 + sim->shell.deaths &&
+        if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
             (process_manners(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
@@ -710,9 +712,9 @@ static void check_gaps(struct sim *sim, unsigned number)
                 heard += has_evidence(sim, process);
         }
         if (trying >= target_of(sim, fleet) || heard == 0 ||
-            count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory ||
-            sim->now < fleet->hold_until || sim->now < sim->fork_fails_until ||
-            sim->now < fleet->crash.next_at || waits || sim->now < sim->fork_lacks_until ||
+            count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory || fleet->held ||
+            sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at || waits ||
+            sim->now < sim->fork_lacks_until ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)

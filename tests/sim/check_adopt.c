@@ -8,30 +8,10 @@
 
 void check_held(struct sim *sim, bool whole)
 {
-        const struct adoption *adoption = sim->shell.adoption;
-
-        for (unsigned i = 0; i < sim->n_fleets; i++) {
-                struct fleet_sim *model = &sim->fleets[i];
-                usec_t until = 0;
-                bool begins = sim->holder && sim->fleets[sim->n_fleets - 1].uid == model->uid;
-
-                for (size_t j = 0; j < sim->n_processes && !begins; j++) {
-                        const struct process *process = sim->processes[j];
-
-                        begins = process_lives(process) && sim->now < process->marked_at &&
-                                 sim->fleets[process->mark_fleet].uid == model->uid;
-                }
-                for (size_t j = 0; j < adoption->n_sought; j++)
-                        if (adoption->sought[j].uid == model->uid)
-                                until = MAX(until, adoption->sought[j].until);
-                bool held = sim->shell.world->fleets[i]->hold_until != 0;
-                model->held = whole && held && !begins ? model->held + 1 : 0;
-                if (model->held > 2)
-                        violate(sim, "P8", "the starts of fleet '%s' are held, though nothing is on its way",
-                                model->name);
-                if (whole && held && sim->now >= until)
-                        violate(sim, "P8", "the starts of fleet '%s' are held for ever", model->name);
-        }
+        for (unsigned i = 0; whole && i < sim->n_fleets; i++)
+                if (sim->shell.world->fleets[i]->held)
+                        violate(sim, "P8", "the starts of fleet '%s' are held, though all was searched",
+                                sim->fleets[i].name);
 }
 
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals)

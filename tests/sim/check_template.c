@@ -107,13 +107,14 @@ void check_fork(struct sim *sim, const struct action *action)
                         (unsigned long long)from->generation, (unsigned long long)new->generation);
 }
 
-/* No process runs that is not in the state. */
+/* No forked process runs that neither a lasting ledger nor the state names. */
 void check_go(struct sim *sim, const struct process *process)
 {
         struct state *state = NULL;
-        bool found = false;
+        bool found = process->record != 0 && !sim->shell.world->ledger_volatile;
 
-        if (state_unpack(sim->shell.state, sim->shell.state_size, "boot", sim->now, &state) == STATE_READ)
+        if (!found &&
+            state_unpack(sim->shell.state, sim->shell.state_size, "boot", sim->now, &state) == STATE_READ)
                 for (size_t i = 0; i < state->n_fleets; i++)
                         for (size_t j = 0; j < state->fleets[i].n_workers; j++) {
                                 const struct worker *worker = &state->fleets[i].workers[j].worker;
@@ -123,7 +124,7 @@ void check_go(struct sim *sim, const struct process *process)
                         }
         state_free(state);
         if (!found)
-                violate(sim, "P4", "%s is let go on before it is in the state", process_name(sim, process));
+                violate(sim, "P4", "%s is let go on before it is recorded", process_name(sim, process));
 }
 
 void check_hello(struct sim *sim, const struct process *process)
@@ -244,7 +245,7 @@ static void check_load(struct sim *sim, unsigned number)
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
             check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
-            sim->squeezed.high || sim->now < MAX(fleet->hold_until, fleet->crash.next_at) ||
+            sim->squeezed.high || fleet->held || sim->now < fleet->crash.next_at ||
             sim->now < sim->fork_fails_until)
                 model->load_since = 0;
         else if (model->load_since == 0)

@@ -219,8 +219,6 @@ void sim_open(struct sim *sim, const struct origin *origin)
                 fleet->link.next_at = USEC_INFINITY;
                 shell->fleet_list[i] = &fleet->settings[0];
         }
-        struct rng odd = rng_fork(seed, 200);
-        sim->holder = sim->strangers && sim->n_fleets > 1 && rng_chance(&odd, 500);
         sim->total_bytes = is_small ? make_memory(sim) : MEMORY_PLENTY;
         shell->settings = (struct settings){
                 .check_interval = PICK(rng, 5, 5, 5, 2, 10) * SEC,
@@ -245,6 +243,7 @@ void sim_close(struct sim *sim)
         sim->shell.world = world_free(sim->shell.world);
         plan_free(&sim->shell.pass.plan);
         free(sim->shell.state);
+        free(sim->shell.ledger_memory);
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 match_clear(&sim->fleets[i].link.match);
         for (size_t i = 0; i < sim->n_processes; i++)

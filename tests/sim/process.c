@@ -215,6 +215,7 @@ static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, ui
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
         process->stop_by = process->exit_at = process->heartbeat_at = process->write_at = USEC_INFINITY;
         process->wrapper_exit_at = process->exit_report_at = process->respawn_at = USEC_INFINITY;
+        process->claim_at = USEC_INFINITY;
         choose_boot(sim, process);
         process->elsewhere = rng_chance(rng, release->elsewhere * 10);
         process->deaf = rng_chance(rng, release->deaf * 10);
@@ -496,7 +497,7 @@ static bool step_end(struct sim *sim, struct process *process)
         return true;
 }
 
-static usec_t next_of(const struct sim *sim, const struct process *process)
+static usec_t own_next(const struct sim *sim, const struct process *process)
 {
         usec_t at = MIN(process->crash_at, MIN(process->quiet_from, process->term_from));
 
@@ -526,6 +527,11 @@ static usec_t next_of(const struct sim *sim, const struct process *process)
         return MAX(at, sim->now + 1);
 }
 
+static usec_t next_of(const struct sim *sim, const struct process *process)
+{
+        return MIN(process->claim_at, own_next(sim, process));
+}
+
 static void step_runner(struct sim *sim, struct process *process)
 {
         if (!process->booted && !process->as_template.loaded && sim->now >= process->boot_at) {
@@ -543,8 +549,33 @@ static void step_runner(struct sim *sim, struct process *process)
                 step_heartbeat(sim, process);
 }
 
+void process_claims(struct sim *sim, struct process *process, unsigned record)
+{
+        struct rng rng = rng_fork(sim->seed, 4000000 + process->serial);
+
+        process->ledger = &sim->shell.ledger;
+        process->record = record;
+        process->claim = ledger_claim_of(process->ledger, record);
+        process->claim_at = MIN(process->boot_at, sim->now + rng_range(&rng, 0, 50 * MSEC));
+        process->next_at = MIN(process->next_at, process->claim_at);
+}
+
+/* Its first act. */
+static void step_claim(struct sim *sim, struct process *process)
+{
+        if (sim->now < process->claim_at)
+                return;
+        process->claim_at = USEC_INFINITY;
+        if (ledger_claim(&process->claim, process->pid, process->start))
+                return;
+        report(sim, "%s finds that its start is void", process_name(sim, process));
+        process_kill(sim, process, true);
+        process_kill(sim, process, false);
+}
+
 void process_step(struct sim *sim, struct process *process)
 {
+        step_claim(sim, process);
         if (!process->runner_alive) {
                 if (process->main_alive && sim->now >= process->wrapper_exit_at)
                         wrapper_dies(sim, process);

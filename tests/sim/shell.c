@@ -318,21 +318,37 @@ static void look(struct sim *sim, bool fast)
 
 static void forget_worker(struct process *process)
 {
+        ledger_end(process->ledger, process->record);
+        process->record = 0;
         process->worker = NULL;
         process->identity = 0;
 }
 
 static void start(struct sim *sim, const struct action *action)
 {
+        struct ledger_start start = {
+                .index = action->index,
+                .generation = action->fleet->generation,
+                .started_at = sim->now,
+                .started_for = action->reason,
+        };
+
+        snprintf(start.fleet, sizeof(start.fleet), "%s", action->fleet->settings->name);
+        unsigned record = ledger_begin(&sim->shell.ledger, &start);
         if (sim->now < sim->fork_fails_until) {
+                ledger_end(&sim->shell.ledger, record);
                 observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
                 return;
         }
+        if (shell_dies_here(sim))
+                return;
         struct process *process = process_spawn(sim, action->fleet, action->index);
+        process_claims(sim, process, record);
         sim->n_started++;
         report(sim, "starts %s (%s)", process_name(sim, process), reason_name(action->reason));
         if (shell_dies_here(sim))
                 return;
+        (void)ledger_claim(&process->claim, process->pid, process->start);
         struct worker *worker = observe_started(action->fleet, action->index, action->reason, process->pid,
                                                 process->start, sim->now);
         worker->handle = process;
@@ -436,12 +452,21 @@ static bool carry_out(struct sim *sim, const struct action *action)
         if (action_signal(action) == ACTION_SIGNAL_STOP && worker->orders.succeeded &&
             worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid)
                 process_end_wrapper(sim, process);
+        bool recorded = signo != 0 && action->kind != ACTION_KILL;
+        if (recorded)
+                ledger_ask(&sim->shell.ledger, process->record, action, sim->now);
+        if (recorded && shell_dies_here(sim))
+                return false;
         error = signo != 0 ? signal_worker(sim, worker, signo) : 0;
         report(sim, "signals %s with %s (%s)%s, %u jobs running", process_name(sim, process),
                strsignal(signo), reason_name(action->reason), error != 0 ? ", which fails" : "",
                process_jobs(process));
         if (error == 0)
                 was_signalled(sim, action, forced);
+        if (shell_dies_here(sim))
+                return false;
+        if (recorded)
+                ledger_answer(&sim->shell.ledger, process->record, action, error == 0);
         if (shell_dies_here(sim))
                 return false;
         if (action->kind == ACTION_QUIET)
@@ -494,14 +519,11 @@ static bool all_gone(const struct world *world)
         return world->shutting_down;
 }
 
-static bool on_save(const struct plan *starting, _unused_ usec_t now, void *userdata)
+static bool on_save(_unused_ usec_t now, void *userdata)
 {
         struct sim *sim = userdata;
 
-        if (sim->broken || shell_dies_here(sim))
-                return false;
-        bool saved = shell_save(sim, starting);
-        return !(starting && shell_dies_here(sim)) && saved;
+        return !sim->broken && !shell_dies_here(sim) && shell_save(sim);
 }
 
 static bool on_action(const struct action *action, _unused_ usec_t now, void *userdata)
@@ -524,7 +546,7 @@ static bool has_ended(struct sim *sim)
 
         if (!shell->dying && !sim->broken && all_gone(shell->world)) {
                 report(sim, "sqmgr has drained all and ends");
-                (void)shell_save(sim, NULL);
+                (void)shell_save(sim);
                 shell->dying = true;
         }
         if (shell->dying)
@@ -544,6 +566,7 @@ void shell_turn(struct sim *sim)
         };
 
         sim->n_ticks++;
+        shell_keep_ledger(sim);
         observe_disturbance(sim);
         if (pass_run(&shell->pass, &ops, &clocks, sim) < 0)
                 abort();

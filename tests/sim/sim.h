@@ -4,6 +4,7 @@
  * of the schedule made from it. */
 #pragma once
 
+#include "continuity/ledger.h"
 #include "decide/pass.h"
 #include "model/fleet.h"
 #include "observe/match.h"
@@ -113,6 +114,11 @@ struct process {
         unsigned mark_fleet, mark_index;
         uint64_t mark_generation;
         usec_t launched_at, marked_at;
+        /* Its start in the ledger, which it claims at claim_at if sqmgr has not done so. */
+        struct ledger *ledger;
+        struct ledger_claim claim;
+        unsigned record;
+        usec_t claim_at;
         bool titled;      /* that happens once it has booted */
         bool leftover;    /* a job of it left a process behind, which carries its environment */
         bool detached;    /* as a leader of its own */
@@ -285,7 +291,6 @@ struct fleet_sim {
         unsigned troubles; /* of templates since the last fork that came forward */
         bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
         unsigned left;     /* for want of memory, and are gone: they are not replaced meanwhile */
-        unsigned held;     /* searches in a row that held its starts, with nothing on its way */
         bool written;      /* the rest is so, as last written: what a new sqmgr must go on with */
         uint64_t written_generation;
         enum fleet_order written_order;
@@ -313,6 +318,10 @@ struct shell {
         uint64_t written; /* check_digest() of what it tells */
         uint64_t n_written;
         bool behind; /* it could not be written at last */
+        struct ledger ledger;
+        void *ledger_memory;
+        bool ledger_lost; /* with this sqmgr, or as it is killed */
+        unsigned ledger_losses;
         int kill_in; /* steps; < 0: never */
         unsigned kill_fate;
         int kill_forking; /* steps from the next fork on; < 0: never */
@@ -353,7 +362,6 @@ struct sim {
         unsigned host;      /* what it is called: it may be renamed */
         bool service;       /* sqmgr has a control group in which nothing else is */
         bool strangers;     /* processes of others that look like workers of ours */
-        bool holder;        /* one of which seems to be on its way to its command, for ever */
 
         usec_t down_until, silent_until, slow_until, garbage_until, frozen_until, lags_until;
         usec_t slow_usec;
@@ -424,6 +432,8 @@ unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
 struct process *process_spawn(struct sim *sim, const struct fleet *fleet, unsigned index);
+/* It is to claim this slot of the ledger. */
+void process_claims(struct sim *sim, struct process *process, unsigned record);
 /* From a template, for this place, asked for at asked_at: it waits for process_go(). */
 struct process *process_fork(struct sim *sim, const struct template_process *from);
 void process_go(struct sim *sim, struct process *process);
@@ -544,8 +554,12 @@ void shell_die(struct sim *sim);
 void shell_ask(struct sim *sim, unsigned fleet);
 /* One step on the way of a pass; true where sqmgr was killed at it, or before. */
 bool shell_dies_here(struct sim *sim);
-/* Writes the state file; starting: as state_pack() takes it. Returns whether it was written. */
-bool shell_save(struct sim *sim, const struct plan *starting);
+/* Writes the state file. Returns whether it was written. */
+bool shell_save(struct sim *sim);
+/* The worker of this process has this slot of the ledger, or gets one if that is 0. */
+void shell_record(struct sim *sim, struct process *process, unsigned record);
+/* Gives a ledger that ends with sqmgr a file, if the disk has room. */
+void shell_keep_ledger(struct sim *sim);
 /* One more search for the workers of an earlier sqmgr. */
 void shell_search(struct sim *sim);
 
@@ -590,7 +604,7 @@ void check_adopted(struct sim *sim, const struct process *process, const struct 
 /* One that was found is the worker that it is taken for. */
 void check_found(struct sim *sim, const struct process *process, const struct claimant *claimant,
                  const struct worker *worker);
-/* After a search, which was whole or failed: starts are held where something may be on its way alone. */
+/* After a search: starts are held only if it failed. */
 void check_held(struct sim *sim, bool whole);
 /* Of what a new sqmgr must know: another one where anything of it is another. */
 uint64_t check_digest(const struct sim *sim);

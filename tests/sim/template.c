@@ -206,6 +206,7 @@ static void hello(struct sim *sim, struct template_process *template)
         struct worker *worker = template_observe_hello(template->template, fork->pid, fork->start, sim->now);
         worker->handle = fork;
         fork->worker = worker;
+        shell_record(sim, fork, 0);
         sim->n_started++;
         identify_added(sim, fork->fleet);
         check_hello(sim, fork);
@@ -289,6 +290,7 @@ static bool look_booted(struct sim *sim, struct template *template)
         process->index = worker->index;
         process->worker = worker;
         worker->handle = process;
+        shell_record(sim, process, 0);
         identify_added(sim, process->fleet);
         sim->shell.pass.unsaved = true;
         return true;
@@ -455,6 +457,9 @@ bool template_go(struct sim *sim, const struct action *action)
         }
         report(sim, "%s may go on", process_name(sim, process));
         check_go(sim, process);
+        ledger_go(process->ledger, process->record);
+        if (shell_dies_here(sim))
+                return false;
         if (process->runner_alive)
                 process_go(sim, process);
         if (!shell_dies_here(sim))

@@ -565,7 +565,7 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
                                  clock_now(CLOCK_MONOTONIC));
         ck_assert_ptr_nonnull(worker);
-        ck_assert_int_eq(attach_adopted(&runtime, worker, proc, NULL, NULL), 0);
+        ck_assert_int_eq(attach_adopted(&runtime, worker, proc, NULL, NULL, 0), 0);
         ck_assert_int_eq(kill(known.process.pid, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         close_fd(pair[0]);

@@ -31,7 +31,7 @@ static void setup(void)
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
-        adoption_seek(search.adoption, runtime_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));
+        adoption_seek(search.adoption, runtime_world->fleets[0], whose());
 }
 
 static void teardown(void)
@@ -167,70 +167,6 @@ TEST(one_that_has_exited_is_no_worker)
         ck_assert_uint_eq(n_workers(), 0);
 }
 
-static void be_launching(uid_t uid)
-{
-        if (setsid() < 0 || (geteuid() == 0 && (setgid(uid) < 0 || setuid(uid) < 0)) ||
-            prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, LAUNCH_COMM) < 0)
-                _exit(1);
-}
-
-/* Starts one that has not begun its command. wrapped: it is the child of nobody's sqmgr, who never waits for
- * it. */
-static pid_t launch(bool wrapped)
-{
-        uid_t uid = whose();
-        int pair[2];
-        pid_t pid;
-
-        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
-        pid_t child = fork();
-        ck_assert_int_ge(child, 0);
-        if (child == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (wrapped) {
-                        (void)prctl(PR_SET_NAME, "another");
-                        pid = fork();
-                        while (pid > 0)
-                                pause();
-                }
-                be_launching(uid);
-                pid = getpid();
-                (void)!write(pair[1], &pid, sizeof(pid));
-                for (;;)
-                        pause();
-        }
-        sought[n_sought++] = child;
-        ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), sizeof(pid));
-        close(pair[0]);
-        close(pair[1]);
-        return pid;
-}
-
-/* Its sqmgr has died, and it shows neither its mark nor what it will be. */
-TEST(one_that_is_launching_is_waited_for_while_it_lives)
-{
-        _cleanup_proc_ struct proc *proc = NULL;
-        pid_t pid = launch(true);
-
-        ck_assert_int_ge(search_run(&search, now()), 0);
-        ck_assert_uint_eq(search.adoption->launching, 1);
-        ck_assert_uint_eq(n_workers(), 0);
-        ck_assert(!adoption_search_end(search.adoption, 0, now()));
-        ck_assert_int_eq(proc_open(pid, &proc), 0);
-        ck_assert_int_eq(kill(pid, SIGKILL), 0);
-        run_until(proc_has_exited(proc));
-        ck_assert_int_ge(search_run(&search, now()), 0);
-        ck_assert_uint_eq(search.adoption->launching, 0);
-}
-
-/* Here we are that sqmgr. */
-TEST(the_child_of_a_living_sqmgr_is_not_waited_for)
-{
-        (void)launch(false);
-        ck_assert_int_ge(search_run(&search, now()), 0);
-        ck_assert_uint_eq(search.adoption->launching, 0);
-}
-
 static void use_own_service(void)
 {
         _cleanup_proc_ struct proc *self = NULL;
@@ -252,7 +188,7 @@ TEST(in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark)
         use_own_service();
         for (unsigned i = 0; i < 2; i++) {
                 ck_assert_int_ge(search_run(&search, now()), 0);
-                (void)adoption_search_end(search.adoption, 0, now());
+                (void)adoption_search_end(search.adoption, 0);
         }
         ck_assert_uint_eq(n_workers(), 1);
         ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pid);
@@ -269,7 +205,7 @@ TEST_LOOP(in_a_service_nothing_else_is, 2)
         use_own_service();
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert_int_ge(search_run(&search, now()), 0);
-                (void)adoption_search_end(search.adoption, 0, now());
+                (void)adoption_search_end(search.adoption, 0);
         }
         ck_assert_uint_eq(n_workers(), 0);
 }
@@ -325,7 +261,7 @@ TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
                 unit_leave_descriptors(n, &before);
                 int r = search_run(&search, now());
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-                (void)adoption_search_end(search.adoption, MIN(r, 0), now());
+                (void)adoption_search_end(search.adoption, MIN(r, 0));
                 if (r < 0)
                         failed++;
                 else

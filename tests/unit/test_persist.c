@@ -51,7 +51,7 @@ TEST(the_state_names_the_worker)
         const struct worker *worker = runtime_start_worker();
         char hosts[MATCH_HOSTS_TEXT_MAX];
 
-        ck_assert(persist_save(&persist, NULL, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         ck_assert_uint_eq(state->n_fleets, 1);
@@ -67,26 +67,13 @@ TEST(the_state_names_the_worker)
 TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
         struct fleet *fleet = runtime_world->fleets[0];
-        struct underway underway = {.fleet = fleet, .start = {.index = 3, .generation = 1}};
-        struct adoption adoption = {.underway = &underway, .n_underway = 1};
-        struct search search = {.adoption = &adoption};
-        usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        /* A start that was under way is so still. */
-        persist.search = &search;
-        ck_assert(persist_save(&persist, NULL, now));
-        struct state *state = read_state();
-        ck_assert_uint_eq(state->fleets[0].n_workers, 1);
-        ck_assert_uint_eq(state->fleets[0].workers[0].worker.index, 3);
-        ck_assert_int_eq(state->fleets[0].workers[0].worker.process.pid, 0);
-        state_free(state);
         /* What is not known at all is not told of as if there were nothing. */
-        observe_hold(fleet, now + USEC_PER_SEC, true);
-        ck_assert(persist_save(&persist, NULL, now));
-        state = read_state();
+        observe_hold(fleet, true, true);
+        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        struct state *state = read_state();
         ck_assert_uint_eq(state->n_fleets, 0);
         state_free(state);
-        persist.search = NULL;
 }
 
 TEST(a_state_that_cannot_be_written_is_tried_again)

@@ -46,7 +46,7 @@ static void setup(void)
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
-        adoption_seek(search.adoption, runtime_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
+        adoption_seek(search.adoption, runtime_world->fleets[0], user());
 }
 
 static void teardown(void)
@@ -58,8 +58,8 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
-/* A process of this user: a program with that environment, or with NULL our own under the name of one that
- * launches. Its parent is nobody's sqmgr, and ends it with itself. */
+/* A process of this user: a program with that environment. Its parent is nobody's sqmgr, and ends it with
+ * itself. */
 static pid_t spawn(uid_t uid, const char *program, char *const environment[])
 {
         static char name[] = "sleep", seconds[] = "1000";
@@ -79,21 +79,17 @@ static pid_t spawn(uid_t uid, const char *program, char *const environment[])
                 while (pid > 0)
                         pause();
                 if (setsid() < 0 || (geteuid() == 0 && setresuid(uid, uid, uid) < 0) ||
-                    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, LAUNCH_COMM) < 0)
+                    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                         _exit(1);
                 pid = getpid();
                 (void)!write(pair[1], &pid, sizeof(pid));
-                if (program)
-                        execve(program, argv, environment);
-                (void)!write(pair[1], &pid, sizeof(pid));
-                for (;;)
-                        pause();
+                execve(program, argv, environment);
+                _exit(1);
         }
         close_fd(pair[1]);
         ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), sizeof(pid));
         /* Until it runs the program. */
-        if (program)
-                ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), 0);
+        ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), 0);
         close_fd(pair[0]);
         return pid;
 }
@@ -161,23 +157,6 @@ TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, ours);
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
-        end();
-}
-
-TEST(who_has_the_name_of_one_that_launches_must_run_our_program)
-{
-        char program[64];
-
-        (void)spawn(user(), NULL, NULL);
-        run();
-        ck_assert_uint_eq(search.adoption->launching, 1);
-        end();
-
-        snprintf(program, sizeof(program), "%s/" LAUNCH_COMM, dir);
-        ck_assert_int_eq(symlink("/bin/sleep", program), 0);
-        (void)spawn(user(), program, (char *[]){NULL});
-        run();
-        ck_assert_uint_eq(search.adoption->launching, 0);
         end();
 }
 

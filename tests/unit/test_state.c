@@ -24,12 +24,11 @@ static const char *identity_of(const struct worker *worker, void *userdata _unus
         return worker->index == 1 ? "host:1:nonce" : NULL;
 }
 
-static void pack_world(const struct world *world, const struct plan *starting, usec_t now)
+static void pack_world(const struct world *world, usec_t now)
 {
         const struct state_source source = {
                 .world = world,
                 .dead = dead,
-                .starting = starting,
                 .boot_id = BOOT,
                 .identity = identity_of,
                 .now = now,
@@ -38,9 +37,9 @@ static void pack_world(const struct world *world, const struct plan *starting, u
         pack_source(&source);
 }
 
-static void pack(const struct plan *starting)
+static void pack(void)
 {
-        pack_world(t.world, starting, t.now);
+        pack_world(t.world, t.now);
 }
 
 static void make_history(void)
@@ -101,7 +100,7 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
 TEST(goes_on_where_it_was_on_the_same_boot)
 {
         make_history();
-        pack(NULL);
+        pack();
         const struct state_fleet *saved = unpack(BOOT, t.now + USEC_PER_HOUR);
 
         ck_assert_str_eq(saved->name, "default");
@@ -131,7 +130,7 @@ TEST(goes_on_where_it_was_on_the_same_boot)
 TEST(packs_the_same_bytes_again)
 {
         make_history();
-        pack(NULL);
+        pack();
         const struct state_fleet *saved = unpack(BOOT, t.now);
         struct world *world;
 
@@ -146,7 +145,7 @@ TEST(packs_the_same_bytes_again)
         _cleanup_free_ uint8_t *before = bytes;
         size_t before_size = size;
         bytes = NULL;
-        pack_world(world, NULL, t.now);
+        pack_world(world, t.now);
         ck_assert_uint_eq(size, before_size);
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
@@ -165,7 +164,7 @@ TEST(the_dead_are_kept_until_they_have_been_followed_up)
 
         second.worker.worker.heartbeat.busy = 3;
         dead = &first;
-        pack(NULL);
+        pack();
         unpack(BOOT, t.now);
         ck_assert_str_eq(state->dead->fleet, "other");
         ck_assert(!state->dead->exit.known);
@@ -184,7 +183,7 @@ TEST(the_dead_are_kept_until_they_have_been_followed_up)
 TEST(another_boot_ends_the_workers_and_keeps_the_orders)
 {
         make_history();
-        pack(NULL);
+        pack();
         usec_t now = USEC_PER_SEC;
         const struct state_fleet *saved = unpack("another", now);
 
@@ -198,7 +197,7 @@ TEST(another_boot_ends_the_workers_and_keeps_the_orders)
 TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
 {
         make_history();
-        pack(NULL);
+        pack();
         const struct state_fleet *saved = unpack(BOOT, t.now);
         struct fleet_settings other = t.fleet_settings;
         struct fleet fleet = {.settings = &other};
@@ -208,53 +207,17 @@ TEST(a_scale_lapses_with_the_count_that_it_was_given_for)
         ck_assert_uint_eq(fleet.scale, 0);
 }
 
-TEST(reports_of_a_start_that_was_under_way)
-{
-        struct fleet other = {0};
-        struct action actions[] = {
-                {.kind = ACTION_START, .fleet = &other, .index = 3},
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 4, .reason = REASON_MEMORY},
-                {.kind = ACTION_QUIET, .fleet = t.fleet, .index = 1, .worker = test_spawn(&t)},
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 5},
-        };
-        const struct plan starting = {.actions = actions, .n_actions = ELEMENTSOF(actions)};
-
-        pack(&starting);
-        const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 3);
-        ck_assert_uint_eq(saved->workers[2].worker.index, 5);
-        ck_assert_int_eq(saved->workers[2].worker.process.pid, 0);
-        ck_assert_uint_eq(saved->workers[1].worker.index, 4);
-        ck_assert_int_eq(saved->workers[1].worker.process.pid, 0);
-        ck_assert_int_eq(saved->workers[1].worker.started_for, REASON_MEMORY);
-}
-
-/* The room of a plan is used again: what stands behind its end is of an earlier one. */
-TEST(reports_of_no_start_behind_the_end_of_the_plan)
-{
-        struct action actions[] = {
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 2},
-        };
-        const struct plan starting = {.actions = actions, .n_actions = 1, .allocated = 2};
-
-        pack(&starting);
-        const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 1);
-        ck_assert_uint_eq(saved->workers[0].worker.index, 1);
-}
-
 TEST(a_worker_that_is_gone_is_not_kept)
 {
         test_exit(&t, test_spawn(&t), 0);
-        pack(NULL);
+        pack();
         ck_assert_uint_eq(unpack(BOOT, t.now)->n_workers, 0);
 }
 
 TEST(names_what_is_wrong_with_the_bytes)
 {
         make_history();
-        pack(NULL);
+        pack();
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
         ck_assert_int_eq(outcome(bytes, 0), STATE_TRUNCATED);
         ck_assert_int_eq(outcome(NULL, 0), STATE_TRUNCATED);
@@ -274,7 +237,7 @@ TEST(names_what_is_wrong_with_the_bytes)
 TEST(a_changed_byte_is_found)
 {
         make_history();
-        pack(NULL);
+        pack();
         assert_changes_are_found();
         bytes = realloc(bytes, size + 1);
         bytes[size] = 0;
@@ -318,6 +281,7 @@ static struct worker fixed_workers[] = {
          .orders.quiet = true,
          .orders.quiet_uncaught = true,
          .orders.pressed = true,
+         .orders.unconfirmed = true,
          .process.awaits_go = true,
          .spawned_at = 900},
 };
@@ -398,9 +362,6 @@ static void write_features(struct codec_writer *writer, const struct fleet *flee
 
 static void pack_fixed(void)
 {
-        struct action start = {
-                .kind = ACTION_START, .fleet = fixed_list[1], .index = 1, .reason = REASON_RESTART};
-        const struct plan starting = {.actions = &start, .n_actions = 1};
         char fleet[] = "default", identity[] = "host:9:nonce";
         struct state_dead fixed_dead = {
                 .fleet = fleet,
@@ -408,15 +369,9 @@ static void pack_fixed(void)
                 .exit = {.known = true, .by_signal = true, .status = 9},
         };
 
-        const struct underway underway = {
-                .fleet = fixed_list[1],
-                .start = {.fleet = fixed_list[1], .index = 2, .generation = 1, .spawned_at = 500}};
         const struct state_source source = {
                 .world = &fixed_world,
                 .dead = &fixed_dead,
-                .starting = &starting,
-                .underway = &underway,
-                .n_underway = 1,
                 .boot_id = BOOT,
                 .identity = identity_of,
                 .features = write_features,
@@ -494,19 +449,15 @@ TEST(reads_what_this_version_writes)
         ck_assert_uint_eq(state->n_fleets, 2);
         const struct state_fleet *saved = &state->fleets[0], *mail = &state->fleets[1];
         assert_fixed(saved);
-        ck_assert_uint_eq(saved->n_workers, 3);
-        const struct worker *first = &saved->workers[0].worker, *fork = &saved->workers[1].worker,
-                            *last = &saved->workers[2].worker;
+        ck_assert_uint_eq(saved->n_workers, 2);
+        const struct worker *first = &saved->workers[0].worker, *last = &saved->workers[1].worker;
         assert_worker_equal(first, &fixed_workers[0]);
         assert_worker_equal(last, &fixed_workers[2]);
         ck_assert(first->process.unproven && first->process.forked && first->orders.finishes_job);
         ck_assert(!first->orders.quiet_uncaught && !first->orders.pressed && !first->process.awaits_go);
         ck_assert(last->orders.quiet_uncaught && last->orders.pressed && last->process.awaits_go);
         ck_assert(!last->process.unproven && !last->process.forked && !last->orders.finishes_job);
-        ck_assert_uint_eq(fork->index, 3);
-        ck_assert_uint_eq(fork->generation, 6);
-        ck_assert_int_eq(fork->process.pid, 0);
-        ck_assert_uint_eq(fork->spawned_at, 403);
+        ck_assert(last->orders.unconfirmed && !first->orders.unconfirmed);
         ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
         ck_assert_uint_eq(saved->places_left, fleet->places_left);
@@ -529,9 +480,7 @@ TEST(reads_what_this_version_writes)
         ck_assert(length == 9 && reader.left == 0 && reader.now == 1000);
 
         ck_assert_uint_eq(mail->heartbeat, HEARTBEAT_FILE);
-        ck_assert_uint_eq(mail->n_workers, 2);
-        ck_assert_int_eq(mail->workers[0].worker.started_for, REASON_RESTART);
-        ck_assert_uint_eq(mail->workers[1].worker.spawned_at, 500);
+        ck_assert_uint_eq(mail->n_workers, 0);
         ck_assert_ptr_null(mail->features.bytes);
         ck_assert_int_eq(mail->templates[0].state, TEMPLATE_NONE);
         assert_fixed_dead();
@@ -565,7 +514,7 @@ TEST(reads_what_the_first_release_wrote)
 TEST(garbage_behind_a_good_checksum_does_no_harm)
 {
         make_history();
-        pack(NULL);
+        pack();
         assert_garbage_does_no_harm(0);
 }
 
@@ -636,7 +585,7 @@ TEST(what_is_left_with_a_job_has_it_still)
         struct worker *worker = test_spawn_ready(&t);
 
         worker->orders.finishes_job = true;
-        pack(NULL);
+        pack();
         const struct worker *saved = &unpack(BOOT, t.now)->workers[0].worker;
         ck_assert(saved->orders.finishes_job);
         ck_assert_uint_eq(saved->heartbeat.busy, 1);
@@ -644,12 +593,10 @@ TEST(what_is_left_with_a_job_has_it_still)
 
 TEST(starts_wait_until_found_processes_are_known)
 {
-        t.fleet->hold_until = t.now + USEC_PER_SEC;
+        t.fleet->held = true;
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits to learn whether processes that it found are its workers (up to 1s)");
-        ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
-        t.now += USEC_PER_SEC;
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_ADOPTION);
+        t.fleet->held = false;
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
 }
 

@@ -14,17 +14,16 @@ static void setup(void)
         test_preload(&t);
 }
 
-static void pack_world(const struct world *world, const struct plan *starting)
+static void pack_world(const struct world *world)
 {
-        const struct state_source source = {
-                .world = world, .starting = starting, .boot_id = BOOT, .now = t.now};
+        const struct state_source source = {.world = world, .boot_id = BOOT, .now = t.now};
 
         pack_source(&source);
 }
 
 static void pack(void)
 {
-        pack_world(t.world, NULL);
+        pack_world(t.world);
 }
 
 /* Each field has a value of its own, so that none can pass for another. */
@@ -100,7 +99,7 @@ TEST(templates_go_on_where_they_were)
         bytes = NULL;
         fleet->redis_at = t.fleet->redis_at;
         fleet->random = t.fleet->random;
-        pack_world(world, NULL);
+        pack_world(world);
         ck_assert_uint_eq(size, before_size);
         ck_assert_mem_eq(bytes, before, size);
         world_free(world);
@@ -116,43 +115,6 @@ TEST(another_boot_ends_the_templates_and_keeps_what_was_refused)
                 ck_assert_int_eq(saved->templates[i].state, TEMPLATE_NONE);
         ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
         ck_assert_uint_eq(saved->preload.refused_generation, 5);
-}
-
-TEST(a_fork_that_was_asked_for_is_a_start_under_way_of_its_generation)
-{
-        usec_t asked_at = t.now - 3;
-
-        make_history();
-        template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_RESTART, 0, asked_at);
-        pack();
-        const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 1);
-        const struct worker *start = &saved->workers[0].worker;
-        ck_assert_uint_eq(start->index, 2);
-        ck_assert_int_eq(start->process.pid, 0);
-        ck_assert_uint_eq(start->generation, 6);
-        ck_assert_int_eq(start->started_for, REASON_RESTART);
-        /* By which its process is known, as it has the same in its mark. */
-        ck_assert_uint_eq(start->spawned_at, asked_at);
-}
-
-TEST(so_is_one_that_is_about_to_be_asked_for)
-{
-        make_history();
-        struct action actions[] = {
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 3, .template = &t.fleet->templates[0]},
-                {.kind = ACTION_LOAD, .fleet = t.fleet},
-                {.kind = ACTION_START, .fleet = t.fleet, .index = 1},
-        };
-        const struct plan starting = {.actions = actions, .n_actions = ELEMENTSOF(actions)};
-
-        pack_world(t.world, &starting);
-        const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 2);
-        ck_assert_uint_eq(saved->workers[0].worker.generation, 7);
-        ck_assert_uint_eq(saved->workers[1].worker.generation, 6);
-        ck_assert_uint_eq(saved->workers[1].worker.index, 3);
-        ck_assert_uint_eq(saved->workers[1].worker.spawned_at, t.now);
 }
 
 /* One place has one worker: else the whole state would be garbled. */
@@ -171,20 +133,6 @@ TEST(a_fork_that_has_come_forward_is_reported_once)
         ck_assert_uint_eq(reported->generation, 6);
         ck_assert_uint_eq(reported->spawned_at, t.now - 3);
         ck_assert(reported->process.forked && reported->process.awaits_go);
-}
-
-TEST(a_start_that_is_looked_for_does_not_take_the_place_of_a_fork)
-{
-        make_history();
-        const struct underway underway = {.fleet = t.fleet, .start = {.index = 2, .generation = 3}};
-        const struct state_source source = {
-                .world = t.world, .underway = &underway, .n_underway = 1, .boot_id = BOOT, .now = t.now};
-
-        template_observe_fork_asked(&t.fleet->templates[0], 2, REASON_NONE, 0, t.now - 3);
-        ck_assert_int_eq(state_pack(&source, &bytes, &size), 0);
-        const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_uint_eq(saved->n_workers, 1);
-        ck_assert_uint_eq(saved->workers[0].worker.generation, 6);
 }
 
 TEST(what_no_template_can_be_is_garbled)

@@ -8,6 +8,7 @@
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "observe/observe_template.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 TEST_WORLD(3)
@@ -65,8 +66,9 @@ TEST(workers_are_forked_one_at_a_time)
         ck_assert(!template_forks(fleet_template(t.fleet)));
 }
 
-TEST(a_fork_goes_on_once_the_state_reports_of_it)
+TEST(without_a_ledger_a_fork_goes_on_once_the_state_reports_of_it)
 {
+        observe_ledger(t.world, false);
         test_load(&t);
         t.save_fails = true;
         test_run(&t, 300);
@@ -83,6 +85,14 @@ TEST(a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert_uint_eq(worker_boot_deadline(worker), t.now + t.fleet_settings.boot_timeout);
         test_settle(&t);
         ck_assert_ptr_eq(test_worker(&t, 1), worker);
+}
+
+TEST(a_fork_in_a_ledger_goes_on_without_the_state)
+{
+        test_load(&t);
+        t.save_fails = true;
+        test_run(&t, 30);
+        ck_assert_uint_eq(t.gos, 3);
 }
 
 TEST(a_fork_that_was_asked_for_takes_its_place)
@@ -103,11 +113,10 @@ TEST(a_fork_that_was_asked_for_takes_its_place)
 
 TEST(nothing_is_loaded_while_found_processes_may_be_workers)
 {
-        t.fleet->hold_until = t.now + USEC_PER_SEC;
+        t.fleet->held = true;
         ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 0);
         ck_assert_int_eq(t.fleet->waits_for, WAIT_ADOPTION);
-        ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
-        t.now += USEC_PER_SEC;
+        t.fleet->held = false;
         ck_assert_uint_eq(test_plans(&t, ACTION_LOAD, NULL), 1);
 }
 

@@ -9,6 +9,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 TEST_WORLD(3)
@@ -99,6 +100,7 @@ TEST(one_that_dies_as_it_forks_has_failed)
 
 TEST(a_fork_that_dies_before_it_is_reported_to_go_on_failed_to_start)
 {
+        observe_ledger(t.world, false);
         test_load(&t);
         t.save_fails = true;
         test_run(&t, 3);

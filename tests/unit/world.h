@@ -82,7 +82,6 @@ struct test_world {
         unsigned loads, gos, template_ends, template_kills;
         unsigned saves; /* of the state, so far */
         bool save_fails;
-        bool starts_saved; /* the last of them told of starts to come */
         unsigned evidence_since_doubt;
 };
 

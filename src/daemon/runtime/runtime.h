@@ -7,6 +7,7 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
+#include "io/ledger_file.h"
 #include <sys/resource.h>
 
 struct proc_host;      /* io/host.h */
@@ -43,6 +44,7 @@ struct runtime {
         struct pressure_watch *pressure; /* not owned */
         struct rlimit nofile;            /* limit before sqmgr raised its own */
         char instance[17];               /* the same for every sqmgr with this state file */
+        struct ledger_file ledger;       /* see start_record.h */
         struct state_dead *rescues;      /* list of rescue.c, written to the state */
         struct exit_log *exit_log;       /* journal readings in progress */
         struct after_exit *after_exits;  /* running commands */

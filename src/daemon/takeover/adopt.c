@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "continuity/adoption.h"
 #include "continuity/state.h"
+#include "daemon/runtime/start_record.h"
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
@@ -55,40 +56,76 @@ static void check_user(const struct search *search, const struct worker *worker,
                     (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
-/* Adopts a worker named in the state. */
-static int adopt_known(struct search *search, struct fleet *fleet, const struct state_worker *saved,
-                       usec_t now)
+/* A stop signal that the worker has yet to handle was sent. */
+static void confirm_pending(const struct fleet *fleet, const struct proc *proc, struct worker *known)
 {
-        const struct worker *known = &saved->worker;
+        int signo = fleet_settings_stop_signal(fleet->settings)
+                            ?: framework_of(fleet->settings->traits)->stop_signal;
+
+        if (known->orders.unconfirmed && proc && proc_signal_is_pending(proc, signo) > 0)
+                known->orders.unconfirmed = false;
+}
+
+/* Adopts a worker named in the state or in the ledger. start: its record in the ledger; NULL: none. */
+static int adopt_known(struct search *search, struct fleet *fleet, struct worker *known, const char *identity,
+                       const struct ledger_start *start, usec_t now)
+{
         _cleanup_proc_ struct proc *main = NULL, *heartbeat = NULL;
 
+        if (start)
+                ledger_settle(start, fleet->settings->traits, known);
         int r = proc_find(known->process.pid, known->process.start, &main);
         if (r == 0)
                 r = proc_find(known->process.heartbeat_pid, known->process.heartbeat_start, &heartbeat);
         if (r < 0)
                 return r;
+        confirm_pending(fleet, heartbeat ?: main, known);
         struct worker *worker =
                 adoption_take_known(search->adoption, fleet, known, main ? known->process.start : 0,
                                     heartbeat ? known->process.heartbeat_start : 0, now);
         if (!worker)
                 return -ENOMEM;
-        if (!heartbeat && known->process.heartbeat_pid != 0 && saved->identity[0] != '\0')
-                rescue_begin(search->runtime, fleet, known, saved->identity,
-                             &(struct exit_status){.known = false});
+        if (!heartbeat && known->process.heartbeat_pid != 0 && identity[0] != '\0')
+                rescue_begin(search->runtime, fleet, known, identity, &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
+                ledger_end(&search->runtime->ledger.ledger, start ? start->number : 0);
                 after_exit_begin(search->runtime, worker, &(struct exit_status){.known = false});
                 return 0;
         }
-        const char *identity = heartbeat && saved->identity[0] != '\0' ? saved->identity : NULL;
+        const char *heard_as = heartbeat && identity[0] != '\0' ? identity : NULL;
         if (!main)
                 main = TAKE_PTR(heartbeat);
         else if (known->process.heartbeat_pid == known->process.pid)
                 heartbeat = proc_close(heartbeat);
         check_user(search, worker, main);
-        r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(heartbeat), identity);
+        r = attach_adopted(search->runtime, worker, TAKE_PTR(main), TAKE_PTR(heartbeat), heard_as,
+                           start ? start->number : 0);
         return r < 0 || known->process.heartbeat_pid != 0
                        ? r
-                       : heartbeats_know_hosts(worker->handle->slot, saved->identity);
+                       : heartbeats_know_hosts(worker->handle->slot, identity);
+}
+
+/* Adopts the workers that the state does not name yet. */
+static int adopt_started(struct search *search, const struct ledger_starts *starts, usec_t now)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < starts->n; i++) {
+                const struct ledger_start *start = &starts->list[i];
+                struct worker known;
+                struct fleet *fleet;
+
+                if (adoption_know_start(search->adoption, start, &fleet, &known)) {
+                        r = adopt_known(search, fleet, &known, "", start, now);
+                        continue;
+                }
+                ledger_end(&search->runtime->ledger.ledger, start->number);
+                if (!fleet)
+                        log_error("pid %d, which sqmgr started as %s, is left alone: fleet '%s' is no longer "
+                                  "configured",
+                                  (int)start->pid, WORKER_ID_OF(start->fleet, start->index), start->fleet);
+        }
+        return r;
 }
 
 /* Adds a fleet that is no longer configured: its workers drain. */
@@ -126,21 +163,25 @@ static int add_removed(struct runtime *runtime, struct settings *settings, const
 }
 
 static int continue_fleet(struct search *search, struct fleet *fleet, const struct state_fleet *saved,
-                          usec_t now)
+                          struct ledger_starts *starts, usec_t now)
 {
-        int r = adoption_continue_fleet(search->adoption, fleet, saved, now);
-
+        adoption_continue_fleet(search->adoption, fleet, saved, now);
         subsystems_unpack(&search->runtime->subsystems, fleet, &saved->features);
-        if (r >= 0)
-                r = templates_adopt(search->runtime, fleet, saved);
-        for (size_t i = 0; r >= 0 && i < saved->n_workers; i++)
-                if (saved->workers[i].worker.process.pid != 0)
-                        r = adopt_known(search, fleet, &saved->workers[i], now);
+        int r = templates_adopt(search->runtime, fleet, saved);
+        for (size_t i = 0; r >= 0 && i < saved->n_workers; i++) {
+                struct state_worker *worker = &saved->workers[i];
+                struct ledger_start start;
+                bool recorded = ledger_starts_take(starts, saved->name, &worker->worker, &start);
+
+                if (worker->worker.process.pid != 0)
+                        r = adopt_known(search, fleet, &worker->worker, worker->identity,
+                                        recorded ? &start : NULL, now);
+        }
         return r;
 }
 
 static int continue_state(struct search *search, struct settings *settings, const struct state *state,
-                          usec_t now)
+                          struct ledger_starts *starts, usec_t now)
 {
         struct runtime *runtime = search->runtime;
 
@@ -154,7 +195,7 @@ static int continue_state(struct search *search, struct settings *settings, cons
                 if (!fleet)
                         r = add_removed(runtime, settings, saved, now, &fleet);
                 if (r >= 0 && fleet)
-                        r = continue_fleet(search, fleet, saved, now);
+                        r = continue_fleet(search, fleet, saved, starts, now);
                 if (r < 0)
                         return r;
         }
@@ -190,7 +231,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
         search->failed = r;
-        bool done = adoption_search_end(search->adoption, r, now);
+        bool done = adoption_search_end(search->adoption, r);
         wakeup_arm(wakeup);
         if (search->adoption->found != found)
                 wakeup_changed(wakeup);
@@ -214,7 +255,7 @@ static int find_user(const struct fleet_settings *settings, uid_t *ret)
         return 0;
 }
 
-static int search_new(struct runtime *runtime, struct persist *persist, usec_t now, struct search **ret)
+static int search_new(struct runtime *runtime, struct persist *persist, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
         uid_t uid;
@@ -231,7 +272,7 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
 
                 r = find_user(fleet->settings, &uid);
                 if (r >= 0)
-                        adoption_seek(search->adoption, fleet, uid, now);
+                        adoption_seek(search->adoption, fleet, uid);
         }
         if (r >= 0)
                 *ret = TAKE_PTR(search);
@@ -241,22 +282,18 @@ static int search_new(struct runtime *runtime, struct persist *persist, usec_t n
 /* more: the first search has not seen all processes yet. */
 static void report(const struct adoption *adoption, bool more, int outcome, const char *why)
 {
-        const char *still = more                      ? "; others are still looked for"
-                            : adoption->launching > 0 ? "; some that begin are waited for"
-                                                      : "";
+        const char *still = more ? "; others are still looked for" : "";
 
         unsigned adopted = adoption->adopted + adoption->found;
-        const char *found = adoption->found == 1 ? "worker that was" : "workers that were";
+        const char *found = adopted == 1 ? "worker that was" : "workers that were";
 
         if (outcome == STATEFILE_READ)
                 log_info("adopted %u worker%s of an earlier sqmgr, %u %s gone%s", adopted,
                          adopted == 1 ? "" : "s", adoption->gone, adoption->gone == 1 ? "is" : "are", still);
         else if (outcome != STATEFILE_MISSING)
-                log_warning("the state is lost: %s; adopted %u %s found%s", why, adoption->found, found,
-                            still);
-        else if (adoption->found > 0 || adoption->launching > 0 || more)
-                log_warning("the state is missing: %s; adopted %u %s found%s", why, adoption->found, found,
-                            still);
+                log_warning("the state is lost: %s; adopted %u %s found%s", why, adopted, found, still);
+        else if (adopted > 0 || more)
+                log_warning("the state is missing: %s; adopted %u %s found%s", why, adopted, found, still);
         else
                 log_info("no state and no workers of an earlier sqmgr: %s", why);
 }
@@ -268,7 +305,15 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         char why[512] = "";
         bool clear = true, more = false;
 
-        int r = search_new(runtime, persist, now, &search);
+        _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
+
+        int r = search_new(runtime, persist, &search);
+        if (r >= 0)
+                r = start_record_open(runtime, persist->boot_id);
+        if (r == 0)
+                adoption_distrust(search->adoption);
+        if (r >= 0)
+                r = ledger_read(&runtime->ledger.ledger, now, &starts);
         if (r < 0)
                 return r;
         int outcome = statefile_read(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
@@ -277,15 +322,17 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 return outcome;
         }
         if (outcome == STATEFILE_READ)
-                r = continue_state(search, settings, state, now);
+                r = continue_state(search, settings, state, &starts, now);
         state_free(state);
+        if (r >= 0)
+                r = adopt_started(search, &starts, now);
         if (r >= 0 && adoption_needs_search(search->adoption)) {
                 for (unsigned i = 0; (i == 0 || r == SEARCH_GOES_ON) && i < FIRST_SLICES; i++)
                         r = search_run(search, now);
                 more = r == SEARCH_GOES_ON;
                 if (more)
                         adoption_hold(search->adoption);
-                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0, now);
+                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0);
         }
         if (r < 0) {
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));

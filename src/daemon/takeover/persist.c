@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes the state for the next sqmgr. */
 #include "daemon/takeover/persist.h"
-#include "continuity/adoption.h"
 #include "continuity/state.h"
-#include "daemon/takeover/search.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/templates.h"
 #include "io/log.h"
@@ -17,7 +15,7 @@ static const char *identity_of(const struct worker *worker, void *userdata)
         return process_identity(worker->handle);
 }
 
-bool persist_save(struct persist *persist, const struct plan *starting, usec_t now)
+bool persist_save(struct persist *persist, usec_t now)
 {
         const struct runtime *runtime = persist->runtime;
         const char *path = runtime->world->settings->state_file;
@@ -25,13 +23,9 @@ bool persist_save(struct persist *persist, const struct plan *starting, usec_t n
         char hosts[MATCH_HOSTS_TEXT_MAX];
         size_t size;
 
-        const struct adoption *adoption = persist->search ? persist->search->adoption : NULL;
         const struct state_source source = {
                 .world = runtime->world,
                 .dead = runtime->rescues,
-                .starting = starting,
-                .underway = adoption ? adoption->underway : NULL,
-                .n_underway = adoption ? adoption->n_underway : 0,
                 .boot_id = persist->boot_id,
                 .identity = identity_of,
                 .userdata = hosts,
@@ -56,5 +50,5 @@ bool persist_save(struct persist *persist, const struct plan *starting, usec_t n
 
 void persist_save_now(struct persist *persist, usec_t now)
 {
-        persist->runtime->wakeup->pass.unsaved = !persist_save(persist, NULL, now);
+        persist->runtime->wakeup->pass.unsaved = !persist_save(persist, now);
 }

@@ -11,13 +11,12 @@ struct persist {
         struct runtime *runtime; /* not owned */
         char boot_id[BOOT_ID_MAX];
         int error; /* result of the last write; 0: written */
-        /* The search for workers of an earlier sqmgr, recorded in the state while it runs. NULL: the search
-         * is over. */
+        /* The search for workers of an earlier sqmgr. NULL: the search is over. */
         struct search *search;
 };
 
-/* Writes the state, for starting see state_pack(). Returns false if the write failed; an error is logged when
+/* Writes the state. Returns false if the write failed; an error is logged when
  * it changes. */
-bool persist_save(struct persist *persist, const struct plan *starting, usec_t now);
+bool persist_save(struct persist *persist, usec_t now);
 /* Like persist_save() outside of a pass. If the write fails, the next pass tries again. */
 void persist_save_now(struct persist *persist, usec_t now);

@@ -7,7 +7,6 @@
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"
-#include "io/launch.h"
 #include "io/log.h"
 #include "model/names.h"
 #include "model/world.h"
@@ -39,31 +38,6 @@ int search_service(struct search *search)
         if (r < 0 || !strstr(search->service, ".service"))
                 search->service[0] = '\0';
         return none_unless_shortage(r);
-}
-
-/* True if the process is a running sqmgr, or a launching child. */
-static bool starts_workers(pid_t pid)
-{
-        _cleanup_proc_ struct proc *proc = NULL, *self = NULL;
-        struct proc_place place, own;
-
-        return proc_open(pid, &proc) >= 0 && proc_place(proc, &place) >= 0 &&
-               proc_open(getpid(), &self) >= 0 && proc_place(self, &own) >= 0 &&
-               (strcmp(place.comm, own.comm) == 0 || strcmp(place.comm, LAUNCH_COMM) == 0);
-}
-
-/* True if the process is a child of sqmgr that has not executed its command yet. Any process can take that
- * name, so the program must be ours; if that cannot be read, assume so. */
-static bool is_launching(const struct proc *proc, const struct proc_place *place)
-{
-        _cleanup_proc_ struct proc *self = NULL;
-
-        if (strcmp(place->comm, LAUNCH_COMM) != 0)
-                return false;
-        int r = proc_open(getpid(), &self);
-        if (r >= 0)
-                r = proc_runs_same(proc, self);
-        return r != 0 && r != -ESRCH;
 }
 
 /* Checks whether the process is in our control group. Returns 0 or -errno. */
@@ -122,10 +96,8 @@ static int see_process(struct search *search, pid_t pid)
                 return 0;
         if (r >= 0)
                 r = proc_uid(proc, &uid);
-        /* Skip processes of other users, so that they cannot delay the search. A child of sqmgr first runs as
-         * our own user. */
-        bool ours = r >= 0 && adoption_seeks_user(search->adoption, uid);
-        if (r >= 0 && !ours && uid != geteuid())
+        /* Skip processes of other users, so that they cannot delay the search. */
+        if (r >= 0 && !adoption_seeks_user(search->adoption, uid))
                 return 0;
         if (r >= 0)
                 r = proc_place(proc, &place);
@@ -138,11 +110,7 @@ static int see_process(struct search *search, pid_t pid)
                 .session = place.session,
                 .start = proc_start_time(proc),
                 .uid = uid,
-                .launching = is_launching(proc, &place),
         };
-        if (!ours && !sighting.launching)
-                return 0;
-        sighting.parent_starts = sighting.launching && starts_workers(place.parent);
         ssize_t length = env_markers_read(proc, search->environment, &markers);
         if (length < 0 && is_shortage((int)length))
                 return (int)length;
@@ -152,7 +120,7 @@ static int see_process(struct search *search, pid_t pid)
         sighting.generation = markers.generation;
         sighting.started_at = markers.started_at;
         bool leads = place.session == pid;
-        if (!sighting.launching && !sighting.worker && !leads)
+        if (!sighting.worker && !leads)
                 return 0;
         r = see_service(search, proc, &sighting);
         if (r >= 0 && (sighting.worker || (sighting.in_service && leads)))
@@ -172,7 +140,7 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
         struct worker *worker = adoption_take(search->adoption, claimant, usec_sub(now, age), now);
         if (!worker)
                 return -ENOMEM;
-        r = attach_adopted(search->runtime, worker, TAKE_PTR(proc), NULL, NULL);
+        r = attach_adopted(search->runtime, worker, TAKE_PTR(proc), NULL, NULL, 0);
         if (r < 0) {
                 observe_unadopted(worker);
                 return r;
@@ -212,7 +180,7 @@ static int step(struct search *search, usec_t now)
         if (r != SEARCH_WHOLE)
                 return r;
         adoption_judge(search->adoption);
-        while (r >= 0 && (claimant = adoption_next(search->adoption, now)))
+        while (r >= 0 && (claimant = adoption_next(search->adoption)))
                 r = adopt_found(search, claimant, now);
         for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
                 log_warning(

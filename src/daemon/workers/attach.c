@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attaches the processes of a worker. */
 #include "daemon/workers/attach.h"
+#include "daemon/runtime/start_record.h"
 #include "daemon/workers/exits.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -63,6 +64,7 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
         if (proc_place(main, &place) < 0 || place.group != worker->process.pid)
                 process->group = 0;
         process->go_fd = TAKE_FD(held);
+        process->record = start_record_add(runtime, worker);
         attach_output(runtime, worker, main);
         /* Existing content belongs to other workers. */
         if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
@@ -71,7 +73,7 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
 }
 
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
-                   const char *identity)
+                   const char *identity, unsigned record)
 {
         _cleanup_proc_ struct proc *held = heartbeat;
         int r = attach_started(runtime, worker, main, -1);
@@ -80,6 +82,7 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
                 return r;
         struct process *process = worker->handle;
         struct proc_place place;
+        process->record = record != 0 ? record : start_record_add(runtime, worker);
         /* The process that leads the group may be gone. */
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
         /* Not our child: once the process has exited, the user cannot be read any more. */

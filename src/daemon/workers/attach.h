@@ -11,8 +11,9 @@ int attach_started(struct runtime *runtime, struct worker *worker, struct proc *
 /* Like attach_started(), for a forked worker that waits at go_fd until it may continue. Owns go_fd, too. */
 int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *main, int go_fd);
 /* Like attach_started(), for an adopted worker. heartbeat is the process that sends heartbeats if different
- * from main, owned too. identity is its known identity; NULL: none. */
+ * from main, owned too. identity is its known identity; NULL: none. record: its slot in the ledger; 0: it has
+ * none yet. */
 int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *main, struct proc *heartbeat,
-                   const char *identity);
+                   const char *identity, unsigned record);
 /* For struct links: process pid was found to send heartbeats for this worker. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);

@@ -2,6 +2,7 @@
 /* Executes the actions of the plan, and observes their results. */
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
+#include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/idle_check.h"
 #include "daemon/workers/process.h"
@@ -21,11 +22,15 @@
 static void start(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct fleet *fleet = action->fleet;
+        struct ledger *ledger = &runtime->ledger.ledger;
+        unsigned record =
+                start_record_begin(runtime, fleet, action->index, fleet->generation, action->reason, now);
         struct launch_request request = {
                 .fleet = fleet->settings,
                 .index = action->index,
                 .generation = fleet->generation,
                 .started_at = now,
+                .claim = ledger_claim_of(ledger, record),
                 .instance = runtime->instance,
                 .nofile = runtime->nofile,
                 .base_environment = environ,
@@ -38,6 +43,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
 
         int r = launch_start(&request, &launched);
         if (r < 0) {
+                ledger_end(ledger, record);
                 observe_start_failed(fleet, action->index, strerror(-r), now);
                 return;
         }
@@ -45,12 +51,16 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         struct worker *worker = NULL;
         r = proc_open(launched.pid, &proc);
         if (r >= 0) {
+                /* Before the state can name the process: no slot of a named process is void. */
+                (void)ledger_claim(&request.claim, launched.pid, proc_start_time(proc));
                 worker = observe_started(fleet, action->index, action->reason, launched.pid,
                                          proc_start_time(proc), now);
                 r = !worker ? -ENOMEM : 0;
         }
         if (r >= 0)
                 r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
+        if (worker && worker->handle)
+                worker->handle->record = record;
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it had no time to take a job. exits_sweep() reaps
@@ -58,6 +68,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)kill(launched.pid, SIGKILL);
+        if (!worker || !worker->handle)
+                ledger_end(ledger, record);
         if (!worker || !worker->handle)
                 observe_start_failed(fleet, action->index, strerror(-r), now);
         if (worker && !worker->handle)
@@ -146,6 +158,20 @@ static int send_signal(const struct action *action, bool forced)
         return 0;
 }
 
+/* Like send_signal(), with the order in the ledger before it is sent: the next sqmgr must not repeat it. */
+static int send_recorded(struct runtime *runtime, const struct action *action, bool forced, usec_t now)
+{
+        struct ledger *ledger = &runtime->ledger.ledger;
+        unsigned record = action->worker->handle->record;
+
+        if (action_signal(action) == ACTION_SIGNAL_NONE)
+                return 0;
+        ledger_ask(ledger, record, action, now);
+        int error = send_signal(action, forced);
+        ledger_answer(ledger, record, action, error == 0);
+        return error;
+}
+
 /* A leftover process may get a signal only while nothing in it runs jobs. Polls again, since the process may
  * have booted after the last poll. Returns true if the signal may be sent. */
 static bool poll_again(const struct action *action, usec_t now)
@@ -197,13 +223,13 @@ bool execute_action(struct runtime *runtime, const struct action *action, usec_t
                 templates_go(worker, now);
                 return false;
         case ACTION_QUIET:
-                error = await_idle_check(worker, now) ?: send_signal(action, forced);
+                error = await_idle_check(worker, now) ?: send_recorded(runtime, action, forced, now);
                 observe_quieted(worker, action->reason, error, now);
                 if (error == EAGAIN)
                         return false;
                 break;
         case ACTION_STOP:
-                observe_stopped(worker, action->reason, send_signal(action, forced), now);
+                observe_stopped(worker, action->reason, send_recorded(runtime, action, forced, now), now);
                 break;
         case ACTION_KILL:
                 observe_killed(worker, send_signal(action, forced), now);

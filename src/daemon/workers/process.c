@@ -9,6 +9,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+void process_release(struct process *process)
+{
+        if (process)
+                ledger_end(&process->runtime->ledger.ledger, process->record);
+        process_free(process);
+}
+
 bool process_is_watched(const struct process *process)
 {
         return process && process->slot;

@@ -14,8 +14,9 @@ struct process {
         struct runtime *runtime;
         struct worker *worker;
         struct proc *main;
-        pid_t group; /* process group of the command; 0: no group of its own, or not known */
-        uid_t uid;   /* user of main as last read; 0: not read yet */
+        unsigned record; /* number of its slot in the ledger; 0: none */
+        pid_t group;     /* process group of the command; 0: no group of its own, or not known */
+        uid_t uid;       /* user of main as last read; 0: not read yet */
         /* main has exited and a leftover process is searched for; else NULL. */
         struct orphan_search *orphan_search;
         struct exit_status main_status; /* how main has exited */
@@ -38,8 +39,10 @@ struct process {
 /* Takes ownership of main and report_fd in all cases. Returns 0 or -errno; worker->handle stays NULL only
  * when memory is short. The launch report is read once complete. report_fd is -1 if there is none. */
 int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd);
-/* For fleet_reap(). process may be NULL. */
+/* process may be NULL. The ledger keeps its record. */
 void process_free(struct process *process);
+/* For fleet_reap(): the worker is gone, and its record with it. process may be NULL. */
+void process_release(struct process *process);
 
 /* False if the process could not be watched: it was killed and its exit comes next. False for NULL: no
  * process. */

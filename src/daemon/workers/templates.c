@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/runtime/start_record.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
@@ -515,6 +516,8 @@ static bool poll_loading(struct template_process *process, usec_t now)
         int r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
                 log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
+        if (worker->handle)
+                worker->handle->record = start_record_add(runtime, worker);
         template_process_free(process);
         return false;
 }
@@ -566,6 +569,7 @@ void templates_go(struct worker *worker, usec_t now)
                 (void)heartbeats_poll(worker->fleet->link->heartbeats);
                 return;
         }
+        ledger_go(&process->runtime->ledger.ledger, process->record);
         /* If the fork has ended meanwhile, its exit reports that. */
         (void)template_socket_go(process->go_fd);
         process->go_fd = close_fd(process->go_fd);

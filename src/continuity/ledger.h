@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger: which process was started as which worker, and which signals it was about to get. Memory that
+ * this sqmgr shares with its children and with the next sqmgr. A store into it cannot fail, and outlives
+ * kill -9 of sqmgr: what must not happen twice is stored before it is done. The caller maps the memory; see
+ * io/ledger_file.h. No I/O, no clock.
+ *
+ * A slot belongs to one start. The parent stores LEDGER_STARTING and forks. The child, as its first act,
+ * swaps that word to LEDGER_RUNNING with its own pid, or exits. A new sqmgr raises the epoch and frees all
+ * slots that still say LEDGER_STARTING. Whoever changes the word first decides: a late child finds another
+ * word, and another epoch once the slot is in use again. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+#include "decide/plan.h"
+#include "settings/settings.h"
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct worker;
+
+/* The lowest byte of a word. */
+enum ledger_state {
+        LEDGER_FREE,
+        LEDGER_STARTING,
+        LEDGER_RUNNING,
+};
+
+/* The signals that are recorded before they are sent. */
+enum ledger_order {
+        LEDGER_QUIET,
+        LEDGER_STOP,
+        _LEDGER_ORDER_MAX,
+};
+
+/* A worker forked from a template does nothing before it may continue. */
+enum ledger_fork {
+        LEDGER_NOT_FORKED,
+        LEDGER_FORK_WAITS,
+        LEDGER_FORK_RUNS,
+        _LEDGER_FORK_MAX,
+};
+
+/* One start. Numbers have the byte order of this machine: the contents are void after a reboot. */
+struct ledger_slot {
+        _Atomic uint64_t word; /* bits 0-7: enum ledger_state, 8-31: epoch, 32-63: pid */
+        _Atomic uint64_t
+                start; /* start time of the pid: field 22 of /proc/PID/stat; stored before the word */
+        _Atomic uint64_t
+                asked_at[_LEDGER_ORDER_MAX]; /* monotonic: the signal was about to be sent; 0: never */
+        _Atomic uint32_t sent;               /* bit for each enum ledger_order: it was sent */
+        _Atomic uint32_t quiet_stops;        /* the quiet signal was a stop signal */
+        _Atomic uint32_t reason;             /* enum reason of the last order */
+        _Atomic uint64_t heartbeat_start;    /* like start, of heartbeat_pid */
+        uint64_t started_at;                 /* monotonic; identifies the start, as SQMGR_START does */
+        uint64_t generation;
+        _Atomic uint32_t heartbeat_pid; /* the process that got the last order; 0: all of the command's */
+        uint32_t index;
+        uint16_t started_for;    /* enum reason */
+        _Atomic uint16_t forked; /* enum ledger_fork */
+        char fleet[FLEET_NAME_MAX + 1];
+        char unused[3];
+};
+static_assert(sizeof(struct ledger_slot) == 128, "a slot is two cache lines, in all versions");
+
+/* The first 128 bytes of the memory. */
+struct ledger_header {
+        char magic[8];
+        uint32_t version;
+        uint32_t slot_bytes;
+        _Atomic uint64_t epoch;
+        char boot_id[64];
+        _Atomic uint32_t incomplete; /* a process runs that got no slot: nonzero */
+        char unused[36];
+};
+static_assert(sizeof(struct ledger_header) == sizeof(struct ledger_slot), "slots are aligned");
+
+struct ledger {
+        struct ledger_header *header; /* mapped by the caller; NULL: no ledger */
+        struct ledger_slot *slots;
+        size_t n_slots;
+        size_t next;  /* where the search for a free slot begins */
+        bool durable; /* the memory outlives this process: set by the caller */
+};
+
+/* Returns the bytes of a ledger with this number of slots. */
+size_t ledger_bytes(size_t n_slots);
+/* Writes the header of an empty ledger. bytes: zeros, ledger_bytes(0) at least. */
+void ledger_format(void *bytes, const char *boot_id);
+/* Returns true if header begins a ledger of this boot, of a known version. */
+bool ledger_is_valid(const struct ledger_header *header, const char *boot_id);
+/* The ledger is in these bytes, also after they were moved or have grown. */
+void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
+/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. Returns false if
+ * processes may run that the ledger does not know. */
+bool ledger_take_over(struct ledger *ledger);
+/* A process runs that got no slot. */
+void ledger_miss(struct ledger *ledger);
+
+/* A start as recorded, checked, and copied from the slot. */
+struct ledger_start {
+        unsigned number;
+        pid_t pid;
+        uint64_t start;
+        char fleet[FLEET_NAME_MAX + 1];
+        unsigned index;
+        uint64_t generation;
+        usec_t started_at;
+        unsigned started_for;
+        enum ledger_fork forked;
+        usec_t asked_at[_LEDGER_ORDER_MAX];
+        bool sent[_LEDGER_ORDER_MAX];
+        bool quiet_stops;
+        unsigned reason;
+        pid_t heartbeat_pid;
+        uint64_t heartbeat_start;
+};
+
+/* The record of a worker whose process runs. */
+struct ledger_start ledger_start_of(const struct worker *worker);
+
+/* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */
+
+/* Records a start of the worker at `index`. Returns the number of its slot, or 0 if all are taken. */
+unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start);
+/* What a child needs for its claim. Points into the ledger: invalid once that has moved. */
+struct ledger_claim {
+        struct ledger_slot *slot; /* NULL: nothing to claim */
+        uint64_t word;
+        bool durable;
+};
+struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number);
+/* The process claims its start; parent and child may both call this. Returns false if the start is void: the
+ * child then exits. Safe in a forked child. */
+bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start);
+/* Returns true if this pid has claimed the start already. */
+bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid);
+/* Records a process that runs already. Returns the number of its slot, or 0 if all are taken. */
+unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start);
+/* A forked worker is about to be let continue. */
+void ledger_go(struct ledger *ledger, unsigned number);
+/* The process is gone, or not ours any more. */
+void ledger_end(struct ledger *ledger, unsigned number);
+
+/* Before the signal of this action, ACTION_QUIET or ACTION_STOP, is sent; after it was sent; and after it was
+ * refused. An order that was sent stays recorded. */
+void ledger_ask(struct ledger *ledger, unsigned number, const struct action *action, usec_t now);
+void ledger_answer(struct ledger *ledger, unsigned number, const struct action *action, bool sent);
+
+/* The running starts. */
+struct ledger_starts {
+        struct ledger_start *list; /* owned */
+        size_t n;
+};
+
+/* Lists the running starts that began by now, and frees slots that say what cannot be. Returns 0, or -ENOMEM.
+ * To be freed by ledger_starts_free(). */
+int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret);
+/* Removes the start of this worker of the fleet from the list. Returns true if it was there. */
+bool ledger_starts_take(struct ledger_starts *starts, const char *fleet, const struct worker *known,
+                        struct ledger_start *ret);
+void ledger_starts_free(struct ledger_starts *starts);
+/* Copies into known, as the state saved it, what the ledger knows beyond that: the orders since then. An
+ * order that may not have been sent counts as sent where a second signal would end jobs (orders.unconfirmed),
+ * and as not sent elsewhere. */
+void ledger_settle(const struct ledger_start *start, const struct traits *traits, struct worker *known);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger of the running sqmgr. */
+#include "daemon/runtime/start_record.h"
+#include "io/log.h"
+#include "model/counts.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "observe/observe_world.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LEDGER_SUFFIX ".starts"
+
+static char *ledger_path(const struct runtime *runtime)
+{
+        char *path;
+
+        return asprintf(&path, "%s" LEDGER_SUFFIX, runtime->world->settings->state_file) < 0 ? NULL : path;
+}
+
+/* Room for all workers, while a restart doubles them, and for some that a reload adds. */
+static size_t wanted_slots(const struct world *world)
+{
+        size_t n = 64;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                n += 2 * (size_t)fleet_max_processes(fleet);
+        return n;
+}
+
+int start_record_open(struct runtime *runtime, const char *boot_id)
+{
+        _cleanup_free_ char *path = ledger_path(runtime);
+        const char *why = NULL;
+
+        if (!path)
+                return -ENOMEM;
+        int outcome = ledger_file_open(&runtime->ledger, path, boot_id, wanted_slots(runtime->world), &why);
+        if (outcome < 0)
+                return outcome;
+        observe_ledger(runtime->world, runtime->ledger.ledger.durable);
+        if (outcome == LEDGER_FILE_NONE)
+                log_error(
+                        "cannot make the ledger '%s': %s. Until it can be made, workers whose jobs a second "
+                        "stop signal would end are stopped at deadlines and by orders only",
+                        path, why);
+        return ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+}
+
+void start_record_retry(struct runtime *runtime, const char *boot_id)
+{
+        if (!runtime->world->ledger_volatile)
+                return;
+        _cleanup_free_ char *path = ledger_path(runtime);
+        if (!path || ledger_file_make_durable(&runtime->ledger, path, boot_id) < 0)
+                return;
+        observe_ledger(runtime->world, true);
+        log_info("the ledger '%s' is made", path);
+}
+
+void start_record_close(struct runtime *runtime)
+{
+        ledger_file_close(&runtime->ledger);
+}
+
+static unsigned put(struct runtime *runtime, const struct ledger_start *start,
+                    unsigned (*record)(struct ledger *, const struct ledger_start *))
+{
+        struct ledger *ledger = &runtime->ledger.ledger;
+        unsigned number = record(ledger, start);
+
+        if (number != 0 || ledger->n_slots == 0)
+                return number;
+        if (ledger_file_grow(&runtime->ledger, 2 * ledger->n_slots) == 0)
+                number = record(ledger, start);
+        if (number == 0)
+                ledger_miss(ledger);
+        return number;
+}
+
+unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
+                            uint64_t generation, enum reason reason, usec_t now)
+{
+        struct ledger_start start = {
+                .index = index,
+                .generation = generation,
+                .started_at = now,
+                .started_for = reason,
+        };
+
+        snprintf(start.fleet, sizeof(start.fleet), "%s", fleet->settings->name);
+        return put(runtime, &start, ledger_begin);
+}
+
+unsigned start_record_add(struct runtime *runtime, const struct worker *worker)
+{
+        const struct ledger_start start = ledger_start_of(worker);
+
+        return put(runtime, &start, ledger_add);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger (continuity/ledger.h) of the running sqmgr: opens it beside the state file, and makes room for
+ * each start. */
+#pragma once
+
+#include "daemon/runtime/runtime.h"
+
+/* Opens the ledger. Returns 1 if it names all processes that an earlier sqmgr of this boot has started, 0 if
+ * there may be others, or -errno. */
+int start_record_open(struct runtime *runtime, const char *boot_id);
+/* Tries again to give the ledger a file, if it has none. Call at each regular poll. */
+void start_record_retry(struct runtime *runtime, const char *boot_id);
+void start_record_close(struct runtime *runtime);
+
+/* Records a start at `index` that is about to be made. Returns the number of its slot; 0 if there is no room:
+ * the start is made all the same. */
+unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
+                            uint64_t generation, enum reason reason, usec_t now);
+/* Records the running process of an adopted worker. Returns the number of its slot, or 0. */
+unsigned start_record_add(struct runtime *runtime, const struct worker *worker);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The file that holds the ledger, mapped into memory. */
+#include "io/ledger_file.h"
+#include "base/fd.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A larger file is none of ours. */
+#define BYTES_MAX ((off_t)1 << 28)
+
+/* Reserves the space: a store into a page that has none would end sqmgr with SIGBUS. Never shrinks. */
+static int reserve(int fd, size_t bytes)
+{
+        int r;
+
+        do
+                r = posix_fallocate(fd, 0, (off_t)bytes);
+        while (r == EINTR);
+        return -r;
+}
+
+static int map(struct ledger_file *file, int fd, size_t bytes)
+{
+        int flags = fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+        if (memory == MAP_FAILED)
+                return -errno;
+        ledger_file_close(file);
+        file->mapped = bytes;
+        ledger_attach(&file->ledger, memory, bytes);
+        file->ledger.durable = fd >= 0;
+        return 0;
+}
+
+/* Returns the file's size if it is a ledger of this boot that nobody else can have written, else 0. */
+static size_t usable_bytes(int fd, const char *boot_id)
+{
+        struct ledger_header header;
+        struct stat status;
+
+        if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+            (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || status.st_nlink != 1 ||
+            status.st_size < (off_t)ledger_bytes(1) || status.st_size > BYTES_MAX ||
+            pread(fd, &header, sizeof(header), 0) != sizeof(header) || !ledger_is_valid(&header, boot_id))
+                return 0;
+        return (size_t)status.st_size;
+}
+
+/* Maps the ledger that an earlier sqmgr left. Returns 1, 0 if there is none, or -errno. */
+static int open_kept(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots)
+{
+        int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+        _cleanup_close_ int fd = open(path, flags);
+
+        if (fd < 0)
+                return is_shortage(-errno) ? -errno : 0;
+        size_t bytes = usable_bytes(fd, boot_id);
+        if (bytes == 0)
+                return 0;
+        /* A file with holes has no space for all its slots. */
+        int r = reserve(fd, bytes);
+        if (r == 0 && bytes < ledger_bytes(n_slots) && reserve(fd, ledger_bytes(n_slots)) == 0)
+                bytes = ledger_bytes(n_slots);
+        if (r == 0)
+                r = map(file, fd, bytes);
+        if (r < 0)
+                return r;
+        file->fd = TAKE_FD(fd);
+        return 1;
+}
+
+/* Makes a new file: a child of an earlier sqmgr may still have the old one mapped. */
+static int open_new(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots)
+{
+        if (unlink(path) < 0 && errno != ENOENT)
+                return -errno;
+        _cleanup_close_ int fd =
+                open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+        if (fd < 0)
+                return -errno;
+        int r = reserve(fd, ledger_bytes(n_slots));
+        if (r == 0)
+                r = map(file, fd, ledger_bytes(n_slots));
+        if (r < 0) {
+                (void)unlink(path);
+                return r;
+        }
+        ledger_format(file->ledger.header, boot_id);
+        file->fd = TAKE_FD(fd);
+        return 0;
+}
+
+int ledger_file_open(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots,
+                     const char **ret_why)
+{
+        int r = open_kept(file, path, boot_id, n_slots);
+
+        if (r > 0)
+                return LEDGER_FILE_KEPT;
+        if (r == 0)
+                r = open_new(file, path, boot_id, n_slots);
+        if (r == 0)
+                return LEDGER_FILE_NEW;
+        *ret_why = strerrordesc_np(-r);
+        r = map(file, -1, ledger_bytes(n_slots));
+        if (r < 0)
+                return r;
+        ledger_format(file->ledger.header, boot_id);
+        return LEDGER_FILE_NONE;
+}
+
+int ledger_file_grow(struct ledger_file *file, size_t n_slots)
+{
+        size_t bytes = ledger_bytes(n_slots);
+
+        if (bytes <= file->mapped)
+                return 0;
+        int r = file->fd >= 0 ? reserve(file->fd, bytes) : 0;
+        if (r < 0)
+                return r;
+        /* Shared memory without a file cannot grow. Its children have claimed their starts by now. */
+        void *memory = file->fd >= 0
+                               ? mremap(file->ledger.header, file->mapped, bytes, MREMAP_MAYMOVE)
+                               : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+                return -errno;
+        if (file->fd < 0) {
+                memcpy(memory, file->ledger.header, file->mapped);
+                (void)munmap(file->ledger.header, file->mapped);
+        }
+        file->mapped = bytes;
+        ledger_attach(&file->ledger, memory, bytes);
+        return 0;
+}
+
+int ledger_file_make_durable(struct ledger_file *file, const char *path, const char *boot_id)
+{
+        struct ledger_file made = LEDGER_FILE_INIT;
+        int r = open_new(&made, path, boot_id, file->ledger.n_slots);
+
+        if (r < 0)
+                return r;
+        memcpy(made.ledger.header, file->ledger.header, MIN(made.mapped, file->mapped));
+        ledger_file_close(file);
+        *file = made;
+        return 0;
+}
+
+void ledger_file_close(struct ledger_file *file)
+{
+        if (file->mapped > 0)
+                (void)munmap(file->ledger.header, file->mapped);
+        close_fd(file->fd);
+        *file = LEDGER_FILE_INIT;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The file that holds the ledger (continuity/ledger.h), mapped into memory. The file lies beside the state
+ * file, and belongs to our own user (mode 0600). */
+#pragma once
+
+#include "continuity/ledger.h"
+
+struct ledger_file {
+        struct ledger ledger;
+        size_t mapped; /* bytes; 0: none */
+        int fd;        /* -1: the memory has no file, and ends with this process */
+};
+
+#define LEDGER_FILE_INIT ((struct ledger_file){.fd = -1})
+
+/* What an earlier sqmgr left. */
+enum ledger_file_outcome {
+        LEDGER_FILE_KEPT, /* its ledger */
+        LEDGER_FILE_NEW,  /* none that can be used: the ledger is empty */
+        LEDGER_FILE_NONE, /* the file cannot be had: the ledger is empty, and not durable. why says why */
+};
+
+/* Opens or makes the file at path, with this number of slots at least. Only for the holder of the lock beside
+ * the state file. May block. Returns an enum ledger_file_outcome, or -ENOMEM if there is no memory at all. */
+int ledger_file_open(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots,
+                     const char **ret_why);
+/* Makes room for this number of slots. The ledger may move: claims of it become invalid. Returns 0 or
+ * -errno; the ledger is unchanged then. */
+int ledger_file_grow(struct ledger_file *file, size_t n_slots);
+/* Gives the ledger, which has no file, a new one at path. It may move, as above. Returns 0 or -errno. */
+int ledger_file_make_durable(struct ledger_file *file, const char *path, const char *boot_id);
+/* Unmaps the ledger. The contents of the file stay. */
+void ledger_file_close(struct ledger_file *file);

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger: who decides on a start, which orders the next sqmgr knows, and the file that holds it. */
+/* promises: P1 P4 */
+#include "base/fd.h"
+#include "continuity/ledger.h"
+#include "frameworks/plain/plain.h"
+#include "frameworks/sidekiq/format.h"
+#include "io/ledger_file.h"
+#include "model/fleet.h"
+#include "unit.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BOOT  "0f3c"
+#define NOW   ((usec_t)2000)
+#define SLOTS 4
+
+static char dir[32], path[64];
+static struct ledger_file file;
+static const struct ledger_start start = {
+        .fleet = "web", .index = 3, .generation = 2, .started_at = 1000, .started_for = REASON_RESTART};
+
+static enum ledger_file_outcome open_file(size_t n_slots)
+{
+        const char *why = "";
+
+        file = LEDGER_FILE_INIT;
+        int outcome = ledger_file_open(&file, path, BOOT, n_slots, &why);
+        ck_assert_int_ge(outcome, 0);
+        return outcome;
+}
+
+static void setup(void)
+{
+        strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
+        ck_assert_ptr_nonnull(mkdtemp(dir));
+        snprintf(path, sizeof(path), "%s/starts", dir);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_NEW);
+        ck_assert(ledger_take_over(&file.ledger));
+}
+
+static void teardown(void)
+{
+        ledger_file_close(&file);
+        unit_remove_tree(dir);
+}
+
+/* What the next sqmgr reads. */
+static size_t read_starts(struct ledger_start *ret)
+{
+        struct ledger_starts starts;
+
+        ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
+        size_t n = starts.n;
+        if (n > 0)
+                *ret = starts.list[0];
+        ledger_starts_free(&starts);
+        return n;
+}
+
+TEST(a_start_is_known_once_it_is_claimed)
+{
+        struct ledger_start found;
+        unsigned number = ledger_begin(&file.ledger, &start);
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, number);
+
+        ck_assert_uint_ne(number, 0);
+        ck_assert(!ledger_is_claimed(&claim, 50));
+        ck_assert(ledger_claim(&claim, 50, 7));
+        ck_assert(ledger_is_claimed(&claim, 50));
+        /* Parent and child both claim it, and nobody else can. */
+        ck_assert(ledger_claim(&claim, 50, 7));
+        ck_assert(!ledger_claim(&claim, 51, 7));
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+        ck_assert_uint_eq(found.start, 7);
+        ck_assert_str_eq(found.fleet, "web");
+        ck_assert_uint_eq(found.index, 3);
+        ck_assert_uint_eq(found.generation, 2);
+        ck_assert_uint_eq(found.started_at, 1000);
+        ck_assert_uint_eq(found.started_for, REASON_RESTART);
+        ledger_end(&file.ledger, number);
+        ck_assert_uint_eq(read_starts(&found), 0);
+}
+
+TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
+{
+        struct ledger_start found;
+        unsigned late = ledger_begin(&file.ledger, &start);
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, late);
+
+        ck_assert(ledger_take_over(&file.ledger));
+        ck_assert(!ledger_claim(&claim, 50, 7));
+        /* Its slot may be another start's by then. */
+        for (unsigned i = 0; i < SLOTS; i++)
+                ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        ck_assert(!ledger_claim(&claim, 50, 7));
+        ck_assert_uint_eq(read_starts(&found), 0);
+}
+
+/* Check's processes: a claim is made in a child, over the memory that both share. */
+TEST(a_child_claims_its_start)
+{
+        struct ledger_start found;
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+                _exit(ledger_claim(&claim, getpid(), 9) ? 0 : 1);
+        int status;
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, pid);
+}
+
+TEST(slots_run_out_and_more_are_made)
+{
+        for (unsigned i = 0; i < SLOTS; i++)
+                ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
+        ck_assert_uint_eq(ledger_add(&file.ledger, &start), 0);
+        ck_assert_int_eq(ledger_file_grow(&file, 1000), 0);
+        ck_assert_uint_eq(ledger_add(&file.ledger, &start), SLOTS + 1);
+        struct stat status;
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_int_eq(status.st_size, (off_t)ledger_bytes(1000));
+        ck_assert_int_ge(status.st_blocks * 512, status.st_size);
+        /* Nobody has a slot of number 0, and nothing comes of it. */
+        ledger_end(&file.ledger, 0);
+        ck_assert_ptr_null(ledger_claim_of(&file.ledger, 0).slot);
+        ck_assert(ledger_claim(&(struct ledger_claim){0}, 1, 1));
+}
+
+TEST(the_next_sqmgr_learns_that_a_process_has_no_slot)
+{
+        ledger_miss(&file.ledger);
+        ck_assert(!ledger_take_over(&file.ledger));
+        ck_assert(ledger_take_over(&file.ledger));
+}
+
+static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
+static struct fleet fleet = {.settings = &fleet_settings};
+
+/* A worker as the state has it, and the order that came after. once: a second stop signal ends its jobs. */
+static struct worker settle(const struct traits *traits, enum action_kind kind, int outcome)
+{
+        struct worker worker = {
+                .fleet = &fleet,
+                .index = 3,
+                .generation = 2,
+                .process.pid = 50,
+                .process.start = 7,
+                .process.heartbeat_pid = 60,
+                .process.heartbeat_start = 8,
+                .spawned_at = 1000,
+                .state = WORKER_ACTIVE,
+                .state_at = 1100,
+        };
+        struct worker known = worker;
+        struct action action = {.kind = kind, .fleet = &fleet, .worker = &worker, .reason = REASON_MEMORY};
+        struct ledger_start found, running = ledger_start_of(&worker);
+
+        fleet_settings.traits = traits;
+        unsigned number = ledger_add(&file.ledger, &running);
+        ledger_ask(&file.ledger, number, &action, 1200);
+        if (outcome >= 0)
+                ledger_answer(&file.ledger, number, &action, outcome > 0);
+        /* The first heartbeat is not in the state yet. */
+        known.process.heartbeat_pid = 0;
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ledger_settle(&found, traits, &known);
+        ledger_end(&file.ledger, number);
+        return known;
+}
+
+enum { SENT = 1, REFUSED = 0, UNKNOWN = -1 };
+
+TEST_LOOP(an_order_that_was_sent_is_not_repeated, 2)
+{
+        const struct traits *traits = _i == 0 ? &sidekiq_traits : &plain_traits;
+        struct worker known = settle(traits, ACTION_QUIET, SENT);
+
+        ck_assert_int_eq(known.state, WORKER_QUIET);
+        ck_assert_int_eq(known.reason, REASON_MEMORY);
+        ck_assert_uint_eq(known.orders.quiet_at, 1200);
+        ck_assert_uint_eq(known.state_at, 1200);
+        ck_assert(!known.orders.unconfirmed);
+        ck_assert_int_eq(known.process.heartbeat_pid, 60);
+        known = settle(traits, ACTION_STOP, SENT);
+        ck_assert_int_eq(known.state, WORKER_STOPPING);
+        ck_assert_uint_eq(known.orders.stop_at, 1200);
+        ck_assert(!known.orders.group_signaled);
+}
+
+TEST(an_order_that_may_not_have_been_sent_is_repeated_where_that_does_no_harm)
+{
+        ck_assert_int_eq(settle(&sidekiq_traits, ACTION_QUIET, UNKNOWN).state, WORKER_ACTIVE);
+        ck_assert_int_eq(settle(&sidekiq_traits, ACTION_STOP, UNKNOWN).state, WORKER_ACTIVE);
+        struct worker known = settle(&plain_traits, ACTION_QUIET, UNKNOWN);
+        ck_assert_int_eq(known.state, WORKER_QUIET);
+        ck_assert(known.orders.unconfirmed);
+}
+
+TEST(an_order_that_was_refused_is_none)
+{
+        ck_assert_int_eq(settle(&plain_traits, ACTION_QUIET, REFUSED).state, WORKER_ACTIVE);
+        ck_assert_int_eq(settle(&plain_traits, ACTION_STOP, REFUSED).state, WORKER_ACTIVE);
+}
+
+TEST(a_state_that_is_later_than_the_order_knows_better)
+{
+        struct ledger_start of = start;
+        struct worker known = {.state = WORKER_ACTIVE, .state_at = 1300};
+
+        of.asked_at[LEDGER_QUIET] = 1200;
+        of.sent[LEDGER_QUIET] = true;
+        ledger_settle(&of, &plain_traits, &known);
+        ck_assert_int_eq(known.state, WORKER_ACTIVE);
+        known = (struct worker){.state = WORKER_STOPPING, .state_at = 1100};
+        ledger_settle(&of, &plain_traits, &known);
+        ck_assert_int_eq(known.state, WORKER_STOPPING);
+}
+
+TEST(a_start_is_taken_by_its_worker_once)
+{
+        struct ledger_start found;
+        struct ledger_starts starts;
+        struct worker other = {.index = 3, .spawned_at = 1001}, right = {.index = 3, .spawned_at = 1000};
+        struct ledger_start running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
+        ck_assert(!ledger_starts_take(&starts, "web", &other, &found));
+        ck_assert(!ledger_starts_take(&starts, "mail", &right, &found));
+        ck_assert(ledger_starts_take(&starts, "web", &right, &found));
+        ck_assert_int_eq(found.pid, 50);
+        ck_assert(!ledger_starts_take(&starts, "web", &right, &found));
+        ledger_starts_free(&starts);
+}
+
+TEST(the_file_outlives_sqmgr)
+{
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(2 * SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(file.ledger.n_slots, 2 * SLOTS);
+        ck_assert(file.ledger.durable);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+}
+
+static void write_at(off_t at, const char *text)
+{
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        ck_assert_int_eq(pwrite(fd, text, strlen(text), at), (ssize_t)strlen(text));
+}
+
+TEST_LOOP(a_file_of_another_boot_or_that_is_spoilt_is_made_anew, 7)
+{
+        struct stat before, after;
+        char other[64];
+
+        ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
+        ledger_file_close(&file);
+        ck_assert_int_eq(stat(path, &before), 0);
+        snprintf(other, sizeof(other), "%s/other", dir);
+        switch (_i) {
+        case 0:
+                write_at(0, "x");
+                break;
+        case 1:
+                write_at(24, "1");
+                break;
+        case 2:
+                ck_assert_int_eq(truncate(path, 200), 0);
+                break;
+        case 3:
+                ck_assert_int_eq(chmod(path, 0622), 0);
+                break;
+        case 4:
+                ck_assert_int_eq(link(path, other), 0);
+                break;
+        case 5:
+                ck_assert_int_eq(rename(path, other), 0);
+                ck_assert_int_eq(symlink(other, path), 0);
+                break;
+        default:
+                ck_assert_int_eq(unlink(path), 0);
+        }
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_NEW);
+        ck_assert(file.ledger.durable);
+        ck_assert_int_eq(lstat(path, &after), 0);
+        ck_assert(S_ISREG(after.st_mode) && (after.st_mode & 0777) == 0600);
+        struct ledger_start found;
+        ck_assert_uint_eq(read_starts(&found), 0);
+}
+
+/* Numbers that cannot be do no harm, and their slots are free again. */
+TEST(what_a_slot_cannot_say_is_dropped)
+{
+        struct ledger_start found;
+        struct ledger_start bad[] = {start, start, start, start, start, start, start};
+
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                bad[i].pid = 50;
+                bad[i].start = 7;
+        }
+        bad[0].pid = -1;
+        bad[1].start = 0;
+        bad[2].index = 0;
+        bad[3].generation = UINT64_MAX;
+        bad[4].started_at = NOW + 1;
+        bad[5].started_for = _REASON_MAX;
+        memset(bad[6].fleet, 'x', sizeof(bad[6].fleet));
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                ck_assert_uint_ne(ledger_add(&file.ledger, &bad[i]), 0);
+                ck_assert_uint_eq(read_starts(&found), 0);
+        }
+}
+
+TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
+{
+        const char *why = "";
+        struct ledger_start found, running = start;
+
+        ledger_file_close(&file);
+        unit_remove_tree(dir);
+        ck_assert_int_eq(ledger_file_open(&file, path, BOOT, SLOTS, &why), LEDGER_FILE_NONE);
+        ck_assert_str_eq(why, strerror(ENOENT));
+        ck_assert(!file.ledger.durable);
+        running.pid = 50;
+        running.start = 7;
+        for (unsigned i = 0; i < SLOTS; i++)
+                ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_file_grow(&file, 2 * SLOTS), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), -ENOENT);
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), 0);
+        ck_assert(file.ledger.durable);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), SLOTS);
+}
+
+TEST_MAIN("ledger", .each = {setup, teardown})
