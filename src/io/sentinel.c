@@ -20,7 +20,7 @@
 #define WHY_SIZE   512
 
 /* The next expected reply. */
-enum step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
+enum sentinel_step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
 
 struct sentinel {
         sd_event_source *retry;
@@ -37,7 +37,7 @@ struct sentinel {
         size_t tried; /* failures in this round */
         bool asked;   /* sentinel_locate() awaits a result */
         bool doubted; /* the named server was not a master */
-        enum step step;
+        enum sentinel_step step;
         char host[NI_MAXHOST]; /* of the named master */
         unsigned port;
 };
