@@ -17,7 +17,7 @@
 #define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
 #define ACCURACY_USEC     (50 * USEC_PER_MSEC)
 
-struct source {
+struct watched_instance {
         struct watch *watch;
         struct instance *instance;
         struct instance_client *instance_client;
@@ -28,7 +28,7 @@ struct watch {
         const struct watch_ops *ops;
         void *userdata;
         struct instances instances;
-        struct source *sources; /* one for each instance */
+        struct watched_instance *sources; /* one for each instance */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
         usec_t looked_at;     /* time of watch_poll(); 0: never */
@@ -81,7 +81,7 @@ static void report_metrics(struct watch *watch)
         watch->ops->metrics_reported(watch->userdata);
 }
 
-static void set_metrics(struct source *source, const json_t *answer)
+static void set_metrics(struct watched_instance *source, const json_t *answer)
 {
         instance_take_metrics(source->instance, answer);
         if (!awaits(source->watch, INSTANCE_QUERY_METRICS))
@@ -90,7 +90,7 @@ static void set_metrics(struct source *source, const json_t *answer)
 
 static json_t *on_parameters(void *userdata, enum instance_query question)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         double after =
                 instance_events_after(source->instance, loop_now(source->watch->event, CLOCK_REALTIME));
 
@@ -99,7 +99,7 @@ static json_t *on_parameters(void *userdata, enum instance_query question)
 
 static void on_answered(void *userdata, enum instance_query question, json_t *answer)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         struct watch *watch = source->watch;
 
         switch (question) {
@@ -133,7 +133,7 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
 
 static void on_lost(void *userdata, const char *error)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         struct instance *instance = source->instance;
         bool known = !instance->reachable && instance->error && strcmp(instance->error, error) == 0;
 
@@ -240,7 +240,8 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
         if (!watch->sources)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
+                watch->sources[i] =
+                        (struct watched_instance){.watch = watch, .instance = &watch->instances.list[i]};
                 r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i],
                                         &instance_client_default_limits, &instance_client_ops,
                                         &watch->sources[i]);
