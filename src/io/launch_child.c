@@ -625,11 +625,11 @@ static _Noreturn void child_run_after(struct launch_child *child)
 
 /* Waits until the state that records this template was written, or the attempt failed. A command that does
  * not become a template would otherwise be a worker unknown to the next sqmgr. */
-static void child_await_word(const struct launch_child *child)
+static void child_await_permission(const struct launch_child *child)
 {
-        char word[16];
+        char permission[16];
 
-        if (recv(child->template_fd, word, sizeof(word), 0) <= 0)
+        if (recv(child->template_fd, permission, sizeof(permission), 0) <= 0)
                 _exit(0);
 }
 
@@ -679,7 +679,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         child_reset_signals(&child);
         child_close_inherited(&child);
         if (request->template)
-                child_await_word(&child);
+                child_await_permission(&child);
         child_set_limits(&child);
 
         const struct passwd *user = child_become_user(&child);

@@ -157,7 +157,7 @@ static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *forma
 
         connection_close(redis->connection);
         if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
-                sentinel_doubt(redis->sentinel);
+                sentinel_distrust(redis->sentinel);
         if (redis->phase == PHASE_UP && now - redis->up_at >= BACKOFF_RESET_USEC)
                 redis->failures = 0;
         redis->failures++;

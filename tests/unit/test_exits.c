@@ -85,7 +85,7 @@ static bool has_booted(pid_t pid)
 /* An orphan of ours is a zombie first. */
 static bool is_gone(pid_t pid)
 {
-        exits_sweep(&runtime);
+        exits_reap(&runtime);
         return kill(pid, 0) < 0;
 }
 
@@ -146,7 +146,7 @@ TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
         struct worker *worker = start("exit 4");
 
         while (!worker->handle->orphan_search) {
-                exits_sweep(&runtime);
+                exits_reap(&runtime);
                 (void)usleep(1000);
         }
         run_until(worker->state == WORKER_GONE);
@@ -216,11 +216,11 @@ TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         }
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(waitid(P_PID, (id_t)pids[i], &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-        ck_assert(exits_sweep(&runtime));
+        ck_assert(exits_reap(&runtime));
         for (size_t i = 0; i < N; i++)
                 left += kill(pids[i], 0) == 0;
         ck_assert_uint_gt(left, N / 2);
-        while (exits_sweep(&runtime))
+        while (exits_reap(&runtime))
                 sweeps++;
         ck_assert_uint_gt(sweeps, 2);
         for (size_t i = 0; i < N; i++)
@@ -334,8 +334,8 @@ TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
 TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
 {
         struct worker *worker = start("marks=$(env | grep ^SQMGR_)\n" LEAVES(
-                "exec env -i /bin/sh -c \"echo >$d/veiled; while [ ! -e $d/go ]; do sleep 0.01; done; "
-                "export $(echo $marks); exec sleep 1000\"") "until [ -e $d/veiled ]; do sleep 0.01; done");
+                "exec env -i /bin/sh -c \"echo >$d/hidden; while [ ! -e $d/go ]; do sleep 0.01; done; "
+                "export $(echo $marks); exec sleep 1000\"") "until [ -e $d/hidden ]; do sleep 0.01; done");
         pid_t main = worker->process.pid;
 
         standstill = clock_now(CLOCK_MONOTONIC);
@@ -587,7 +587,7 @@ TEST(a_worker_that_cannot_be_watched_does_not_stay)
                         break;
                 /* What was forked all the same is ended: no child is left. */
                 while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
-                        exits_sweep(&runtime);
+                        exits_reap(&runtime);
                         (void)usleep(1000);
                 }
                 fleet_reap(fleet, process_free);

@@ -92,7 +92,7 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
-        ck_assert(rescues_hold_the_end(&runtime, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
         runtime_turn.pass.unsaved = false;
         run_until(!runtime.rescues);
         ck_assert(runtime_reported("it is put back"));

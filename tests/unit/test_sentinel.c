@@ -228,7 +228,7 @@ TEST(asks_another_where_the_named_one_was_no_master)
         accept_at(0);
         say(ANSWER LISTENING);
         run_until(n_reported == 2);
-        sentinel_doubt(sentinel);
+        sentinel_distrust(sentinel);
         sentinel_locate(sentinel);
         accept_at(1);
         ck_assert_int_eq(accept4(listeners[0], NULL, NULL, SOCK_CLOEXEC), -1);

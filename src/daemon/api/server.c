@@ -19,8 +19,8 @@
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
 /* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at
  * most. */
-#define CALLS_PER_TURN      16
-#define VIEW_CALLS_PER_TURN 1
+#define CALLS_PER_WAKEUP      16
+#define VIEW_CALLS_PER_WAKEUP 1
 /* Fleet events are handled before the control socket, and the control socket before the read socket. */
 #define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
 #define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
@@ -59,7 +59,7 @@ struct listening {
         struct listener listener;
         sd_event_source *accept;
         sd_event_source *accept_pause;
-        bool starved; /* the last accept failed for lack of resources, which was logged */
+        bool accept_failed; /* the last accept failed for lack of resources, which was logged */
 };
 
 struct server {
@@ -207,7 +207,7 @@ static bool has_output_room(const struct client_connection *connection, size_t s
 /* Sends text as the reply to the call; r is the result of encoding text. */
 static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
 {
-        static const char no_room[] =
+        static const char too_many_replies[] =
                 "{\"parameters\":{\"reason\":\"too many replies wait to be read: try again "
                 "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
         struct client_connection *connection = call->connection;
@@ -218,8 +218,8 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
                 call_end(call);
         if (r >= 0 && !oneway && !has_output_room(connection, size)) {
                 r = continues ? -ENOBUFS : 0;
-                text = no_room;
-                size = sizeof(no_room);
+                text = too_many_replies;
+                size = sizeof(too_many_replies);
         }
         if (r < 0) {
                 connection->dead = true;
@@ -427,8 +427,8 @@ static void connection_settle(struct client_connection *connection)
                 connection->output_start = connection->output_end = 0;
         bool sent = output_size(connection) == 0;
         bool over = connection->end && !ready && !connection->call.open;
-        bool deserted = connection->hung_up && (connection->closing || connection->call.open);
-        if (connection->dead || deserted || (sent && (connection->closing || over))) {
+        bool abandoned = connection->hung_up && (connection->closing || connection->call.open);
+        if (connection->dead || abandoned || (sent && (connection->closing || over))) {
                 connection_free(connection);
                 return;
         }
@@ -449,7 +449,7 @@ static void connection_settle(struct client_connection *connection)
 
 static void connection_advance(struct client_connection *connection)
 {
-        unsigned most = is_view(connection) ? VIEW_CALLS_PER_TURN : CALLS_PER_TURN;
+        unsigned most = is_view(connection) ? VIEW_CALLS_PER_WAKEUP : CALLS_PER_WAKEUP;
 
         for (unsigned i = 0; i < most && connection_is_free(connection); i++)
                 if (!connection_take(connection))
@@ -584,10 +584,10 @@ static void refuse_connection(int fd, const char *reason)
 /* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
 static int pause_accepting(struct listening *listening, int error)
 {
-        if (!listening->starved)
+        if (!listening->accept_failed)
                 log_error("the %s socket cannot take a connection: %s, it is tried again",
                           listening->is_view ? "read" : "control", strerror(error));
-        listening->starved = true;
+        listening->accept_failed = true;
         int r = sd_event_source_set_time_relative(listening->accept_pause, ACCEPT_PAUSE_USEC);
 
         if (r >= 0)
@@ -628,7 +628,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
                 return pause_accepting(listening, ENOMEM);
         else
-                listening->starved = false;
+                listening->accept_failed = false;
         return 0;
 }
 
