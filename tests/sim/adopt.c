@@ -309,7 +309,7 @@ static int search(struct sim *sim)
         adoption_search_begin(adoption);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 /* Of the dead nothing is to be seen. */
-                if (sim->processes[i]->left_behind || !process_lives(sim->processes[i]))
+                if (sim->processes[i]->left_behind || !process_is_alive(sim->processes[i]))
                         continue;
                 if (fails && rng_chance(&sim->rng, 100))
                         return -EMFILE;

@@ -118,7 +118,7 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
         unsigned living = 0;
 
         for (size_t i = 0; i < sim->n_processes; i++)
-                living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]) &&
+                living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
                           (sim->processes[i]->worker || !check_is_nobodys(sim->processes[i]));
         /* A fork that was asked for is one more. */
         return living + check_forking(sim, fleet, 0);
@@ -219,7 +219,7 @@ static void check_start(struct sim *sim, const struct action *action)
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
         for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_lives(sim->processes[i]) && !sim->processes[i]->worker &&
+                if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
                     !check_is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
                         violate(sim, "P4", "a start while %s lives and is not known",
                                 process_name(sim, sim->processes[i]));
@@ -580,7 +580,7 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_lives(process) && !process->worker && !check_is_nobodys(process) &&
+                if (process_is_alive(process) && !process->worker && !check_is_nobodys(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
@@ -594,7 +594,7 @@ static void check_processes(struct sim *sim)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         if (!process || process->worker != worker ||
-                            (!process_lives(process) && process->exit_report_at == USEC_INFINITY))
+                            (!process_is_alive(process) && process->exit_report_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
                                         WORKER_ID(worker));
                         if (worker->generation > fleet->generation)

@@ -18,7 +18,7 @@ void check_held(struct sim *sim, bool whole)
                 for (size_t j = 0; j < sim->n_processes && !begins; j++) {
                         const struct process *process = sim->processes[j];
 
-                        begins = process_lives(process) && sim->now < process->marked_at &&
+                        begins = process_is_alive(process) && sim->now < process->marked_at &&
                                  sim->fleets[process->mark_fleet].uid == model->uid;
                 }
                 for (size_t j = 0; j < adoption->n_sought; j++)
@@ -67,7 +67,7 @@ static uint64_t digest_templates(uint64_t hash, const struct fleet *fleet)
                         template->generation, (uint64_t) template->serving_pid, template->serving_start,
                 };
 
-                if (template_lives(template))
+                if (template_is_alive(template))
                         hash = digest(hash, known, ELEMENTSOF(known));
         }
         return hash ^ fleet->preload.refused_generation;

@@ -57,7 +57,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         unsigned busy = 1;
         bool quiet = false;
 
-        if (traits->lives_as_heartbeat)
+        if (traits->process_is_heartbeat)
                 heartbeat->sent_usec = sim->now;
         if (!traits->title_completes)
                 return;

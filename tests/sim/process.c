@@ -7,7 +7,7 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-bool process_lives(const struct process *process)
+bool process_is_alive(const struct process *process)
 {
         return process->main_alive || process->runner_alive;
 }
@@ -567,7 +567,7 @@ void process_end_wrapper(struct sim *sim, struct process *process)
 
 int process_signal(struct sim *sim, struct process *process, int signo, bool group)
 {
-        if (!process_lives(process) || (!group && !process->runner_alive && !process->main_alive))
+        if (!process_is_alive(process) || (!group && !process->runner_alive && !process->main_alive))
                 return ESRCH;
         process->restarts &=
                 !group || signo == process_manners(sim, process)->quiet_signal || signo == SIGKILL;

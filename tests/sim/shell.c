@@ -213,7 +213,7 @@ static void exit_step(struct sim *sim, struct process *process)
         } else if (heartbeats_apart && !process->main_alive) {
                 observe_promoted(worker);
                 return;
-        } else if (process_lives(process) &&
+        } else if (process_is_alive(process) &&
                    (process->main_alive || worker->process.pid == process->runner_pid)) {
                 return;
         }
@@ -488,7 +488,7 @@ static bool all_gone(const struct world *world)
                 if (world->fleets[i]->n_workers > 0)
                         return false;
                 for (size_t j = 0; j < TEMPLATES_MAX; j++)
-                        if (template_lives(&world->fleets[i]->templates[j]))
+                        if (template_is_alive(&world->fleets[i]->templates[j]))
                                 return false;
         }
         return world->shutting_down;

@@ -87,8 +87,8 @@ struct template_process {
         struct template *template; /* NULL: not known to sqmgr */
         uint64_t generation;
         bool unhooked, unsafe;
-        bool awaits_word; /* its command is not begun before it was tried to write the state */
-        bool connected;   /* sqmgr has the other end of its channel */
+        bool awaits_start; /* its command is not begun before it was tried to write the state */
+        bool connected;    /* sqmgr has the other end of its channel */
         bool loaded, ready;
         usec_t ready_report_at; /* that it is ready gets through to sqmgr */
         usec_t ended_at;        /* by sqmgr's word; 0: it was not */
@@ -431,7 +431,7 @@ void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
 /* What a job of the process of this serial left behind; NULL: nothing is known of such a one. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
-bool process_lives(const struct process *process);
+bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);

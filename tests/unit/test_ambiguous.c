@@ -90,7 +90,7 @@ TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
 {
         struct worker *worker = test_spawn_quiet(&t);
 
-        for (int i = 0; i < WORKER_LOUD_HEARTBEATS; i++)
+        for (int i = 0; i < WORKER_NOT_QUIET_HEARTBEATS; i++)
                 send_heartbeat(worker, false);
         ck_assert(plans(ACTION_QUIET, worker)); /* it has not taken the signal */
         observe_title(worker, true, 0, true);
