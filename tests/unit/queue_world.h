@@ -460,7 +460,7 @@ static inline void ask_sqmgr(struct run *run, size_t s)
                 unsigned threads = active * scenario->concurrency;
                 reading.done_busy += busy;
                 if (scenario->sites[i].is_other) {
-                        reading.others_idle += threads > busy ? threads - busy : 0;
+                        reading.foreign_idle += threads > busy ? threads - busy : 0;
                         continue;
                 }
                 weight += scenario->sites[i].max;

@@ -311,10 +311,10 @@ TEST(what_others_have_idle_is_subtracted)
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 40, USEC_PER_SEC),
                 .service = 10 * USEC_PER_SEC,
-                .others_known = true,
-                .others_any = true,
-                .others = 2,
-                .others_idle = 40,
+                .foreign_known = true,
+                .foreign_any = true,
+                .foreign_consumers = 2,
+                .foreign_idle = 40,
         };
         char text[AUTOSCALE_TEXT_MAX];
         size_t i = 0;
@@ -387,7 +387,7 @@ TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         t.fleet->automatic_count = 2;
         (void)look(400, 1);
         ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 10, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
 }
 
 /* A look while another host tells this; share: NULL, it is silent. */
@@ -432,7 +432,7 @@ TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->busy, 3, 0.001);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 30, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 7, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
         ck_assert_double_lt(verdict->need, alone / 3.5);
         ck_assert(autoscale_line(t.fleet, 1, text));
         ck_assert_str_eq(text,
@@ -454,13 +454,13 @@ TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
         begin();
         look_beside(&held, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 23, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 23, 0.001);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 10, 0.001);
         look_beside(&other, 0);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
         look_beside(&untold, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
         look_beside(&some, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
         struct queues *queues = one_queue("default", 0, 0);
@@ -472,7 +472,7 @@ TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
         SERVE(t.fleet, "default\0mail");
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 18, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 18, 0.001);
         peers_clear(&peers);
 }
 
@@ -551,18 +551,18 @@ TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
 TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
-        struct autoscale_reading reading = {.done_known = true, .others_known = true};
+        struct autoscale_reading reading = {.done_known = true, .foreign_known = true};
 
         begin();
         reading.queues = one_queue("default", 0, 0);
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_COUNT);
         reading.queues = one_queue("default", 0, 0);
-        reading.others_any = true;
+        reading.foreign_any = true;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
         reading.queues = one_queue("default", 0, 0);
-        reading.others_any = false;
+        reading.foreign_any = false;
         (void)second_fleet(&settings);
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
@@ -625,7 +625,7 @@ TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
 
 static bool others_take_it;
 
-static bool others_serve(const char *queue _unused_, void *userdata _unused_)
+static bool foreign_serve(const char *queue _unused_, void *userdata _unused_)
 {
         return others_take_it;
 }
@@ -639,7 +639,7 @@ static void expect_queue(const char *name, usec_t age, const char *wanted)
         doctor_queues(&findings, &(struct doctor_queues){.world = t.world,
                                                          .link = t.fleet->link,
                                                          .queues = queues,
-                                                         .others_serve = others_serve});
+                                                         .foreign_serve = foreign_serve});
         ck_assert(!findings.lost);
         ck_assert_uint_eq(findings.n, wanted ? 1 : 0);
         if (wanted) {

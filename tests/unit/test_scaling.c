@@ -188,7 +188,7 @@ TEST(fewer_only_after_all_of_the_time)
         reading.busy = 8;
         look();
         ck_assert_uint_eq(look_for(reading.busy, 590), 5);
-        ck_assert(!verdict.peak_whole);
+        ck_assert(!verdict.peak_is_complete);
         ck_assert_uint_eq(look(), 4);
         ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
         /* The next one when that one has drained. */
@@ -219,7 +219,7 @@ TEST(another_time_by_a_reload_is_watched_from_what_is_known)
         ck_assert_uint_eq(look_for(4, 580), 5);
         limits.down_after = USEC_PER_HOUR;
         ck_assert_uint_eq(look_for(reading.busy, 3400), 5);
-        ck_assert(!verdict.peak_whole);
+        ck_assert(!verdict.peak_is_complete);
         ck_assert_uint_lt(look_for(reading.busy, 300), 5);
 }
 
@@ -377,7 +377,7 @@ TEST(threads_of_others_are_counted_with)
 {
         look();
         queue.size = 600;
-        reading.others_idle = 8;
+        reading.foreign_idle = 8;
         ck_assert_uint_eq(look_after(5), 2);
         ck_assert_double_lt(verdict.need, verdict.backlog);
 }
