@@ -162,15 +162,15 @@ static size_t count_row(const struct table *table, const struct host_row *row, c
 
 /* Shares the lines among host states. Failed, lost and rolling hosts get all the lines they want. Up to a
  * third of the remaining lines is reserved for hosts that are done. */
-static void share_room(const size_t *wanted, size_t room, size_t *ret)
+static void share_lines(const size_t *wanted, size_t lines_max, size_t *ret)
 {
         for (int state = 0; state < REPLY_HOST_WAITING; state++) {
-                ret[state] = MIN(wanted[state], room);
-                room -= ret[state];
+                ret[state] = MIN(wanted[state], lines_max);
+                lines_max -= ret[state];
         }
         ret[REPLY_HOST_WAITING] =
-                MIN(wanted[REPLY_HOST_WAITING], room - MIN(wanted[REPLY_HOST_DONE], room / 3));
-        ret[REPLY_HOST_DONE] = MIN(wanted[REPLY_HOST_DONE], room - ret[REPLY_HOST_WAITING]);
+                MIN(wanted[REPLY_HOST_WAITING], lines_max - MIN(wanted[REPLY_HOST_DONE], lines_max / 3));
+        ret[REPLY_HOST_DONE] = MIN(wanted[REPLY_HOST_DONE], lines_max - ret[REPLY_HOST_WAITING]);
 }
 
 static void print_left_out(FILE *out, const size_t *left_out, const struct view *view)
@@ -227,24 +227,24 @@ static size_t measure(const struct table *table, size_t *ret_wanted, const struc
 }
 
 /* If the full rows do not fit, prints one line per host. */
-static void fit(FILE *out, struct table *table, size_t room, const struct view *view)
+static void fit(FILE *out, struct table *table, size_t lines_max, const struct view *view)
 {
         size_t wanted[_REPLY_HOST_MAX], shares[_REPLY_HOST_MAX];
         size_t foot = view->columns > 0 && view->columns < FOOT_COLUMNS ? 2 : 1;
         size_t all = measure(table, wanted, view);
 
-        if (all > room) {
+        if (all > lines_max) {
                 table->brief = true;
                 all = measure(table, wanted, view);
         }
-        if (all > room)
-                share_room(wanted, room > foot ? room - foot : 1, shares);
+        if (all > lines_max)
+                share_lines(wanted, lines_max > foot ? lines_max - foot : 1, shares);
         else
                 memcpy(shares, wanted, sizeof(shares));
         print_rows(out, table, shares, view);
 }
 
-static int print_table(FILE *out, const json_t *rollout, size_t room, const struct view *view)
+static int print_table(FILE *out, const json_t *rollout, size_t lines_max, const struct view *view)
 {
         struct table table = {.name_columns = (int)strlen("HOST"), .reported_columns = (int)strlen("STATE")};
         _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &table.n);
@@ -265,7 +265,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
         fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, "HOST", table.name_columns);
         fputs("  STATE\n", out);
-        fit(out, &table, room > 1 ? room - 1 : 1, view);
+        fit(out, &table, lines_max > 1 ? lines_max - 1 : 1, view);
         return CTL_DONE;
 }
 

@@ -121,8 +121,8 @@ static void put_fleet(struct top_page *page, json_t *fleet)
 static void put_fleets(struct top_page *page)
 {
         json_t *fleets = json_object_get(page->replies->status, "fleets");
-        size_t n = json_array_size(fleets), room = MAX((size_t)page->view->rows / 3, (size_t)1);
-        size_t shown = n <= room ? n : room - 1;
+        size_t n = json_array_size(fleets), rows_max = MAX((size_t)page->view->rows / 3, (size_t)1);
+        size_t shown = n <= rows_max ? n : rows_max - 1;
 
         for (size_t i = 0; i < shown; i++)
                 put_fleet(page, json_array_get(fleets, i));
