@@ -74,7 +74,7 @@ enum kind {
         WORKERS_RECOVER,
         TOO_FEW_WORKERS,
         WORKERS_HANG,
-        WORKERS_NEED_LOOK,
+        WORKERS_NEED_ATTENTION,
         NOT_RUNNING,
         TEMPLATE_REFUSED,
         HOSTS_HALTED,
@@ -92,12 +92,12 @@ static const struct page_finding kinds[] = {
                             .or_remedy = "Or go back to the old one, then run",
                             .or_command = "abort"},
         [WORKERS_FAIL] = {.level = PAGE_ACT, .remedy = "Mend that, then run", .command = "restart"},
-        [WORKERS_RECOVER] = {.level = PAGE_LOOK, .remedy = "See what it died of:", .command = "events"},
+        [WORKERS_RECOVER] = {.level = PAGE_ATTENTION, .remedy = "See what it died of:", .command = "events"},
         [TOO_FEW_WORKERS] = {.level = PAGE_ACT, .remedy = "See what sqmgr waits for:", .command = "doctor"},
         [WORKERS_HANG] = {.level = PAGE_ACT, .remedy = "See its story:", .command = "why"},
-        [WORKERS_NEED_LOOK] = {.level = PAGE_LOOK, .remedy = "See its story:", .command = "why"},
-        [NOT_RUNNING] = {.level = PAGE_LOOK, .remedy = "To bring it back:", .command = "start"},
-        [TEMPLATE_REFUSED] = {.level = PAGE_LOOK, .remedy = "Mend that, then run", .command = "restart"},
+        [WORKERS_NEED_ATTENTION] = {.level = PAGE_ATTENTION, .remedy = "See its story:", .command = "why"},
+        [NOT_RUNNING] = {.level = PAGE_ATTENTION, .remedy = "To bring it back:", .command = "start"},
+        [TEMPLATE_REFUSED] = {.level = PAGE_ATTENTION, .remedy = "Mend that, then run", .command = "restart"},
         [HOSTS_HALTED] = {.level = PAGE_ACT,
                           .remedy = "Mend that, then run",
                           .command = "restart --everywhere",
@@ -106,10 +106,10 @@ static const struct page_finding kinds[] = {
         [REDIS_DOWN] = {.level = PAGE_ACT,
                         .remedy = "See whether it runs, and what sqmgr says of it:",
                         .command = "doctor"},
-        [REDIS_UNKNOWN] = {.level = PAGE_LOOK,
+        [REDIS_UNKNOWN] = {.level = PAGE_ATTENTION,
                            .remedy = "See whether it runs, and what sqmgr says of it:",
                            .command = "doctor"},
-        [OTHER] = {.level = PAGE_LOOK},
+        [OTHER] = {.level = PAGE_ATTENTION},
 };
 static_assert(ELEMENTSOF(kinds) == _KIND_MAX, "an entry for each kind");
 
@@ -145,7 +145,7 @@ static bool waits_for_one_of(const json_t *object, const char *const *codes)
         return *codes;
 }
 
-bool page_worker_needs_look(const json_t *worker)
+bool page_worker_needs_attention(const json_t *worker)
 {
         static const char *const codes[] = {"stale", "signal", "beats-elsewhere", NULL};
 
@@ -217,7 +217,7 @@ static void find_workers(const struct finding_search *search, const json_t *flee
         const char *name = reply_string(fleet, "name");
 
         json_foreach_in(worker, fleet, "workers") {
-                if (!page_worker_needs_look(worker))
+                if (!page_worker_needs_attention(worker))
                         continue;
                 if (!first || (hung == 0 && reply_is_true(worker, "hung")))
                         first = worker;
@@ -231,7 +231,7 @@ static void find_workers(const struct finding_search *search, const json_t *flee
                 report(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
                        hung == 1 ? " hangs" : "s hang");
         else
-                report(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
+                report(search, WORKERS_NEED_ATTENTION, text, id, "%.100s: look at %u worker%s", name, n,
                        n == 1 ? "" : "s");
 }
 
@@ -248,7 +248,7 @@ static void find_order(const struct finding_search *search, const json_t *fleet)
         report(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
 }
 
-static void find_rest(const struct finding_search *search, const json_t *fleet)
+static void find_other_findings(const struct finding_search *search, const json_t *fleet)
 {
         const char *refused = reply_string(json_object_get(fleet, "template"), "refused");
         const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
@@ -267,7 +267,7 @@ static void find_in_fleet(const struct finding_search *search, const json_t *fle
         find_shortage(search, fleet);
         find_workers(search, fleet);
         find_order(search, fleet);
-        find_rest(search, fleet);
+        find_other_findings(search, fleet);
 }
 
 static void find_missing_host(const struct finding_search *search, const json_t *rollout)
@@ -283,7 +283,7 @@ static void find_missing_host(const struct finding_search *search, const json_t 
         add_word(command, name);
         search->found(
                 &(struct page_finding){
-                        .level = PAGE_LOOK,
+                        .level = PAGE_ATTENTION,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
                         .remedy = "It goes on when its sqmgr does. Where it is gone for good, run",
@@ -368,7 +368,7 @@ static void find_in_instance(const struct finding_search *search, const json_t *
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
 
         /* Without a connection all other data is old. The page shows old data below and marks it. */
-        if (!page_is_heard(instance)) {
+        if (!page_is_current(instance)) {
                 find_away(search, instance);
                 return;
         }
@@ -402,7 +402,7 @@ static void keep_worst(const struct page_finding *finding, void *userdata)
 
 enum page_level page_fleet_level(const json_t *fleet)
 {
-        enum page_level worst = PAGE_WELL;
+        enum page_level worst = PAGE_OK;
 
         find_in_fleet(&(struct finding_search){.socket = "", .found = keep_worst, .userdata = &worst}, fleet);
         return worst;

@@ -12,7 +12,7 @@
 /* Each query reads every queue in Redis. */
 #define ASK_QUEUES_USEC (5 * USEC_PER_SEC)
 /* How long a client counts as a viewer after a request. */
-#define LOOKED_USEC       (10 * USEC_PER_SEC)
+#define WATCHED_USEC      (10 * USEC_PER_SEC)
 #define METRICS_WAIT_USEC (3 * USEC_PER_SEC)
 #define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
 #define ACCURACY_USEC     (50 * USEC_PER_MSEC)
@@ -31,19 +31,19 @@ struct watch {
         struct watched_instance *sources; /* one for each instance */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
-        usec_t looked_at;     /* time of watch_poll(); 0: never */
+        usec_t polled_at;     /* time of watch_poll(); 0: never */
         usec_t queues_at;     /* time of the last query of queues; 0: never */
         usec_t metrics_at;    /* time of the last metrics_reported(); 0: never */
         bool metrics_awaited; /* metrics_reported() will follow */
-        bool untold;          /* data arrived since reported() */
+        bool unreported;      /* data arrived since reported() */
         json_t *news;         /* events since reported(), or NULL */
 };
 
 static bool is_watched(const struct watch *watch)
 {
         return watch->viewers > 0 ||
-               (watch->looked_at > 0 &&
-                usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->looked_at) < LOOKED_USEC);
+               (watch->polled_at > 0 &&
+                usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->polled_at) < WATCHED_USEC);
 }
 
 static bool awaits(const struct watch *watch, enum instance_query question)
@@ -58,7 +58,7 @@ static void report_status(struct watch *watch)
 {
         json_t *news = TAKE_PTR(watch->news);
 
-        watch->untold = false;
+        watch->unreported = false;
         watch->ops->reported(watch->userdata, news);
         json_decref(news);
 }
@@ -66,7 +66,7 @@ static void report_status(struct watch *watch)
 /* Reports all instances together, once no status or event query is pending. */
 static void report_when_all_known(struct watch *watch)
 {
-        watch->untold = true;
+        watch->unreported = true;
         if (!awaits(watch, INSTANCE_QUERY_STATUS) && !awaits(watch, INSTANCE_QUERY_EVENTS))
                 report_status(watch);
 }
@@ -175,7 +175,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
         struct watch *watch = userdata;
 
         /* An instance that has not answered since the last poll must not delay the others. */
-        if (watch->untold || !any_reachable(watch))
+        if (watch->unreported || !any_reachable(watch))
                 report_status(watch);
         ask_all(watch);
         loop_arm(source, is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
@@ -203,7 +203,7 @@ static void poll_soon(const struct watch *watch)
 void watch_poll(struct watch *watch)
 {
         poll_soon(watch);
-        watch->looked_at = loop_now(watch->event, CLOCK_MONOTONIC);
+        watch->polled_at = loop_now(watch->event, CLOCK_MONOTONIC);
 }
 
 void watch_set_viewers(struct watch *watch, unsigned n)
