@@ -118,7 +118,7 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
         return execute_action(&supervisor->runtime, action, now);
 }
 
-static void poll(struct supervisor *supervisor, usec_t now)
+static void poll_due(struct supervisor *supervisor, usec_t now)
 {
         struct pass *pass = &supervisor->wakeup.pass;
         enum pass_poll due = pass_poll(pass, now);
@@ -173,7 +173,7 @@ static void on_wakeup(bool timer, void *userdata)
         usec_t begun = clock_now(CLOCK_MONOTONIC);
 
         if (timer)
-                poll(supervisor, begun);
+                poll_due(supervisor, begun);
         plan(supervisor);
         ticks->n++;
         ticks->usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);

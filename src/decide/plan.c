@@ -68,7 +68,7 @@ static void add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
-        if (!ARRAY_MAKE_ROOM(plan->actions, plan->n_actions, plan->allocated)) {
+        if (!ARRAY_RESERVE(plan->actions, plan->n_actions, plan->allocated)) {
                 round->error = -ENOMEM;
                 return;
         }

@@ -33,7 +33,7 @@ static void families_done(struct process_parents *families)
 
 static int families_add(struct process_parents *families, pid_t pid, pid_t parent)
 {
-        if (!ARRAY_MAKE_ROOM(families->list, families->n, families->allocated))
+        if (!ARRAY_RESERVE(families->list, families->n, families->allocated))
                 return -ENOMEM;
         families->list[families->n++] = (struct process_parent){.pid = pid, .parent = parent};
         return 0;

@@ -189,7 +189,7 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
                 return 0;
         }
 
-        if (!ARRAY_MAKE_ROOM(match->candidates, match->n_candidates, match->allocated))
+        if (!ARRAY_RESERVE(match->candidates, match->n_candidates, match->allocated))
                 return -ENOMEM;
         struct candidate *candidate = calloc(1, sizeof(*candidate));
         if (!candidate)

@@ -195,7 +195,7 @@ bool call_wants_more(const struct call *call)
 }
 
 /* True if size more bytes of output fit into the limit. */
-static bool has_output_room(const struct client_connection *connection, size_t size)
+static bool has_output_space(const struct client_connection *connection, size_t size)
 {
         size_t total = size;
 
@@ -216,7 +216,7 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
         assert(call->open);
         if (!continues)
                 call_end(call);
-        if (r >= 0 && !oneway && !has_output_room(connection, size)) {
+        if (r >= 0 && !oneway && !has_output_space(connection, size)) {
                 r = continues ? -ENOBUFS : 0;
                 text = too_many_replies;
                 size = sizeof(too_many_replies);
@@ -458,7 +458,7 @@ static void connection_advance(struct client_connection *connection)
 }
 
 /* Small calls are always accepted: large calls of some clients must not lock out others. */
-static bool has_input_room(const struct client_connection *connection)
+static bool has_input_space(const struct client_connection *connection)
 {
         size_t total = 0;
 
@@ -473,7 +473,7 @@ static void connection_receive(struct client_connection *connection)
 {
         char *quota;
 
-        if (!has_input_room(connection)) {
+        if (!has_input_space(connection)) {
                 connection_refuse(connection, "too many long calls are being sent: try again later");
                 return;
         }
