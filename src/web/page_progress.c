@@ -54,7 +54,7 @@ static void put_steps(FILE *out, const struct page *page, const char *socket, co
         }
         if (n == 0 && !begin)
                 return;
-        fputs("<ol class=\"story\">", out);
+        fputs("<ol class=\"steps\">", out);
         if (begin)
                 put_step(out, begin, page);
         if (n > STEPS_MAX)

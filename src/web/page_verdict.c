@@ -8,7 +8,7 @@
 #define SHOWN_MAX 12
 
 static const char *const level_names[] = {
-        [PAGE_UNKNOWN] = "unknown", [PAGE_OK] = "well", [PAGE_ATTENTION] = "look", [PAGE_ACT] = "act"};
+        [PAGE_UNKNOWN] = "unknown", [PAGE_OK] = "ok", [PAGE_ATTENTION] = "attention", [PAGE_ACT] = "act"};
 static_assert(ELEMENTSOF(level_names) == _PAGE_LEVEL_MAX, "a name for each level");
 
 /* Icons of the same shapes for the browser tab. */
@@ -91,7 +91,7 @@ static void put_finding(const struct page_finding *finding, void *userdata)
                 html_print(listing->out, "<h2>%s</h2>", finding->title);
         }
         if (finding->text[0] != '\0')
-                html_print(listing->out, "<p class=\"said\">%s</p>", finding->text);
+                html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
         put_remedy(listing->out, finding->remedy, finding->command);
         put_remedy(listing->out, finding->or_remedy, finding->or_command);
         fputs("</li>", listing->out);

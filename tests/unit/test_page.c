@@ -249,7 +249,7 @@ TEST(shows_the_last_state_of_one_that_is_away)
                              "it was 12min 34s ago."));
         ck_assert_ptr_nonnull(strstr(text, "<b>0 of 2</b> active"));
         ck_assert_ptr_nonnull(strstr(text, "as of 12min 34s ago"));
-        ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
+        ck_assert_ptr_null(strstr(text, "class=\"sign ok\""));
         ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr</code>"));
         free(text);
         json_object_set_new(instance, "status", json_null());
