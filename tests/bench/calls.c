@@ -23,7 +23,7 @@
 static unsigned workers;
 static const char *go;
 /* Since the loop last waited, since the last look, and of the looks before. */
-static unsigned calls, reads, between, look_calls, most_between, settled;
+static unsigned calls, reads, between, poll_calls, most_between, settled;
 
 static bool is_wait(long number)
 {
@@ -55,16 +55,16 @@ static void count_call(long number)
         if (go && access(go, F_OK) == 0)
                 go = NULL;
         if (go) {
-                look_calls = 0;
+                poll_calls = 0;
         } else if (reads < workers) {
                 between += calls + 1;
-        } else if (calls == look_calls && between > 0) {
+        } else if (calls == poll_calls && between > 0) {
                 settled++;
                 if (between > most_between)
                         most_between = between;
                 between = 0;
         } else {
-                look_calls = calls;
+                poll_calls = calls;
                 between = most_between = settled = 0;
         }
         calls = reads = 0;
@@ -111,7 +111,7 @@ static int trace(pid_t pid)
                 if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
                         count_call((long)info.entry.nr);
         }
-        printf("%u %u\n", look_calls, most_between);
+        printf("%u %u\n", poll_calls, most_between);
         return EXIT_SUCCESS;
 }
 

@@ -136,7 +136,7 @@ void host_step(struct group_sim *sim, struct host *host);
 bool host_reaches(const struct group_sim *sim, const struct host *host);
 /* For the group. */
 bool host_restarts(const struct host *host);
-bool host_holds_place(const struct group_sim *sim, const struct host *host);
+bool host_holds_lease(const struct group_sim *sim, const struct host *host);
 bool host_has_twin(const struct group_sim *sim, const struct host *host);
 /* extra: the words behind its own, up to NULL. */
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);

@@ -186,7 +186,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
 
         if (!process)
                 return;
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
         report(sim, "  that is %s", process_name(sim, process));
         switch (act->kind) {
         case ACT_WORKER_KILL:
@@ -202,10 +202,10 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 process->hang_until = sim->now + act->b;
                 break;
         case ACT_WORKER_QUIET:
-                if (manners->quiet_signal != 0 && !process->uncaught)
-                        process_signal(sim, process, manners->quiet_signal, false);
+                if (behavior->quiet_signal != 0 && !process->uncaught)
+                        process_signal(sim, process, behavior->quiet_signal, false);
                 else if (process->booted && process->reported_to_exit == 0)
-                        process_signal(sim, process, manners->stop_signal, false);
+                        process_signal(sim, process, behavior->stop_signal, false);
                 break;
         default:
                 process->jumped_bytes += act->b % (2048 * MEGABYTE);

@@ -260,7 +260,7 @@ static void see_strangers(struct sim *sim)
                 .worker = "red/1",
                 .generation = "7",
                 .booted_as =
-                        sim->fleets[0].manners->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
+                        sim->fleets[0].behavior->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
         };
 
         see(sim, &sighting);
@@ -410,7 +410,7 @@ void shell_start(struct sim *sim)
         shell->wake_at = sim->now + 1;
         sim->read_left = 0;
         pressure_forgotten(sim);
-        shell->turn_at = shell->stalled_until = 0;
+        shell->iterated_at = shell->stalled_until = 0;
         check_distrust(sim, UINT32_MAX);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->read_bytes = 0;

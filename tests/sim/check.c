@@ -119,7 +119,7 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
 
         for (size_t i = 0; i < sim->n_processes; i++)
                 living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
-                          (sim->processes[i]->worker || !check_is_nobodys(sim->processes[i]));
+                          (sim->processes[i]->worker || !check_is_unowned(sim->processes[i]));
         /* A fork that was asked for is one more. */
         return living + check_forking(sim, fleet, 0);
 }
@@ -179,7 +179,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
 
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
                 /* One that was told to exit grows no more. */
-                if (process->runner_alive && !check_is_nobodys(process) &&
+                if (process->runner_alive && !check_is_unowned(process) &&
                     !(process->worker && process->worker->state == WORKER_STOPPING))
                         promised += known_size(sim, process->fleet) -
                                     MIN(known_size(sim, process->fleet), process->held_bytes);
@@ -220,7 +220,7 @@ static void check_start(struct sim *sim, const struct action *action)
         }
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
-                    !check_is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+                    !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
                         violate(sim, "P4", "a start while %s lives and is not known",
                                 process_name(sim, sim->processes[i]));
         if (living >= fleet_max_processes(fleet))
@@ -229,7 +229,7 @@ static void check_start(struct sim *sim, const struct action *action)
         if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
                         trying, target_of(sim, fleet), fleet_surge(fleet));
-        if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
+        if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
         if (pressure_holds(sim, number, living, target_of(sim, fleet)) && any_tries(fleet))
                 violate(sim, "memory",
@@ -385,7 +385,7 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
         bool heard =
-                model->heard_since != 0 && sim->now >= model->heard_since + stale_usec(sim, process->fleet);
+                model->fresh_since != 0 && sim->now >= model->fresh_since + stale_usec(sim, process->fleet);
         unsigned starting = 0;
 
         for (size_t i = 0; i < action->fleet->n_workers; i++)
@@ -399,7 +399,7 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
                         (unsigned long long)((sim->now - process->changed_at) / SEC));
         if (!model->link.up)
                 violate(sim, "P5", "%s is ended as hung with Redis away", process_name(sim, process));
-        if (!heard && (model->heard_since != 0 || starting > 0 ||
+        if (!heard && (model->fresh_since != 0 || starting > 0 ||
                        action->fleet->n_workers < fleet_max_processes(action->fleet)))
                 violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
 }
@@ -475,7 +475,7 @@ void check_action(struct sim *sim, const struct action *action)
                 check_kill(sim, action, process);
 }
 
-void check_restless(const struct sim *sim, struct process *process)
+void check_not_idle(const struct sim *sim, struct process *process)
 {
         if (process->tried_at == 0 || sim->now >= process->try_at + 2 * SEC)
                 process->tried_at = sim->now;
@@ -492,7 +492,7 @@ void check_reported(struct sim *sim, const struct action *action, const struct p
         bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
                      sim->now >= process->tried_at + 10 * SEC;
 
-        if (reports && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
+        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
                 violate(sim, "P1", "%s is told to exit, though it would be quiet",
                         process_name(sim, process));
         if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
@@ -516,7 +516,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
         if (reports && ++process->reported_to_exit > 1 + sim->shell.deaths &&
-            (process_manners(sim, process)->second_kills || process->drains))
+            (process_behavior(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
@@ -580,7 +580,7 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_is_alive(process) && !process->worker && !check_is_nobodys(process) &&
+                if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
@@ -670,7 +670,7 @@ void check_hung(struct sim *sim)
                         heard = process->fleet == i && process->worker &&
                                 process->worker->state <= WORKER_QUIET && has_evidence(sim, process);
                 }
-                model->heard_since = !heard ? 0 : model->heard_since != 0 ? model->heard_since : sim->now;
+                model->fresh_since = !heard ? 0 : model->fresh_since != 0 ? model->fresh_since : sim->now;
         }
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];

@@ -9,7 +9,7 @@
 
 #define SEC USEC_PER_SEC
 
-bool check_is_nobodys(const struct process *process)
+bool check_is_unowned(const struct process *process)
 {
         if (process->left_behind || process->let_go || process->unseen)
                 return true;

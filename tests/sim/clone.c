@@ -9,7 +9,7 @@
 /* Beyond any serial of ours. */
 #define CLONE_SERIAL 0x80000000U
 /* Looks at one that boots come sooner than that. */
-#define LOOK_USEC (500 * USEC_PER_MSEC)
+#define POLL_USEC (500 * USEC_PER_MSEC)
 /* Ours has beaten of late. */
 #define HEARD_USEC (20 * SEC)
 
@@ -83,7 +83,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
                         return true;
                 if (!process->booted && evidence_denies_boot(sim, process) &&
                     (boot_at == USEC_INFINITY ||
-                     (boot_at > usec_add(sim->now, LOOK_USEC) &&
+                     (boot_at > usec_add(sim->now, POLL_USEC) &&
                       (clone->listed || is_undisturbed(sim, usec_add(boot_at, HEARD_USEC))))))
                         continue;
                 if (process->booted && !(sim->shell.hosts >> process->host & 1))

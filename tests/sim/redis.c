@@ -38,7 +38,7 @@ struct record redis_read(struct sim *sim, struct process *process)
                 record = process->records[sim->lag];
         /* A frozen replica expires nothing. */
         if (record.written_at != 0 && !frozen &&
-            sim->now - record.written_at > process_manners(sim, process)->record_life)
+            sim->now - record.written_at > process_behavior(sim, process)->record_expiry)
                 record.written_at = 0;
         if (sim->now < sim->garbage_until) {
                 if (rng_chance(&sim->rng, 500))

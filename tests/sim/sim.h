@@ -28,8 +28,8 @@ struct world;
 
 struct sim;
 
-/* What workers of one framework do and tell: manners.c. Shares are of 100. */
-struct manners {
+/* What workers of one framework do and tell: behavior.c. Shares are of 100. */
+struct behavior {
         const char *framework;
         unsigned weight; /* how many fleets are of it, against those of the others */
 
@@ -50,7 +50,7 @@ struct manners {
         bool quiet_read_late;                  /* a round trip after its work state was copied */
         bool reports_start;                    /* some do: when their process was started */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
-        usec_t record_life;
+        usec_t record_expiry;
 
         bool shows_boot; /* by its title or threads */
         bool title_may_lack;
@@ -135,7 +135,7 @@ struct process {
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
-        bool uncaught, bare, titleless, reports_start; /* of its manners */
+        bool uncaught, bare, titleless, reports_start; /* of its behavior */
         usec_t booted_at;
         unsigned host; /* what the host was called as it booted */
         char name[40]; /* under which it beats; "": none is made yet */
@@ -261,14 +261,14 @@ struct link {
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
-        const struct manners *manners;
+        const struct behavior *behavior;
         struct release release, good;
         struct link link;  /* up for good where it needs no Redis */
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
-        usec_t heard_since; /* at least one of its workers is heard; 0: none is */
+        usec_t fresh_since; /* at least one of its workers is heard; 0: none is */
         uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
@@ -319,7 +319,7 @@ struct shell {
         usec_t down_usec;
         unsigned deaths;
         usec_t trusted_at; /* the last disturbance of time ended, or sqmgr began */
-        usec_t turn_at, seen_suspended;
+        usec_t iterated_at, seen_suspended;
         int64_t seen_stepped;
 };
 
@@ -485,16 +485,16 @@ void templates_begin(struct sim *sim);
 void template_unknown(struct sim *sim, bool read);
 void template_befalls(struct sim *sim, const struct act *act);
 
-/* manners.c */
-const struct manners *manners_choose(struct rng *rng, const struct traits **ret_traits);
-const struct manners *process_manners(const struct sim *sim, const struct process *process);
+/* behavior.c */
+const struct behavior *behavior_choose(struct rng *rng, const struct traits **ret_traits);
+const struct behavior *process_behavior(const struct sim *sim, const struct process *process);
 /* To a process that was just made. */
-void manners_give(const struct sim *sim, struct process *process);
-void manners_become_quiet(struct sim *sim, struct process *process);
+void behavior_give(const struct sim *sim, struct process *process);
+void behavior_become_quiet(struct sim *sim, struct process *process);
 /* Its stop signal has come so far that it is acted on. */
-void manners_stop(struct sim *sim, struct process *process);
+void behavior_stop(struct sim *sim, struct process *process);
 /* A signal other than KILL, to a runner that lives. */
-void manners_signal(struct sim *sim, struct process *process, int signo);
+void behavior_signal(struct sim *sim, struct process *process, int signo);
 
 /* evidence.c: what the core is shown. */
 bool fleet_is_local(const struct sim *sim, unsigned fleet); /* it needs no Redis */
@@ -508,7 +508,7 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
                     bool *ret_quiet);
 /* What the shell adds to a record that was read of a worker. */
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
-bool evidence_at_rest(struct sim *sim, struct process *process);
+bool evidence_idle(struct sim *sim, struct process *process);
 /* The beat of a worker that needs no Redis; false: there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret);
 
@@ -537,7 +537,7 @@ void redis_empty(struct sim *sim);
 /* shell.c: what src/daemon does around the core; adopt.c: its begin and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
-void shell_turn(struct sim *sim);
+void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
 /* Asks a fleet's Redis what is to be looked at, where it is there and nothing was asked yet. */
@@ -578,7 +578,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
 /* Right before it is quieted. */
 void check_reported(struct sim *sim, const struct action *action, const struct process *process);
 /* It is not, since it is not at rest. */
-void check_restless(const struct sim *sim, struct process *process);
+void check_not_idle(const struct sim *sim, struct process *process);
 /* One that may be no worker gets no signal, and is let go of only where it is none. */
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
@@ -606,7 +606,7 @@ bool check_settled(struct sim *sim, bool must);
 
 /* check_template.c */
 /* Nobody has to know of this process. */
-bool check_is_nobodys(const struct process *process);
+bool check_is_unowned(const struct process *process);
 /* How many forks of this fleet, from this generation on, were asked for and have not come forward. */
 unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
 /* How many processes of templates live, or are taken for alive. */

@@ -207,13 +207,13 @@ TEST(all_ends_in_the_midst_of_it)
 /* With room for three, in a folder made of that template. */
 static struct address start_at_path(char *folder)
 {
-        static const struct http_limits room_of_three = {
+        static const struct http_limits three_connections = {
                 .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         char error[256];
 
         ck_assert_ptr_nonnull(mkdtemp(folder));
-        start(&room_of_three);
+        start(&three_connections);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         return address;

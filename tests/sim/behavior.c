@@ -10,7 +10,7 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-static const struct manners rows[] = {
+static const struct behavior rows[] = {
         {
                 .framework = "sidekiq",
                 .weight = 400,
@@ -19,7 +19,7 @@ static const struct manners rows[] = {
                 .wakes = true,
                 .jobs_max = JOBS_MAX,
                 .quiet_read_late = true,
-                .record_life = 60 * SEC,
+                .record_expiry = 60 * SEC,
                 .shows_boot = true,
         },
         {
@@ -33,7 +33,7 @@ static const struct manners rows[] = {
                 .heartbeats_at_change = true,
                 .counts_fetches = true,
                 .reports_start = true,
-                .record_life = 60 * SEC,
+                .record_expiry = 60 * SEC,
         },
         {
                 .framework = "rq",
@@ -47,7 +47,7 @@ static const struct manners rows[] = {
                 .heartbeats_at_change = true,
                 .heartbeat_idle = 405 * SEC,
                 .heartbeat_busy = 30 * SEC,
-                .record_life = 480 * SEC,
+                .record_expiry = 480 * SEC,
                 .shows_boot = true,
                 .title_may_lack = true,
                 .titleless = 30,
@@ -64,7 +64,7 @@ static const struct manners rows[] = {
                 .heartbeats_at_change = true,
                 .heartbeat_idle = 60 * SEC,
                 .heartbeat_busy = 60 * SEC,
-                .record_life = 300 * SEC,
+                .record_expiry = 300 * SEC,
                 .shows_boot = true,
                 /* None of those that lack it could be seen to be paused. */
                 .title_may_lack = true,
@@ -80,16 +80,16 @@ static const struct manners rows[] = {
         },
 };
 
-static const struct manners *find_row(const char *framework)
+static const struct behavior *find_row(const char *framework)
 {
         for (size_t i = 0; i < ELEMENTSOF(rows); i++)
                 if (strcmp(rows[i].framework, framework) == 0)
                         return &rows[i];
-        fprintf(stderr, "tests/sim/manners.c does not say what workers of '%s' do\n", framework);
+        fprintf(stderr, "tests/sim/behavior.c does not say what workers of '%s' do\n", framework);
         abort();
 }
 
-const struct manners *manners_choose(struct rng *rng, const struct traits **ret_traits)
+const struct behavior *behavior_choose(struct rng *rng, const struct traits **ret_traits)
 {
         unsigned weight = 0;
         size_t i = 0;
@@ -103,26 +103,26 @@ const struct manners *manners_choose(struct rng *rng, const struct traits **ret_
         return find_row(framework_traits[i]->name);
 }
 
-const struct manners *process_manners(const struct sim *sim, const struct process *process)
+const struct behavior *process_behavior(const struct sim *sim, const struct process *process)
 {
-        return sim->fleets[process->fleet].manners;
+        return sim->fleets[process->fleet].behavior;
 }
 
-void manners_give(const struct sim *sim, struct process *process)
+void behavior_give(const struct sim *sim, struct process *process)
 {
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
         struct rng rng = rng_fork(sim->seed, 3000000 + process->serial);
 
-        process->uncaught = rng_chance(&rng, manners->uncaught * 10);
-        process->bare = rng_chance(&rng, manners->bare * 10);
-        process->titleless = rng_chance(&rng, manners->titleless * 10);
-        process->reports_start = manners->reports_start && rng_chance(&rng, 500);
+        process->uncaught = rng_chance(&rng, behavior->uncaught * 10);
+        process->bare = rng_chance(&rng, behavior->bare * 10);
+        process->titleless = rng_chance(&rng, behavior->titleless * 10);
+        process->reports_start = behavior->reports_start && rng_chance(&rng, 500);
         /* One that is deaf to its only signal drains for ever, as far as anybody can tell. */
         if (process->uncaught)
                 process->deaf = false;
-        if (!manners->shows_boot || process->titleless)
+        if (!behavior->shows_boot || process->titleless)
                 process->titled = false;
-        if (manners->job_is_child && !process->titled)
+        if (behavior->job_is_child && !process->titled)
                 process->leftover = process->detached = rng_chance(&rng, 200);
         /* Nothing tells it from the worker. */
         if (fleet_is_bare(sim, process->fleet))
@@ -130,7 +130,7 @@ void manners_give(const struct sim *sim, struct process *process)
 }
 
 /* Quiet: endless jobs end once they see it. */
-void manners_become_quiet(struct sim *sim, struct process *process)
+void behavior_become_quiet(struct sim *sim, struct process *process)
 {
         process->quiet_from = USEC_INFINITY;
         if (process->quiet)
@@ -144,50 +144,50 @@ void manners_become_quiet(struct sim *sim, struct process *process)
 }
 
 /* Its stop signal has come so far that it is acted on. */
-void manners_stop(struct sim *sim, struct process *process)
+void behavior_stop(struct sim *sim, struct process *process)
 {
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
 
         process->term_from = USEC_INFINITY;
         if (process->deaf)
                 return;
         process->stopping = true;
-        if (manners->fetch_is_lost)
+        if (behavior->fetch_is_lost)
                 process->fetched_until = 0;
-        manners_become_quiet(sim, process);
-        process->stop_by = manners->stop_waits ? USEC_INFINITY : sim->now + process->release.shutdown_usec;
+        behavior_become_quiet(sim, process);
+        process->stop_by = behavior->stop_waits ? USEC_INFINITY : sim->now + process->release.shutdown_usec;
 }
 
 /* No handler is set yet. */
-static void signal_booting(const struct manners *manners, struct process *process, int signo, usec_t soon)
+static void signal_booting(const struct behavior *behavior, struct process *process, int signo, usec_t soon)
 {
         if (signo == SIGTSTP) {
                 process->frozen = true;
                 return;
         }
         /* It dies of it, once it is not frozen any more. */
-        if (manners->wakes)
+        if (behavior->wakes)
                 process->frozen = false;
         if (!process->deaf)
                 process->crash_at = soon;
 }
 
-void manners_signal(struct sim *sim, struct process *process, int signo)
+void behavior_signal(struct sim *sim, struct process *process, int signo)
 {
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
         usec_t soon = sim->now + rng_range(&process->rng, MSEC, 30 * MSEC);
-        bool stops = signo == manners->stop_signal || signo == manners->cut_off_signal;
+        bool stops = signo == behavior->stop_signal || signo == behavior->cut_off_signal;
 
         process->knows_end |= stops;
         if (!process->booted) {
-                signal_booting(manners, process, signo, soon);
+                signal_booting(behavior, process, signo, soon);
         } else if (!stops) {
                 process->quiet_from = MIN(process->quiet_from, soon);
-        } else if (process->bare || signo == manners->cut_off_signal) {
+        } else if (process->bare || signo == behavior->cut_off_signal) {
                 process->crash_at = soon;
         } else if (!process->stopping) {
                 process->term_from = MIN(process->term_from, soon);
-        } else if (manners->second_kills) {
+        } else if (behavior->second_kills) {
                 process->n_jobs = 0;
                 process->fetched_until = 0;
                 process->exit_at = MIN(process->exit_at, soon);

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define LOOK_USEC        250000ULL
+#define POLL_USEC        250000ULL
 #define WORKERS_OF_HOST  50
 #define NSEC_OF_IDENTITY 500
 
@@ -57,7 +57,7 @@ static void list_identities(redisContext *redis, unsigned long members)
                 freeReplyObject(receive(redis, REDIS_REPLY_INTEGER));
 }
 
-static void walk(redisContext *redis, unsigned host)
+static void scan(redisContext *redis, unsigned host)
 {
         char cursor[32] = "0";
 
@@ -87,7 +87,7 @@ static struct scan_throttle_reading read_pace(redisContext *redis)
         return reading;
 }
 
-static unsigned n_walks, n_readings;
+static unsigned n_scans, n_readings;
 
 static void look(struct host *host, unsigned index, bool turns)
 {
@@ -106,8 +106,8 @@ static void look(struct host *host, unsigned index, bool turns)
                 if (!scan_throttle_decide(&host->scan_throttle, &reading, (uint32_t)random() << 1, now))
                         return;
         }
-        n_walks++;
-        walk(host->redis, index);
+        n_scans++;
+        scan(host->redis, index);
         if (host->scanned_at == 0)
                 host->scanned_at = now_usec();
 }
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "playing\n");
         usec_t begun = now_usec(), end = begun + strtoull(argv[4], NULL, 10) * 1000000;
         for (uint64_t i = 0;; i++) {
-                usec_t at = begun + i * LOOK_USEC / n;
+                usec_t at = begun + i * POLL_USEC / n;
 
                 if (MAX(at, now_usec()) >= end)
                         break;
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
                         printf("%llu\n", (unsigned long long)(hosts[i].scanned_at - begun));
                 redisFree(hosts[i].redis);
         }
-        fprintf(stderr, "%u walks, %u readings\n", n_walks, n_readings);
+        fprintf(stderr, "%u walks, %u readings\n", n_scans, n_readings);
         free(hosts);
         return EXIT_SUCCESS;
 }
