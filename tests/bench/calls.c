@@ -22,7 +22,7 @@
 
 static unsigned workers;
 static const char *go;
-/* Since the loop last waited, since the last look, and of the looks before. */
+/* Since the loop last waited, since the latest poll, and of the polls before. */
 static unsigned calls, reads, between, poll_calls, most_between, settled;
 
 static bool is_wait(long number)
@@ -34,8 +34,8 @@ static bool is_wait(long number)
         return number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
 }
 
-/* When the allocator takes memory or gives it back depends on what came before; that of a sanitizer does so
- * at many a look. */
+/* The allocator takes and returns memory at times that depend on what came before; that of a sanitizer does
+ * so at many polls. */
 static bool is_memory(long number)
 {
         return number == SYS_mmap || number == SYS_munmap || number == SYS_madvise || number == SYS_brk;

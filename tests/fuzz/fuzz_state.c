@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a state file, and the world that goes on with what they tell. The first byte says whether they
- * come as they are, or behind a header that fits them, and of which version that is. */
+/* Fuzzes the bytes of a state file, and the world that continues from them. The first byte says whether they
+ * come as they are, or behind a valid header, and of which version that is. */
 #include "base/hash.h"
 #include "continuity/codec.h"
 #include "continuity/state.h"

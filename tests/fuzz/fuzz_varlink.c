@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two clients of the control socket, one who may only look, and the real server with the real handlers. The
+/* Two clients of the control socket, one of them a viewer, and the real server with the real handlers. The
  * first bytes say in what pieces the rest arrives; a byte that no text has changes the client. */
 #include "../guard.h"
 #include "daemon/api/control.h"
@@ -235,7 +235,7 @@ static void talk(struct client clients[static CLIENTS], struct input *input)
                 input->at += n;
                 input->left -= n;
                 (void)client_iterate(&clients[at]);
-                /* Who may only look changes nothing. */
+                /* A viewer changes nothing. */
                 fuzz_check(at != VIEWER || loop_iterate.pass.serial == before);
                 if (input->at == change) {
                         (void)input_byte(input);

@@ -79,7 +79,7 @@ struct host {
         uint8_t saved[1024];        /* in the state file: what was packed of it */
         size_t saved_size;
         usec_t saved_at;       /* by its clock */
-        bool exists, up, gone; /* gone for good, as a machine */
+        bool exists, up, gone; /* the machine is gone permanently */
         bool partitioned, clone;
         usec_t frozen_until, up_at, poll_at;
         usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the workers of each framework do when they are told something, and what they tell of themselves: the
- * facts, without chance. */
+/* How the workers of each framework react to signals, and what they report of themselves: the facts, without
+ * chance. */
 #include "frameworks/table.h"
 #include "sim.h"
 #include <signal.h>

@@ -51,7 +51,7 @@ static usec_t stale_usec(const struct sim *sim, unsigned fleet)
         return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
 }
 
-/* Its beat was read to have changed since time, Redis and sqmgr are trusted, and of late (P5, P9). */
+/* The heartbeat has changed recently, while time, Redis and sqmgr were trusted (P5, P9). */
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
@@ -138,7 +138,7 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
         return n;
 }
 
-/* Whether sqmgr still looks for this one, and starts none in its place meanwhile. */
+/* True while sqmgr still searches for this worker, and so starts no other for its index. */
 static bool is_sought(const struct sim *sim, const struct process *process)
 {
         return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->hold_until != 0;
@@ -178,7 +178,7 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                 const struct process *process = sim->processes[i];
 
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
-                /* One that was told to exit grows no more. */
+                /* A worker that was asked to exit grows no more. */
                 if (process->runner_alive && !check_is_unowned(process) &&
                     !(process->worker && process->worker->state == WORKER_STOPPING))
                         promised += known_size(sim, process->fleet) -
@@ -440,7 +440,8 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
-        /* The one that was told has ended meanwhile, and has a successor: the signal goes to it alone. */
+        /* The process that was signaled has ended, and has a successor: the signal goes to the successor
+         * alone. */
         if (action->worker->process.heartbeat_pid != 0 &&
             action->worker->process.heartbeat_start != process->runner_start)
                 return;
@@ -499,12 +500,13 @@ void check_reported(struct sim *sim, const struct action *action, const struct p
                 violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
 }
 
-/* No flapping: a worker is told once, and again only where something came between. */
+/* No flapping: a worker is signaled once, and again only if something happened in between. */
 void check_signalled(struct sim *sim, const struct action *action, struct process *process)
 {
         unsigned *times = action->kind == ACTION_QUIET ? &process->quiets : &process->stops;
 
-        /* A title is read at each look, and tells of it some looks later: until then it is told again. */
+        /* A title is read at each poll, and follows some polls later: until then the worker is signaled
+         * again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)

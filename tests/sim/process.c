@@ -100,7 +100,7 @@ static bool pid_is_free(const struct sim *sim, pid_t pid)
         return true;
 }
 
-/* Now and then that of a worker that died of late, whose heartbeat is still to be read. */
+/* Now and then the pid of a worker that died recently, whose heartbeat is still to be read. */
 static pid_t new_pid(struct sim *sim, struct rng *rng)
 {
         for (size_t i = 0; i < sim->n_processes; i++)

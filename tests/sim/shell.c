@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What src/daemon does around the core, with modelled parts: the loop, the looks, the link to Redis, signals.
- */
+/* What src/daemon does around the core, with modelled parts: the loop, polls, the connection to Redis,
+ * signals. */
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"

@@ -130,7 +130,7 @@ struct process {
         bool restarts, twins;
         usec_t respawn_at;
         usec_t forgotten_at; /* the shell learned that the runner which beat has ended; 0: none has */
-        bool knows_end;      /* this runner was told to exit */
+        bool knows_end;      /* this runner was asked to exit */
         usec_t died_at;      /* the last of them */
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
@@ -263,7 +263,7 @@ struct fleet_sim {
         unsigned in_force;
         const struct behavior *behavior;
         struct release release, good;
-        struct link link;  /* up for good where it needs no Redis */
+        struct link link;  /* permanently up, if it needs no Redis */
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
@@ -275,7 +275,7 @@ struct fleet_sim {
         unsigned hour_target; /* the most that were wanted in that hour */
         usec_t burst_at;
         uint64_t reloaded_generation; /* that a reload made, not a restart */
-        unsigned count;               /* that scaling has put in force; 0: none */
+        unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
         usec_t demand_until;
         unsigned waiting;
@@ -415,11 +415,11 @@ void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
-/* sqmgr has started, and goes on from what was written. */
+/* sqmgr has started, and continues from the saved state. */
 void scaling_started(struct sim *sim);
 /* The queues of the fleet are read. */
 void scaling_look(struct sim *sim, unsigned number);
-/* The count in force, the operator's left aside. */
+/* The current count, without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
@@ -570,7 +570,7 @@ const char *act_text(const struct act *act, char text[static 128]);
 void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
-/* Right before a signal that ends what is left of a worker. */
+/* Right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
 /* The shell has learned that the runner which beat has ended: what is read from now on is another's. */
 void check_succeeded(struct process *process);
@@ -594,7 +594,7 @@ void check_found(struct sim *sim, const struct process *process, const struct cl
 void check_held(struct sim *sim, bool whole);
 /* Of what a new sqmgr must know: another one where anything of it is another. */
 uint64_t check_digest(const struct sim *sim);
-/* What was written is in force again. */
+/* The saved state is current again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
@@ -619,9 +619,9 @@ bool check_preloads(const struct sim *sim, unsigned fleet);
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
 /* A start: it is forked from the right one, once. */
 void check_fork(struct sim *sim, const struct action *action);
-/* Right before it may go on. */
+/* Right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
-/* Right before it is told to end; and before it is killed for that it did not. */
+/* Right before the template is asked to end; and before it is killed because it did not. */
 void check_template_end(struct sim *sim, const struct template_process *template);
 void check_template_kill(struct sim *sim, const struct template_process *template);
 /* A worker that is known to have waited for the word to go on: failures were told of its fleet before it was

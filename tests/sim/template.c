@@ -501,7 +501,7 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
                 report(sim, "takes over %s", process_name(sim, process));
                 template->process = &process->as_template;
                 process->as_template.template = template;
-                /* Its exit is told again. */
+                /* Reports its exit again. */
                 if (!process_is_alive(process) || !process->main_alive)
                         process->exit_report_at = sim->now + MSEC;
                 return;

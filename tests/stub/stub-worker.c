@@ -424,7 +424,7 @@ static int parse_options(int argc, char **argv)
         return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
 }
 
-/* Pid and start time name a process for good. */
+/* Pid and start time identify a process permanently. */
 static int open_ledger(void)
 {
         char text[1024];

@@ -191,7 +191,7 @@ static inline int look(unsigned n, unsigned poll_items)
         return r;
 }
 
-/* A walk through the set is not due until ten times the duration of the last has passed. */
+/* A scan of the set is not due until ten times the duration of the last scan has passed. */
 static inline void poll_until_found(unsigned n)
 {
         for (unsigned i = 0; i < n; i++)

@@ -15,7 +15,7 @@
 #define POLL_SECONDS_HORIZON   3.0
 #define POLL_SECONDS_JUDOSCALE 10.0
 #define DOWN_AFTER             600.0
-#define STOP_SECONDS           25.0 /* what Sidekiq gives jobs once it is told to exit */
+#define STOP_SECONDS           25.0 /* what Sidekiq gives jobs once it is asked to exit */
 #define QUEUES_MAX             2
 #define SITES_MAX              3
 #define THREADS_MAX            10
@@ -363,7 +363,7 @@ static inline void put_count(struct run *run, struct site *site, double boot)
                 drain_machine(run, site);
 }
 
-/* What its jobs have come to is told with its beat, as Sidekiq does. */
+/* The results of its jobs are reported with its heartbeat, as Sidekiq does. */
 static inline void send_heartbeat(struct run *run, struct machine *machine)
 {
         unsigned busy = running(run, machine), done = machine->begun - busy;

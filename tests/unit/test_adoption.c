@@ -663,7 +663,7 @@ TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
         ck_assert_uint_eq(world->fleets[0]->crash.count, 0);
         ck_assert_uint_eq(world->n_events, 0);
         fleet_reap(world->fleets[0], NULL);
-        /* One that lives was told. */
+        /* One that is alive was signaled. */
         worker = adoption_take_known(adoption, world->fleets[0], &waited, 8, 0, NOW);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(worker->process.forked && !worker->process.awaits_go);

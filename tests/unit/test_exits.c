@@ -10,7 +10,7 @@
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 
-/* Where it stands still, the time for what a test waits for does not pass; 0: it goes on. */
+/* While the clock stands still, the time for what a test waits for does not pass; 0: it runs. */
 static usec_t standstill;
 
 usec_t __real_clock_now(clockid_t clock);
@@ -151,7 +151,7 @@ TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
         }
         run_until(worker->state == WORKER_GONE);
         ck_assert(runtime_reported("status 4"));
-        /* The descriptor says so once more, to nobody. */
+        /* The descriptor reports it once more, to nobody. */
         size_t reported = runtime_world->n_events;
         ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
         ck_assert_uint_eq(runtime_world->n_events, reported);
@@ -486,7 +486,7 @@ TEST_LOOP(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what
         run_until(is_gone(main) && is_gone(child));
 }
 
-/* It may have since the last look. But by the operator's own word. */
+/* It may have since the last poll, except by the operator's own order. */
 TEST_LOOP(what_is_left_of_a_worker_and_has_booted_is_not_killed, 2)
 {
         struct worker *worker = start(

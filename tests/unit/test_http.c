@@ -69,7 +69,7 @@ static void get(int fd, const char *path)
         log_message(fd, text);
 }
 
-/* Lets the loop go on until something can be read, or the other end has hung up. Returns what recv() does. */
+/* Runs the loop until something can be read, or the other end has hung up. Returns what recv() returns. */
 static ssize_t hear(int fd, char *text, size_t size)
 {
         for (;;) {
@@ -270,7 +270,7 @@ TEST(who_takes_nothing_makes_room)
         unit_remove_tree(folder);
 }
 
-/* Reads what there is, and lets the loop go on, until so many messages have come. */
+/* Reads what there is, and runs the loop, until so many messages have come. */
 static void read_messages(int fd, unsigned n)
 {
         static char text[1 << 16];

@@ -149,7 +149,7 @@ TEST(has_its_row)
         ck_assert_uint_eq(native_traits.id, 2); /* as all state files have it */
         ck_assert_int_eq(native->quiet_signal, SIGTSTP);
         ck_assert_int_eq(native->stop_signal, SIGTERM);
-        /* CONT would have it take jobs again. */
+        /* CONT would make it active again. */
         ck_assert_int_eq(native->wake_signal, 0);
         ck_assert(native->take_record == native_take_record);
         ck_assert_uint_eq(native_traits.stale_usec, 30 * USEC_PER_SEC);
@@ -277,7 +277,7 @@ TEST(reads_a_worker_in_redis)
         send_heartbeat("100.5", NULL);
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
         look();
-        /* It was there before the worker, for all that is known. */
+        /* The record may have been there before the worker. */
         ck_assert_uint_eq(n_reported, 0);
         send_heartbeat("105.5", NULL);
         poll_until_reported();

@@ -62,7 +62,7 @@ static void send_heartbeat(const struct worker *worker)
         server_do("SADD processes %s", identity);
 }
 
-/* What stands there before the first look need not be of this worker, until it is seen to change. */
+/* A record from before the first poll need not be this worker's, until it is seen to change. */
 static void heartbeat_until_heard(const struct worker *worker)
 {
         while (!worker->heartbeat.seen) {

@@ -29,7 +29,8 @@ static void setup(void)
         ck_assert_int_eq(setenv("RES_OPTIONS", "timeout:1 attempts:1", 1), 0);
 }
 
-/* A look-up that nobody waits for any more goes on in its thread: at the end of a process that is a leak. */
+/* A look-up that nobody waits for any more continues in its thread: at the end of a process that is a leak.
+ */
 static void wait_for_threads(void)
 {
         struct stat status;
@@ -518,7 +519,7 @@ TEST_LOOP(frees_itself_in_a_reply, 2)
         run_until(!redis);
         ck_assert_uint_eq(n_replies + n_failures, 10);
         ck_assert_uint_eq(n_replies, _i == 0 ? 1 : 0);
-        ck_assert_uint_eq(n_states, 0); /* who has freed it is told nothing */
+        ck_assert_uint_eq(n_states, 0); /* the callback of a freed object is not called */
 }
 
 TEST(calls_back_when_it_is_freed)

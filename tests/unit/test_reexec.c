@@ -131,8 +131,7 @@ static void settle(void)
                 ;
 }
 
-/* Waits for what a caller is told: the reason, then the details, a line each. To be
- * freed. */
+/* Waits for the reply to a caller: the reason, then the details, a line each. To be freed. */
 static char *refusal(struct client *client)
 {
         struct varlink_reply reply = {0};

@@ -121,7 +121,8 @@ TEST(a_long_job_is_reported_of_once)
                 run_until(!reads(worker));
                 ck_assert_uint_eq(reported(EVENT_JOB_LONG), 1);
                 if (i == 0)
-                        run_until(runtime_iterations > turns); /* it is told before the loop sleeps again */
+                        run_until(runtime_iterations >
+                                  turns); /* it is reported before the loop sleeps again */
         }
         ck_assert(runtime_reported("Hard j1 (queue low)"));
         put_job("j3", 61);

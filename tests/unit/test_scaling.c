@@ -32,7 +32,7 @@ static void setup(void)
         now = BEGIN;
 }
 
-/* One reading, so many seconds after the last; its workers take jobs, and the count comes into force. */
+/* One reading, so many seconds after the last; its workers are active, and the count is applied. */
 static unsigned poll_after(unsigned seconds)
 {
         now += seconds * USEC_PER_SEC;

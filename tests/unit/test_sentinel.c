@@ -200,7 +200,7 @@ TEST_LOOP(says_why_none_knows, ELEMENTSOF(strange))
                 ck_assert_msg(strstr(why, strange[_i].why), "'%s' is not in: %s", strange[_i].why, why);
 }
 
-/* Nobody waits for it, and nobody is told: the master in use may be good. */
+/* Nobody waits for it, and nothing is reported: the current master may be good. */
 TEST(listens_to_the_next_where_one_is_lost)
 {
         start();

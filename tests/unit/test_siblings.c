@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of a worker that has more than one process which takes jobs? */
+/* What becomes of a worker with more than one process that accepts jobs. */
 /* promises: P1 */
 #include "decide/command.h"
 #include "model/exit_status.h"
@@ -14,7 +14,7 @@ TEST_WORLD(2)
 {
 }
 
-/* Told to exit, and its process that beat did. */
+/* The worker was asked to exit, and its heartbeat process did. */
 static struct worker *reported_wrapper(void)
 {
         struct worker *worker = test_spawn_quiet(&t);
@@ -112,7 +112,8 @@ TEST_LOOP(what_is_started_next_is_not_quiet_at_our_word, 3)
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         ck_assert(heartbeat_complete(worker, &heartbeat, 1, false).quiet);
-        ck_assert(!heartbeat_complete(worker, &heartbeat, 0, false).quiet); /* it says so itself by then */
+        ck_assert(!heartbeat_complete(worker, &heartbeat, 0, false)
+                           .quiet); /* it reports itself quiet by then */
         if (_i > 0)
                 observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, 0, 0, t.now);
@@ -143,7 +144,7 @@ TEST(what_takes_jobs_in_it_is_a_worker_again)
         ck_assert(!test_stops(&t, worker) && !kills(worker));
 }
 
-/* It was told with all of it, and writes the beat of before. */
+/* It was signaled with all its processes, and repeats the earlier heartbeat. */
 TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
 {
         struct worker *worker = test_spawn(&t);

@@ -488,7 +488,7 @@ void test_execute(struct test_world *t)
                 (void)execute(t, &t->pass.plan.actions[i]);
 }
 
-/* The state is written before the processes are there that it tells of. */
+/* The state is written before the processes that it names exist. */
 static bool on_save(const struct plan *starting, _unused_ usec_t now, void *userdata)
 {
         struct test_world *t = userdata;
