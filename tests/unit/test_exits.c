@@ -94,10 +94,10 @@ TEST(the_status_of_a_worker_that_exits_is_reported)
         struct worker *worker = start("exit 3");
 
         ck_assert_ptr_nonnull(worker->handle);
-        runtime_iterate.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
         ck_assert(runtime_reported("status 3"));
-        ck_assert(runtime_iterate.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
@@ -137,8 +137,8 @@ TEST(an_exit_has_a_turn_follow)
         struct worker *worker = start("exit 0");
 
         run_until(worker->state == WORKER_GONE);
-        unsigned turns = runtime_iterations;
-        run_until(runtime_iterations > turns);
+        unsigned turns = runtime_wakeups;
+        run_until(runtime_wakeups > turns);
 }
 
 TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)

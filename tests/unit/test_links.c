@@ -12,11 +12,11 @@
 TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
         web_start("");
-        runtime_iterate.pass.poll_at = USEC_INFINITY;
+        runtime_wakeup.pass.poll_at = USEC_INFINITY;
         run_until(web_is_up());
-        ck_assert_uint_le(runtime_iterate.pass.poll_at, clock_now(CLOCK_MONOTONIC));
-        unsigned turns = runtime_iterations;
-        run_until(runtime_iterations > turns);
+        ck_assert_uint_le(runtime_wakeup.pass.poll_at, clock_now(CLOCK_MONOTONIC));
+        unsigned turns = runtime_wakeups;
+        run_until(runtime_wakeups > turns);
 }
 
 TEST(a_server_that_goes_away_is_observed)
@@ -93,10 +93,10 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
-        runtime_iterate.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         run_until(!runtime.rescues);
         ck_assert(runtime_reported("it is put back"));
-        ck_assert(runtime_iterate.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         redisReply *reply = server_ask("LLEN queue:low");
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);

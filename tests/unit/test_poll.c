@@ -137,15 +137,15 @@ TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.threads_known);
         heartbeat_until_heard(worker);
-        runtime_iterate.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         poll_run(&runtime, false, now());
         ck_assert(worker->evidence.threads_known);
         ck_assert(worker->evidence.threads_witness);
         /* The next sqmgr is to know. */
-        ck_assert(runtime_iterate.pass.unsaved);
-        runtime_iterate.pass.unsaved = false;
+        ck_assert(runtime_wakeup.pass.unsaved);
+        runtime_wakeup.pass.unsaved = false;
         poll_run(&runtime, false, now());
-        ck_assert(!runtime_iterate.pass.unsaved);
+        ck_assert(!runtime_wakeup.pass.unsaved);
 }
 
 TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
