@@ -32,7 +32,7 @@ bool sqmgr_heartbeat_take(void);
 /* What was taken is done, or nothing was there to be fetched. From any thread. */
 void sqmgr_heartbeat_done(void);
 
-/* Waits until the worker is told to stop, and removes the file. The next thing to do is to exit with status
+/* Waits until the worker is asked to stop, and removes the file. The next thing to do is to exit with status
  * 0. */
 void sqmgr_heartbeat_finish(void);
 

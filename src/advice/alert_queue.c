@@ -33,7 +33,7 @@ static void remove_alert(struct alert_queue *queue, struct alert *alert)
 }
 
 /* Forgets the sent alert whose folding time ends first. Returns false if all alerts wait. */
-static bool make_room(struct alert_queue *queue)
+static bool make_space(struct alert_queue *queue)
 {
         struct alert *past = NULL;
 
@@ -53,7 +53,7 @@ static bool make_room(struct alert_queue *queue)
 
 static struct alert *add_alert(struct alert_queue *queue, const struct event *event, usec_t now)
 {
-        if (!make_room(queue))
+        if (!make_space(queue))
                 return NULL;
         struct alert *alert = &queue->alerts[queue->n++];
         *alert = (struct alert){

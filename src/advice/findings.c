@@ -438,7 +438,7 @@ static void check_preload(struct findings *findings, const struct fleet *fleet, 
                              "besides it");
 }
 
-static void check_lives(struct findings *findings, const struct fleet *fleet, usec_t now, const char *about)
+static void check_crashes(struct findings *findings, const struct fleet *fleet, usec_t now, const char *about)
 {
         enum crash_state state = fleet_crash_state(fleet, now);
         char remedy[FLEET_NAME_MAX + 128], text[CRASH_TEXT_MAX];
@@ -475,7 +475,7 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
         if (machine->trouble)
                 machine->trouble(machine->userdata, fleet, about, now, findings);
         check_settings(findings, machine, fleet, about);
-        check_lives(findings, fleet, now, about);
+        check_crashes(findings, fleet, now, about);
         check_preload(findings, fleet, about);
         for (size_t i = 0; i < n_workers; i++)
                 check_worker(findings, &workers[i]);

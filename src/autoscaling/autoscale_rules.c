@@ -191,7 +191,7 @@ static unsigned count_fleets(const struct fleet *fleet, struct scaling_reading *
                         reading->threads += threads.all;
                         weight += other->settings->active_process_max;
                 } else if (serves_any(fleet, other) && threads.all > threads.busy) {
-                        reading->others_idle += threads.all - threads.busy;
+                        reading->foreign_idle += threads.all - threads.busy;
                 }
         }
         return weight;
@@ -208,14 +208,14 @@ static unsigned count_peers(const struct fleet *fleet, const struct peers *peers
 
                 if (!has_any(fleet, share->queues))
                         continue;
-                reading->others_idle += share->idle;
+                reading->foreign_idle += share->idle;
                 if (share->weight > 0 && has_all(fleet, share->queues)) {
                         reading->busy += share->busy;
                         reading->threads += share->threads;
                         weight += share->weight;
                         (*hosts)++;
                 } else if (share->threads > share->busy) {
-                        reading->others_idle += share->threads - share->busy;
+                        reading->foreign_idle += share->threads - share->busy;
                 }
         }
         return weight;
@@ -270,7 +270,7 @@ static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
 }
 
 /* Memory for missing workers that are still to be started, of all autoscaled fleets. */
-static uint64_t promised_bytes(const struct world *world)
+static uint64_t missing_workers_bytes(const struct world *world)
 {
         uint64_t bytes = 0;
 
@@ -293,7 +293,7 @@ static unsigned fit(const struct fleet *fleet, unsigned count, unsigned wanted, 
 
         if (wanted <= count || world->available_bytes == 0 || expected == 0)
                 return wanted;
-        taken = usec_add(memory_reserved_bytes(world, now), promised_bytes(world));
+        taken = usec_add(memory_reserved_bytes(world, now), missing_workers_bytes(world));
         while (count < wanted && !memory_is_short(world, taken, expected)) {
                 taken += expected;
                 count++;
@@ -326,7 +326,7 @@ static bool judge(struct fleet *fleet, struct scaling_reading *reading, usec_t n
 
         autoscale->busy = reading->busy;
         autoscale->threads = reading->threads;
-        autoscale->others_idle = reading->others_idle;
+        autoscale->foreign_idle = reading->foreign_idle;
         autoscale->fleets = fleets_beside(fleet, true);
         autoscale->read_at = now;
         scaling_observe(&autoscale->rule, &limits, reading, now, &autoscale->verdict);
@@ -349,7 +349,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         struct autoscale *autoscale = fleet->autoscale;
         queues_free(autoscale->queues);
         autoscale->queues = TAKE_PTR(read->queues);
-        autoscale->others = read->others;
+        autoscale->foreign_consumers = read->foreign_consumers;
         /* The fleet shall accept no jobs, so waiting jobs do not show a lack of workers. */
         if (fleet_target(fleet) == 0) {
                 autoscale->rule.read_at = autoscale->read_at = 0;
@@ -365,7 +365,7 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 /* Clamped, because the automatic count is also computed while the operator's count
                  * applies. */
                 .count = MIN(MAX(count, limits.min), limits.max),
-                .done_known = read->done_known && read->others_known && !read->others_any &&
+                .done_known = read->done_known && read->foreign_known && !read->foreign_any &&
                               fleets_beside(fleet, false) == 1,
                 .done = read->done,
                 .service = read->service,
@@ -378,9 +378,9 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         unsigned weight = count_fleets(fleet, &reading);
         weight += count_peers(fleet, read->peers, &reading, &autoscale->hosts);
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
-        reading.others_idle += read->others_idle;
+        reading.foreign_idle += read->foreign_idle;
         if (list && take_queues(fleet, list))
-                reading.others_idle = 0;
+                reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
                             : reading.done_known ? AUTOSCALE_BY_COUNT
                                                  : AUTOSCALE_BY_NOTHING;
@@ -434,7 +434,7 @@ static void queue_line(const struct fleet *fleet, const struct queue *queue, cha
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; it has no target");
 }
 
-static void others_line(const struct autoscale *autoscale, char *text)
+static void foreign_line(const struct autoscale *autoscale, char *text)
 {
         int n = snprintf(text, AUTOSCALE_TEXT_MAX, "threads: %.0f of %.0f run jobs", autoscale->busy,
                          autoscale->threads);
@@ -445,13 +445,14 @@ static void others_line(const struct autoscale *autoscale, char *text)
         else if (autoscale->fleets > 1)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
                               ", of %u fleets that scale by these queues", autoscale->fleets);
-        if (autoscale->others > 0)
+        if (autoscale->foreign_consumers > 0)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              "; %u process%s of nobody here serve%s them, too", autoscale->others,
-                              autoscale->others == 1 ? "" : "es", autoscale->others == 1 ? "s" : "");
-        if (autoscale->others_idle > 0)
+                              "; %u process%s of nobody here serve%s them, too", autoscale->foreign_consumers,
+                              autoscale->foreign_consumers == 1 ? "" : "es",
+                              autoscale->foreign_consumers == 1 ? "s" : "");
+        if (autoscale->foreign_idle > 0)
                 snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n, "; %.0f threads of others are idle",
-                         autoscale->others_idle);
+                         autoscale->foreign_idle);
 }
 
 static void service_line(const struct autoscale *autoscale, char *text)
@@ -489,8 +490,9 @@ static void need_line(const struct fleet *fleet, char *text)
                  "late, less what is idle elsewhere; of that %.1f are this fleet's, %.1f at most in %s",
                  verdict->busy + verdict->growing, verdict->backlog, verdict->late, verdict->need,
                  verdict->peak,
-                 verdict->peak_whole ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
-                                     : "the time that was watched");
+                 verdict->peak_is_complete
+                         ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
+                         : "the time that was watched");
 }
 
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])
@@ -512,7 +514,7 @@ bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSC
         if (autoscale->verdict.cause == SCALING_HELD)
                 return false;
         if (i == 0)
-                others_line(autoscale, text);
+                foreign_line(autoscale, text);
         else if (i == 1)
                 service_line(autoscale, text);
         else if (i == 2)

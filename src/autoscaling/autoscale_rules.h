@@ -36,10 +36,10 @@ struct autoscale {
         struct scaling_verdict verdict; /* the last verdict */
         enum autoscale_source source;   /* of the verdict's service time */
         double busy, threads;           /* of this fleet plus the fleets and hosts that scale with it */
-        double others_idle;
-        unsigned others; /* foreign processes that serve these queues */
-        unsigned fleets; /* of this sqmgr that scale by these queues, including this one */
-        unsigned hosts;  /* of its group that scale by these queues, including this one */
+        double foreign_idle;
+        unsigned foreign_consumers; /* foreign processes that serve these queues */
+        unsigned fleets;            /* of this sqmgr that scale by these queues, including this one */
+        unsigned hosts;             /* of its group that scale by these queues, including this one */
         bool bounded_by_memory;
         bool queues_left_out; /* the workers serve more queues than AUTOSCALE_QUEUES_MAX allows */
 };
@@ -58,10 +58,10 @@ struct autoscale_reading {
         uint64_t done;
         usec_t service; /* how long a job takes by the framework's metrics; 0: unknown */
 
-        bool others_known;  /* foreign processes were counted */
-        bool others_any;    /* its Redis has any foreign process, whatever that serves */
-        unsigned others;    /* foreign processes that serve these queues */
-        double others_idle; /* idle threads of these foreign processes */
+        bool foreign_known;         /* foreign processes were counted */
+        bool foreign_any;           /* its Redis has any foreign process, whatever that serves */
+        unsigned foreign_consumers; /* foreign processes that serve these queues */
+        double foreign_idle;        /* idle threads of these foreign processes */
 
         bool peers_unread;         /* the shares of other hosts of its group are still to be read */
         const struct peers *peers; /* these shares, sorted; NULL: none to read, or not readable */

@@ -107,14 +107,14 @@ void scaling_metrics(const void *self _unused_, struct metrics *metrics)
         }
 }
 
-struct served_by_others {
+struct queue_servers {
         const struct foreign_consumers *foreign;
         usec_t now;
 };
 
-static bool others_serve(const char *queue, void *userdata)
+static bool foreign_serve(const char *queue, void *userdata)
 {
-        const struct served_by_others *others = userdata;
+        const struct queue_servers *queue_servers = userdata;
         struct foreign_count count = {0};
         char names[512] = "";
 
@@ -122,7 +122,8 @@ static bool others_serve(const char *queue, void *userdata)
         if (strlen(queue) > sizeof(names) - 2)
                 return true;
         snprintf(names, sizeof(names) - 1, "%s", queue);
-        return !foreign_consumers_count(others->foreign, names, others->now, NULL, NULL, &count) ||
+        return !foreign_consumers_count(queue_servers->foreign, names, queue_servers->now, NULL, NULL,
+                                        &count) ||
                count.serving > 0;
 }
 
@@ -130,14 +131,14 @@ void scaling_diagnose_link(const void *self _unused_, const struct link *link, s
                            usec_t now)
 {
         const struct scaled_link *scaled = scaled_link_of(link);
-        struct served_by_others others = {scaled ? scaled->foreign : NULL, now};
+        struct queue_servers queue_servers = {scaled ? scaled->foreign : NULL, now};
 
-        if (link->queues && others.foreign)
+        if (link->queues && queue_servers.foreign)
                 doctor_queues(findings, &(struct doctor_queues){
                                                 .world = link->links->world,
                                                 .link = link,
                                                 .queues = link->queues,
-                                                .others_serve = others_serve,
-                                                .userdata = &others,
+                                                .foreign_serve = foreign_serve,
+                                                .userdata = &queue_servers,
                                         });
 }

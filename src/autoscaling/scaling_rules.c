@@ -27,7 +27,7 @@ static usec_t left_of(const struct scaling_queue *queue, usec_t boot)
         return MAX(usec_sub(queue->target, usec_add(queue->age, boot)), queue->target / LEAST_LEFT);
 }
 
-static bool is_looked_at(const struct scaling_queue *queue)
+static bool has_target_now(const struct scaling_queue *queue)
 {
         return queue->target > 0 && !queue->paused;
 }
@@ -40,7 +40,7 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
         for (size_t i = 0; i < reading->n_queues; i++) {
                 const struct scaling_queue *queue = &reading->queues[i];
 
-                if (!is_looked_at(queue))
+                if (!has_target_now(queue))
                         continue;
                 double part = seconds(queue->age) / seconds(queue->target);
                 verdict->waiting += queue->size;
@@ -138,7 +138,7 @@ static double backlog(const struct scaling_reading *reading, double service)
         for (size_t i = 0; i < reading->n_queues; i++) {
                 const struct scaling_queue *queue = &reading->queues[i];
 
-                if (!is_looked_at(queue) || queue->size == 0)
+                if (!has_target_now(queue) || queue->size == 0)
                         continue;
                 usec_t left = left_of(queue, reading->boot);
                 need += (double)queue->size / (1 + seconds(left) / service);
@@ -149,7 +149,7 @@ static double backlog(const struct scaling_reading *reading, double service)
 
 /* True if, at the current pace, all waiting jobs start in time. A rising age of the oldest job is no
  * evidence: the age also rises while a burst is worked off. */
-static bool is_on_course(const struct scaling *scaling, const struct scaling_verdict *verdict)
+static bool keeps_up(const struct scaling *scaling, const struct scaling_verdict *verdict)
 {
         return scaling->recent_growth < 0 &&
                seconds(verdict->age) - (double)verdict->waiting / scaling->recent_growth <=
@@ -160,7 +160,7 @@ static double late(const struct scaling *scaling, const struct scaling_reading *
                    const struct scaling_verdict *verdict)
 {
         if (LATE * verdict->age <= verdict->target || reading->busy < FULL * reading->threads ||
-            is_on_course(scaling, verdict))
+            keeps_up(scaling, verdict))
                 return 0;
         return reading->threads * MIN(LATE * seconds(verdict->age) / seconds(verdict->target), 2.0);
 }
@@ -225,7 +225,7 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
                 verdict->bounded_by_max = !verdict->bounded_by_boot && enough > limits->max;
                 if (verdict->wanted > count)
                         verdict->cause = greatest(verdict);
-        } else if (verdict->peak_whole && reading->draining == 0 && count > limits->min &&
+        } else if (verdict->peak_is_complete && reading->draining == 0 && count > limits->min &&
                    workers_for(verdict->peak, reading->concurrency) < count) {
                 verdict->wanted = count - 1;
                 verdict->cause = SCALING_FEWER;
@@ -270,8 +270,8 @@ void scaling_observe(struct scaling *scaling, const struct scaling_limits *limit
         verdict.backlog = backlog(reading, service);
         verdict.late = late(scaling, reading, &verdict);
         double all = MAX(MAX(verdict.busy + verdict.growing, verdict.backlog), verdict.late);
-        verdict.need = MAX(all - reading->others_idle, 0.0) * reading->part;
-        verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now, &verdict.peak_whole);
+        verdict.need = MAX(all - reading->foreign_idle, 0.0) * reading->part;
+        verdict.peak = fold_peak(scaling, verdict.need, limits->down_after, now, &verdict.peak_is_complete);
         choose(limits, reading, &verdict);
         put_within(limits, &verdict);
         *ret = verdict;
@@ -341,7 +341,7 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         case _SCALING_CAUSE_MAX:
                 snprintf(because, sizeof(because),
                          "%.1f threads are needed, %.1f at most in %s, and there are %u", verdict->need,
-                         verdict->peak, verdict->peak_whole ? age : "the time that was watched",
+                         verdict->peak, verdict->peak_is_complete ? age : "the time that was watched",
                          verdict->threads);
                 break;
         }

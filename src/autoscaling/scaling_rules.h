@@ -49,11 +49,11 @@ struct scaling_reading {
         enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the other members; callers
                                  * need not set them */
 
-        double busy;        /* threads of all that run jobs */
-        double threads;     /* threads of all that accept jobs */
-        double others_idle; /* idle threads of other consumers of these queues, whose count we cannot change
-                             */
-        double part;        /* this fleet's part of the need; 1 if it is alone */
+        double busy;         /* threads of all that run jobs */
+        double threads;      /* threads of all that accept jobs */
+        double foreign_idle; /* idle threads of other consumers of these queues, whose count we cannot change
+                              */
+        double part;         /* this fleet's part of the need; 1 if it is alone */
 
         /* done: the total of jobs ever done in one Redis, including failed ones. done_busy: the threads
          * that ran these jobs, as far as known. */
@@ -117,8 +117,8 @@ struct scaling_verdict {
         unsigned threads;                    /* of the current workers */
         double busy, growing, backlog, late; /* the parts of the need of all */
         double need;                         /* of this fleet alone */
-        double peak; /* greatest need within down_after; within a shorter time unless peak_whole */
-        bool peak_whole;
+        double peak; /* greatest need within down_after; within a shorter time unless peak_is_complete */
+        bool peak_is_complete;
         bool bounded_by_boot, bounded_by_max; /* more workers were needed than `wanted` says */
 };
 

@@ -120,7 +120,7 @@ static void report_error(const struct link *link, struct scaling_share *scaling_
         scaling_share->error_reported = error[0] != '\0';
 }
 
-static void look(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
+static void poll_fleet(struct scaled_link *scaled, struct fleet *fleet, usec_t now)
 {
         const struct link *link = scaled->link;
         const usec_t interval = link->links->world->settings->check_interval;
@@ -143,7 +143,7 @@ void scaling_share_poll(struct scaled_link *scaled, usec_t now)
         end_unneeded(scaled);
         WORLD_FOREACH_FLEET(scaled->link->links->world, fleet)
                 if (shares(fleet, scaled->link))
-                        look(scaled, fleet, now);
+                        poll_fleet(scaled, fleet, now);
 }
 
 /* True if the process is among the threads that its host has reported. */
@@ -166,10 +166,10 @@ void scaling_share_take(const struct scaled_link *scaled, const struct fleet *fl
         reading->peers_unread = scaling_share && !scaling_share->scaling_exchange->known;
         reading->peers = scaling_share ? &scaling_share->scaling_exchange->peers : NULL;
         if (scaled->foreign)
-                reading->others_known =
+                reading->foreign_known =
                         foreign_consumers_count(scaled->foreign, autoscale_of(fleet)->served, now,
                                                 is_reported, (void *)reading->peers, &count);
-        reading->others_any = count.any;
-        reading->others = count.serving;
-        reading->others_idle = count.idle;
+        reading->foreign_any = count.any;
+        reading->foreign_consumers = count.serving;
+        reading->foreign_idle = count.idle;
 }

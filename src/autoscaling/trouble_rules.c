@@ -164,7 +164,7 @@ static bool is_served(const struct doctor_queues *facts, const char *queue)
                     (!reports_served(fleet) || queue_names_have(autoscale_of(fleet)->served, queue)))
                         return true;
         }
-        return facts->others_serve(queue, facts->userdata);
+        return facts->foreign_serve(queue, facts->userdata);
 }
 
 static void check_unserved(struct findings *findings, const struct queue *queue)

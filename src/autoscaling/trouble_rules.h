@@ -19,7 +19,7 @@ struct doctor_queues {
         const struct link *link; /* the link of these queues */
         const struct queues *queues;
         /* True if a process outside our fleets serves the queue, or if that is unknown. */
-        bool (*others_serve)(const char *queue, void *userdata);
+        bool (*foreign_serve)(const char *queue, void *userdata);
         void *userdata;
 };
 /* Adds findings about jobs that wait in queues that no worker serves. */

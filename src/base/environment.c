@@ -18,17 +18,17 @@ struct environment_text {
         char bytes[];
 };
 
-static char *environment_room(struct environment *environment, size_t size)
+static char *environment_reserve(struct environment *environment, size_t size)
 {
         struct environment_text *text = environment->texts;
 
         if (!text || size > text->size - text->used) {
-                size_t room = MAX(size, TEXT_BYTES);
+                size_t bytes = MAX(size, TEXT_BYTES);
 
-                text = malloc(sizeof(*text) + room);
+                text = malloc(sizeof(*text) + bytes);
                 if (!text)
                         return NULL;
-                *text = (struct environment_text){.next = environment->texts, .size = room};
+                *text = (struct environment_text){.next = environment->texts, .size = bytes};
                 environment->texts = text;
         }
         text->used += size;
@@ -60,7 +60,7 @@ static int environment_add(struct environment *environment, char *entry)
 int environment_set(struct environment *environment, const char *name, const char *value)
 {
         size_t size = strlen(name) + strlen(value) + 2;
-        char *entry = environment_room(environment, size);
+        char *entry = environment_reserve(environment, size);
 
         if (!entry)
                 return -ENOMEM;
@@ -74,7 +74,7 @@ int environment_put(struct environment *environment, const char *entry)
                 return 0;
 
         size_t size = strlen(entry) + 1;
-        char *copy = environment_room(environment, size);
+        char *copy = environment_reserve(environment, size);
         if (!copy)
                 return -ENOMEM;
         memcpy(copy, entry, size);

@@ -27,7 +27,7 @@
 
 /* Makes space for one more element after the n elements of an array with `allocated` elements allocated.
  * Returns false, with everything unchanged, if memory is short. */
-#define ARRAY_MAKE_ROOM(array, n, allocated)                                                                 \
+#define ARRAY_RESERVE(array, n, allocated)                                                                   \
         ({                                                                                                   \
                 size_t _more = MAX((size_t)16, 2 * (allocated));                                             \
                 __typeof__(array) _larger = (array);                                                         \

@@ -123,7 +123,7 @@ bool adoption_know_start(struct adoption *adoption, const struct ledger_start *s
         if (!fleet)
                 return false;
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_lives(&fleet->templates[i]) && fleet->templates[i].pid == start->pid &&
+                if (template_is_alive(&fleet->templates[i]) && fleet->templates[i].pid == start->pid &&
                     fleet->templates[i].pid_start == start->start)
                         return false;
         /* The state is lost, or older than this start. */

@@ -67,7 +67,7 @@ static const struct codec_field worker_fields[] = {
         CODEC_FIELD(TIME, struct state_worker, worker.spawned_at),
         CODEC_FIELD(TIME, struct state_worker, worker.state_at),
         CODEC_FIELD(TIME, struct state_worker, worker.active_at),
-        CODEC_FIELD(NUMBER, struct state_worker, worker.last_life),
+        CODEC_FIELD(NUMBER, struct state_worker, worker.last_uptime),
         CODEC_FIELD(TIME, struct state_worker, worker.orders.quiet_at),
         CODEC_FIELD(TIME, struct state_worker, worker.orders.stop_at),
         CODEC_FIELD(TIME, struct state_worker, worker.orders.killed_at),
@@ -272,7 +272,7 @@ static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
                 const struct template *template = &fleet->templates[i];
 
                 reader->wrong |=
-                        template_lives(template) && (template->pid == 0 || template->generation == 0);
+                        template_is_alive(template) && (template->pid == 0 || template->generation == 0);
         }
         if (r == 0)
                 r = unpack_workers(reader, fleet);

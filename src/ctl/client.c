@@ -254,16 +254,16 @@ int client_report_lost(const struct ctl *ctl)
 /* Reads the next part of the reply. */
 static int read_more(struct ctl *ctl)
 {
-        char *room;
+        char *space;
 
         if (ctl->deadline <= client_now())
                 return report_timeout(ctl);
         int r = wait_until(ctl, ctl->deadline);
         if (r != CTL_DONE)
                 return r;
-        if (varlink_input_reserve(&ctl->input, READ_BYTES, &room) < 0)
+        if (varlink_input_reserve(&ctl->input, READ_BYTES, &space) < 0)
                 return output_error(CTL_FAILED, "there is too little memory");
-        ssize_t n = recv(ctl->fd, room, READ_BYTES, MSG_DONTWAIT);
+        ssize_t n = recv(ctl->fd, space, READ_BYTES, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
                 return CTL_LOST;
         if (n > 0)

@@ -14,7 +14,7 @@
 /* Timeout of one call. The wait continues with the next call. */
 #define ANSWER_USEC (30 * USEC_PER_SEC)
 /* How long the wait continues while sqmgr cannot report the rollout. */
-#define UNTOLD_USEC (5 * USEC_PER_MIN)
+#define UNREPORTED_USEC (5 * USEC_PER_MIN)
 /* After this many replies in a row with an older rollout, ours is lost. A single reply may be a second
  * old. */
 #define OLDER_MAX 4
@@ -24,10 +24,10 @@ struct await {
         const char *fleet;
         long long epoch;
         usec_t timeout;
-        usec_t untold_from;  /* 0: the last reply reported the rollout */
-        unsigned older;      /* replies in a row with an older rollout */
-        char trouble[512];   /* the problem printed last */
-        bool waits_reported; /* the reason why this host does not start yet was printed */
+        usec_t unreported_from; /* 0: the last reply reported the rollout */
+        unsigned older;         /* replies in a row with an older rollout */
+        char trouble[512];      /* the problem printed last */
+        bool waits_reported;    /* the reason why this host does not start yet was printed */
 };
 
 /* The rollout in a reply for one fleet. Returns NULL if there is none. */
@@ -199,11 +199,11 @@ static int retry_or_fail(struct await *await, const char *why)
 {
         usec_t now = client_now();
 
-        if (await->untold_from == 0) {
-                await->untold_from = now;
+        if (await->unreported_from == 0) {
+                await->unreported_from = now;
                 print_trouble(await, why);
         }
-        if (usec_sub(now, await->untold_from) >= UNTOLD_USEC)
+        if (usec_sub(now, await->unreported_from) >= UNREPORTED_USEC)
                 return give_up(await, CTL_FAILED, "for 5min nothing has been told of", why);
         return now >= await->follow.until ? report_timeout(await) : CTL_DONE;
 }
@@ -292,7 +292,7 @@ static int take_reply(struct follow *follow, json_t *reply)
 
         if (!is_reported(await, rollout))
                 return rollout_missing(await, rollout);
-        await->untold_from = 0;
+        await->unreported_from = 0;
         await->older = 0;
         show(await, rollout);
         await->epoch = reply_integer(rollout, "epoch");
@@ -309,7 +309,7 @@ static int fail(struct follow *follow, int code)
         if (late && code == CTL_TIMEOUT)
                 return report_timeout(await);
         if (code == CTL_CONNECT || code == CTL_TIMEOUT || code == CTL_LOST) {
-                await->untold_from = 0;
+                await->unreported_from = 0;
                 if (follow_away(follow) == CTL_DONE)
                         return CTL_DONE;
                 return late ? report_timeout(await)

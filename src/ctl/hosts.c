@@ -30,7 +30,7 @@ static const char *const colours[] = {
 };
 static_assert(ELEMENTSOF(colours) == _REPLY_HOST_MAX, "a colour for each state");
 
-struct row {
+struct host_row {
         enum reply_host_state state;
         char name[NAME_BYTES];
         char reported[STATE_MAX];
@@ -39,13 +39,13 @@ struct row {
 };
 
 struct table {
-        struct row *rows;
+        struct host_row *rows;
         size_t n;
         int name_columns, reported_columns;
         bool brief; /* one line per host; longer text is cut off */
 };
 
-static void fill_reported(struct row *row, const json_t *rollout, const json_t *host)
+static void fill_reported(struct host_row *row, const json_t *rollout, const json_t *host)
 {
         const char *name = reply_host_state_name(row->state);
         char span[FORMAT_MAX];
@@ -76,7 +76,7 @@ static const char *share_bar(char text[static RENDER_BAR_MAX], double share, int
 }
 
 /* The host's name without the common domain, cut off to fit. */
-static void fill_name(struct row *row, const char *domain, const json_t *host, const struct view *view)
+static void fill_name(struct host_row *row, const char *domain, const json_t *host, const struct view *view)
 {
         const char *name = reply_string(host, "host"), *here = reply_is_true(host, "here") ? " (here)" : "";
         size_t length = strnlen(name, NAME_BYTES / 2) - strlen(domain), fitting = length;
@@ -87,7 +87,7 @@ static void fill_name(struct row *row, const char *domain, const json_t *host, c
                  here);
 }
 
-static void fill_row(struct row *row, const json_t *rollout, const json_t *host, const struct view *view)
+static void fill_row(struct host_row *row, const json_t *rollout, const json_t *host, const struct view *view)
 {
         char why[REPLY_HOST_WHY_MAX], bar[RENDER_BAR_MAX];
         unsigned n, of;
@@ -128,7 +128,8 @@ static void print_why(FILE *out, const char *why, int used, bool brief, const st
                 text_print_wrapped(out, why, used, used, view->columns);
 }
 
-static void print_row(FILE *out, const struct table *table, const struct row *row, const struct view *view)
+static void print_row(FILE *out, const struct table *table, const struct host_row *row,
+                      const struct view *view)
 {
         int end = RENDER_INDENT + table->name_columns + 2 + table->reported_columns + 2;
         bool beside = view->columns == 0 || view->columns - end >= WHY_COLUMNS_MIN;
@@ -148,7 +149,7 @@ static void print_row(FILE *out, const struct table *table, const struct row *ro
         }
 }
 
-static size_t count_row(const struct table *table, const struct row *row, const struct view *view)
+static size_t count_row(const struct table *table, const struct host_row *row, const struct view *view)
 {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -161,15 +162,15 @@ static size_t count_row(const struct table *table, const struct row *row, const 
 
 /* Shares the lines among host states. Failed, lost and rolling hosts get all the lines they want. Up to a
  * third of the remaining lines is reserved for hosts that are done. */
-static void share_room(const size_t *wanted, size_t room, size_t *ret)
+static void share_lines(const size_t *wanted, size_t lines_max, size_t *ret)
 {
         for (int state = 0; state < REPLY_HOST_WAITING; state++) {
-                ret[state] = MIN(wanted[state], room);
-                room -= ret[state];
+                ret[state] = MIN(wanted[state], lines_max);
+                lines_max -= ret[state];
         }
         ret[REPLY_HOST_WAITING] =
-                MIN(wanted[REPLY_HOST_WAITING], room - MIN(wanted[REPLY_HOST_DONE], room / 3));
-        ret[REPLY_HOST_DONE] = MIN(wanted[REPLY_HOST_DONE], room - ret[REPLY_HOST_WAITING]);
+                MIN(wanted[REPLY_HOST_WAITING], lines_max - MIN(wanted[REPLY_HOST_DONE], lines_max / 3));
+        ret[REPLY_HOST_DONE] = MIN(wanted[REPLY_HOST_DONE], lines_max - ret[REPLY_HOST_WAITING]);
 }
 
 static void print_left_out(FILE *out, const size_t *left_out, const struct view *view)
@@ -194,7 +195,7 @@ static void print_rows(FILE *out, const struct table *table, const size_t *share
 
         memcpy(left, shares, sizeof(left));
         for (size_t i = 0; i < table->n; i++) {
-                const struct row *row = &table->rows[i];
+                const struct host_row *row = &table->rows[i];
 
                 if (row->lines <= left[row->state]) {
                         left[row->state] -= row->lines;
@@ -216,7 +217,7 @@ static size_t measure(const struct table *table, size_t *ret_wanted, const struc
 
         memset(ret_wanted, 0, _REPLY_HOST_MAX * sizeof(*ret_wanted));
         for (size_t i = 0; i < table->n; i++) {
-                struct row *row = &table->rows[i];
+                struct host_row *row = &table->rows[i];
 
                 row->lines = count_row(table, row, view);
                 ret_wanted[row->state] += row->lines;
@@ -226,28 +227,28 @@ static size_t measure(const struct table *table, size_t *ret_wanted, const struc
 }
 
 /* If the full rows do not fit, prints one line per host. */
-static void fit(FILE *out, struct table *table, size_t room, const struct view *view)
+static void fit(FILE *out, struct table *table, size_t lines_max, const struct view *view)
 {
         size_t wanted[_REPLY_HOST_MAX], shares[_REPLY_HOST_MAX];
         size_t foot = view->columns > 0 && view->columns < FOOT_COLUMNS ? 2 : 1;
         size_t all = measure(table, wanted, view);
 
-        if (all > room) {
+        if (all > lines_max) {
                 table->brief = true;
                 all = measure(table, wanted, view);
         }
-        if (all > room)
-                share_room(wanted, room > foot ? room - foot : 1, shares);
+        if (all > lines_max)
+                share_lines(wanted, lines_max > foot ? lines_max - foot : 1, shares);
         else
                 memcpy(shares, wanted, sizeof(shares));
         print_rows(out, table, shares, view);
 }
 
-static int print_table(FILE *out, const json_t *rollout, size_t room, const struct view *view)
+static int print_table(FILE *out, const json_t *rollout, size_t lines_max, const struct view *view)
 {
         struct table table = {.name_columns = (int)strlen("HOST"), .reported_columns = (int)strlen("STATE")};
         _cleanup_free_ const json_t **hosts = reply_hosts_sort(rollout, &table.n);
-        _cleanup_free_ struct row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
+        _cleanup_free_ struct host_row *rows = hosts ? calloc(table.n + 1, sizeof(*rows)) : NULL;
 
         if (!rows)
                 return output_error(CTL_FAILED, "there is too little memory");
@@ -264,7 +265,7 @@ static int print_table(FILE *out, const json_t *rollout, size_t room, const stru
         fprintf(out, "%*s", RENDER_INDENT, "");
         text_print_cell(out, "HOST", table.name_columns);
         fputs("  STATE\n", out);
-        fit(out, &table, room > 1 ? room - 1 : 1, view);
+        fit(out, &table, lines_max > 1 ? lines_max - 1 : 1, view);
         return CTL_DONE;
 }
 

@@ -14,7 +14,7 @@
 
 #define LINES_SO_FAR 50
 
-struct source {
+struct log_source {
         const struct ctl *ctl;
         const char *name; /* from the command line */
         size_t fleet_length;
@@ -24,13 +24,13 @@ struct source {
         bool failed; /* memory was short */
 };
 
-static bool is_of_worker(const struct source *source)
+static bool is_of_worker(const struct log_source *source)
 {
         return source->name[source->fleet_length] != '\0';
 }
 
-static void add(struct source *source, const char *format, ...) _printf_(2, 3);
-static void add(struct source *source, const char *format, ...)
+static void add(struct log_source *source, const char *format, ...) _printf_(2, 3);
+static void add(struct log_source *source, const char *format, ...)
 {
         va_list arguments;
         char **larger = reallocarray(source->argv, source->n + 2, sizeof(*larger));
@@ -49,7 +49,7 @@ static void add(struct source *source, const char *format, ...)
         larger[source->n] = NULL;
 }
 
-static void add_beginning(struct source *source, const char *program, const char *follow)
+static void add_beginning(struct log_source *source, const char *program, const char *follow)
 {
         add(source, "%s", program);
         add(source, "--lines=%ju",
@@ -59,7 +59,7 @@ static void add_beginning(struct source *source, const char *program, const char
 }
 
 /* Each worker has a journal identifier of its own, which remains after the worker is gone. */
-static void read_by_name(struct source *source)
+static void read_by_name(struct log_source *source)
 {
         long long places = reply_integer(source->fleet, "max_processes");
 
@@ -75,7 +75,7 @@ static void read_by_name(struct source *source)
 
 /* With `log = inherit` only the pid distinguishes the lines of workers. Returns false if there are no
  * workers. */
-static bool read_by_pid(struct source *source)
+static bool read_by_pid(struct log_source *source)
 {
         size_t before;
         json_t *worker;
@@ -90,7 +90,7 @@ static bool read_by_pid(struct source *source)
         return source->failed || source->n > before;
 }
 
-static void read_file(struct source *source, const char *path)
+static void read_file(struct log_source *source, const char *path)
 {
         add_beginning(source, "tail", "--follow=name");
         if (source->ctl->follow)
@@ -137,7 +137,7 @@ static int run_cleaned(char **argv)
                                                                                                 : CTL_FAILED;
 }
 
-static int show(struct source *source)
+static int show(struct log_source *source)
 {
         const char *log = reply_string(source->fleet, "log");
         bool inherited = strcmp(log, "inherit") == 0, in_file = log[0] == '/';
@@ -165,7 +165,7 @@ static int show(struct source *source)
 
 int ctl_logs(struct ctl *ctl)
 {
-        struct source source = {
+        struct log_source source = {
                 .ctl = ctl, .name = ctl->arguments[0], .fleet_length = strcspn(ctl->arguments[0], "/")};
         _cleanup_json_ json_t *reply = NULL;
 

@@ -19,7 +19,7 @@ enum column {
         _COLUMN_MAX,
 };
 
-struct row {
+struct worker_row {
         char cells[_COLUMN_MAX][320];
         const char *colours[_COLUMN_MAX]; /* NULL: none */
 };
@@ -32,8 +32,8 @@ struct row {
 /* With fewer columns left after the time of an event, continuation lines start at RENDER_INDENT. */
 #define EVENT_COLUMNS_MIN 40
 
-static const struct row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"},
-                                  {NULL}};
+static const struct worker_row header = {{"WORKER", "PID", "STATE", "GEN", "BUSY", "MEMORY", "UPTIME", "WHY"},
+                                         {NULL}};
 
 static const char *state_colour(const char *state)
 {
@@ -48,7 +48,7 @@ static const char *state_colour(const char *state)
         return NULL;
 }
 
-static void fill_memory(struct row *row, json_t *worker, long long threshold)
+static void fill_memory(struct worker_row *row, json_t *worker, long long threshold)
 {
         long long bytes = reply_integer(worker, "memory_bytes");
         char *cell = row->cells[COLUMN_MEMORY], size[FORMAT_MAX];
@@ -63,7 +63,7 @@ static void fill_memory(struct row *row, json_t *worker, long long threshold)
         row->colours[COLUMN_MEMORY] = share >= 100 ? RENDER_RED : share >= 90 ? RENDER_YELLOW : NULL;
 }
 
-static void fill_row(struct row *row, json_t *worker, long long threshold)
+static void fill_row(struct worker_row *row, json_t *worker, long long threshold)
 {
         const char *state = reply_worker_state(worker);
         char span[FORMAT_MAX];
@@ -99,7 +99,7 @@ static int table_width(const int *widths)
 }
 
 /* All columns but the last. beside: the last column follows on the same line. */
-static void render_cells(FILE *out, const struct row *row, const int *widths, bool beside,
+static void render_cells(FILE *out, const struct worker_row *row, const int *widths, bool beside,
                          const struct view *view)
 {
         for (int i = 0; i < COLUMN_WHY; i++) {
@@ -119,7 +119,7 @@ static void render_cells(FILE *out, const struct row *row, const int *widths, bo
                 fputs("  ", out);
 }
 
-static void render_row(FILE *out, const struct row *row, const int *widths, bool is_header,
+static void render_row(FILE *out, const struct worker_row *row, const int *widths, bool is_header,
                        const struct view *view)
 {
         const char *why = row->cells[COLUMN_WHY];
@@ -139,7 +139,7 @@ static void render_row(FILE *out, const struct row *row, const int *widths, bool
 }
 
 /* rows: the header and n workers. */
-static void measure(const struct row *rows, size_t n, int *widths)
+static void measure(const struct worker_row *rows, size_t n, int *widths)
 {
         for (size_t i = 0; i <= n; i++)
                 for (int k = 0; k < _COLUMN_MAX; k++)
@@ -157,7 +157,7 @@ static void drop_columns(int *widths, const struct view *view)
 }
 
 /* On a narrow terminal, ids lose the fleet's name, which is in the line above. */
-static void shorten_ids(struct row *rows, size_t n, int *widths, const struct view *view)
+static void shorten_ids(struct worker_row *rows, size_t n, int *widths, const struct view *view)
 {
         int width = text_width(rows[0].cells[COLUMN_WORKER]);
 
@@ -219,7 +219,7 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
 
         if (json_array_size(workers) == 0)
                 return CTL_DONE;
-        _cleanup_free_ struct row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
+        _cleanup_free_ struct worker_row *rows = calloc(json_array_size(workers) + 1, sizeof(*rows));
         if (!rows)
                 return output_error(CTL_FAILED, "there is too little memory");
         rows[0] = header;
@@ -247,7 +247,7 @@ int render_worker_lines(FILE *out, const struct render_lines *lines, const struc
 {
         int widths[_COLUMN_MAX] = {0};
 
-        _cleanup_free_ struct row *rows = calloc(lines->n + 1, sizeof(*rows));
+        _cleanup_free_ struct worker_row *rows = calloc(lines->n + 1, sizeof(*rows));
         if (!rows)
                 return -ENOMEM;
         rows[0] = header;

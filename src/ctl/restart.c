@@ -154,8 +154,8 @@ static void print_bar(FILE *out, json_t *fleet, usec_t elapsed, const struct vie
         snprintf(behind, sizeof(behind), " %lld/%lld replaced%s, %s", replaced, total,
                  drains_text(fleet, drains),
                  format_duration(elapsed - elapsed % USEC_PER_SEC, span, sizeof(span)));
-        int room = view->columns - text_width(before) - text_width(behind) - 2;
-        int columns = MAX(MIN(room, BAR_COLUMNS), BAR_COLUMNS_MIN);
+        int space = view->columns - text_width(before) - text_width(behind) - 2;
+        int columns = MAX(MIN(space, BAR_COLUMNS), BAR_COLUMNS_MIN);
         int full = total > 0 ? (int)(columns * MIN(replaced, total) / total) : columns;
         fprintf(out, "%s%s%s\n", before, render_bar(bar, full, columns), behind);
 }

@@ -137,7 +137,7 @@ static void redraw(const char *text)
         measure(STDOUT_FILENO, &columns, &rows);
         begin_picture(columns, rows);
         /* The cursor needs a line of its own below the picture. */
-        int room = MAX(rows - 1, 1), shown = lines <= room ? lines : room - 1;
+        int rows_max = MAX(rows - 1, 1), shown = lines <= rows_max ? lines : rows_max - 1;
         for (int i = 0; i < shown; i++) {
                 size_t length = strcspn(text, "\n");
 

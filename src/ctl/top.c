@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 
-#define LOOK_USEC   USEC_PER_SEC
+#define POLL_USEC   USEC_PER_SEC
 #define ANSWER_USEC (3 * USEC_PER_SEC)
 /* Limits for reading a worker's log tail: lines, bytes and time. */
 #define LINES      200
@@ -29,7 +29,7 @@ struct show {
         char *lines;
         char lines_of[TOP_ID_MAX];
         usec_t lines_at;
-        usec_t looked_at; /* time of the last attempt */
+        usec_t polled_at; /* time of the last attempt */
         usec_t status_at;
         char error[TOP_REPORTED_MAX];
         bool ends;
@@ -181,7 +181,7 @@ static int poll_worker_at(struct show *show)
 }
 
 /* Queries the data of the current view. A key interrupts the query, which is repeated after the key. */
-static void look(struct show *show)
+static void query(struct show *show)
 {
         char error[TOP_REPORTED_MAX] = "";
 
@@ -196,7 +196,7 @@ static void look(struct show *show)
                 return;
         printable_replace(error, strlen(error), false);
         memcpy(show->error, error, sizeof(error));
-        show->looked_at = client_now();
+        show->polled_at = client_now();
 }
 
 /* Runs a confirmed action. */
@@ -224,7 +224,7 @@ static void order(struct show *show, enum top_do what)
                 snprintf(top->reported, sizeof(top->reported), "%s",
                          r == CTL_WOKEN ? "nothing was answered" : error);
         json_decref(reply);
-        show->looked_at = 0;
+        show->polled_at = 0;
 }
 
 static void forget_worker(struct show *show)
@@ -242,9 +242,9 @@ static void press(struct show *show, int key)
 
         if (todo == TOP_QUIT)
                 show->ends = true;
-        else if (todo == TOP_LOOK) {
+        else if (todo == TOP_POLL) {
                 forget_worker(show);
-                show->looked_at = 0;
+                show->polled_at = 0;
         } else if (todo != TOP_NOTHING)
                 order(show, todo);
 }
@@ -281,13 +281,13 @@ static void run(struct show *show)
         screen_enter(true);
         redraw(show);
         while (!show->ends) {
-                usec_t next = show->looked_at == 0 ? 0 : usec_add(show->looked_at, LOOK_USEC);
+                usec_t next = show->polled_at == 0 ? 0 : usec_add(show->polled_at, POLL_USEC);
                 usec_t now = client_now();
 
                 if (now < next)
                         (void)client_wait(show->ctl, next - now);
                 else
-                        look(show);
+                        query(show);
                 show->replies.lines = strcmp(show->lines_of, show->top.chosen) == 0 ? show->lines : NULL;
                 take_keys(show);
                 show->ends = show->ends || show->ctl->signal != 0;
@@ -311,7 +311,7 @@ int ctl_top(struct ctl *ctl)
         int r = ask(&show, "GetStatus", json_object(), &show.replies.status);
         if (r != CTL_DONE)
                 return r;
-        show.status_at = show.looked_at = client_now();
+        show.status_at = show.polled_at = client_now();
         r = client_catch_signals(ctl, signals, ELEMENTSOF(signals));
         if (r == CTL_DONE) {
                 ctl->key_fd = STDIN_FILENO;

@@ -18,7 +18,7 @@ static const char *const tab_names[] = {
         [TOP_JOBS] = "jobs", [TOP_WORKER_REPORT] = "story", [TOP_LINES] = "last lines"};
 static_assert(ELEMENTSOF(tab_names) == _TOP_TAB_MAX, "tab_names");
 
-struct page {
+struct top_page {
         FILE *out;
         const struct top *top;
         const struct top_replies *replies;
@@ -27,7 +27,7 @@ struct page {
 };
 
 /* Prints one line of `length` bytes, cut off at the terminal's width. */
-static void put_bytes(struct page *page, const char *line, size_t length)
+static void put_bytes(struct top_page *page, const char *line, size_t length)
 {
         size_t fitting = text_fitting(line, length, page->view->columns);
 
@@ -38,8 +38,8 @@ static void put_bytes(struct page *page, const char *line, size_t length)
         fprintf(page->out, "%s\n", memchr(line, '\033', fitting) ? "\033[0m" : "");
 }
 
-static void put(struct page *page, const char *format, ...) _printf_(2, 3);
-static void put(struct page *page, const char *format, ...)
+static void put(struct top_page *page, const char *format, ...) _printf_(2, 3);
+static void put(struct top_page *page, const char *format, ...)
 {
         va_list arguments;
         char *line;
@@ -53,13 +53,13 @@ static void put(struct page *page, const char *format, ...)
         free(line);
 }
 
-static const char *colour(const struct page *page, const char *sequence)
+static const char *colour(const struct top_page *page, const char *sequence)
 {
         return page->view->colour ? sequence : "";
 }
 
 /* Prints up to n lines of text, starting with line `first`. Returns the total number of lines. */
-static size_t put_lines(struct page *page, const char *text, size_t first, size_t n)
+static size_t put_lines(struct top_page *page, const char *text, size_t first, size_t n)
 {
         size_t number = 0;
 
@@ -73,7 +73,7 @@ static size_t put_lines(struct page *page, const char *text, size_t first, size_
         return number;
 }
 
-static void put_head(struct page *page)
+static void put_head(struct top_page *page)
 {
         const struct top_replies *replies = page->replies;
         json_t *redis = json_object_get(replies->status, "redis"), *one;
@@ -101,7 +101,7 @@ static void put_head(struct page *page)
                     format_duration(replies->age - replies->age % USEC_PER_SEC, span, sizeof(span)));
 }
 
-static void put_fleet(struct page *page, json_t *fleet)
+static void put_fleet(struct top_page *page, json_t *fleet)
 {
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
         json_t *crash = json_object_get(fleet, "crash");
@@ -118,11 +118,11 @@ static void put_fleet(struct page *page, json_t *fleet)
 }
 
 /* Fleets use at most a third of the terminal. */
-static void put_fleets(struct page *page)
+static void put_fleets(struct top_page *page)
 {
         json_t *fleets = json_object_get(page->replies->status, "fleets");
-        size_t n = json_array_size(fleets), room = MAX((size_t)page->view->rows / 3, (size_t)1);
-        size_t shown = n <= room ? n : room - 1;
+        size_t n = json_array_size(fleets), rows_max = MAX((size_t)page->view->rows / 3, (size_t)1);
+        size_t shown = n <= rows_max ? n : rows_max - 1;
 
         for (size_t i = 0; i < shown; i++)
                 put_fleet(page, json_array_get(fleets, i));
@@ -131,7 +131,7 @@ static void put_fleets(struct page *page)
 }
 
 /* The part of the table around the chosen worker. */
-static void put_workers(struct page *page)
+static void put_workers(struct top_page *page)
 {
         _cleanup_top_rows_ struct render_lines rows = {0};
         _cleanup_free_ char *text = NULL;
@@ -153,7 +153,7 @@ static void put_workers(struct page *page)
                 (void)put_lines(page, text, 0, SIZE_MAX);
 }
 
-static json_t *jobs_of(const struct page *page)
+static json_t *jobs_of(const struct top_page *page)
 {
         json_t *mine = json_array(), *job;
 
@@ -163,7 +163,7 @@ static json_t *jobs_of(const struct page *page)
         return mine;
 }
 
-static void print_jobs(FILE *out, const struct page *page)
+static void print_jobs(FILE *out, const struct top_page *page)
 {
         _cleanup_json_ json_t *jobs = jobs_of(page);
         json_t *error;
@@ -178,7 +178,7 @@ static void print_jobs(FILE *out, const struct page *page)
                 text_print_wrapped(out, json_string_value(error), 0, 2, page->view->columns);
 }
 
-static void print_worker_report(FILE *out, const struct page *page)
+static void print_worker_report(FILE *out, const struct top_page *page)
 {
         struct worker_report worker_report;
 
@@ -190,7 +190,7 @@ static void print_worker_report(FILE *out, const struct page *page)
         json_decref(worker_report.events);
 }
 
-static void print_tab(FILE *out, const struct page *page)
+static void print_tab(FILE *out, const struct top_page *page)
 {
         switch (page->top->tab) {
         case TOP_JOBS:
@@ -205,7 +205,7 @@ static void print_tab(FILE *out, const struct page *page)
 }
 
 /* Returns the maximum scroll position. */
-static size_t put_tab(struct page *page)
+static size_t put_tab(struct top_page *page)
 {
         _cleanup_free_ char *text = NULL;
         size_t size, n = page->left > 1 ? page->left - 1 : 0;
@@ -220,7 +220,7 @@ static size_t put_tab(struct page *page)
         return last;
 }
 
-static void put_tabs(struct page *page)
+static void put_tabs(struct top_page *page)
 {
         char text[256] = "";
 
@@ -234,7 +234,7 @@ static void put_tabs(struct page *page)
         put(page, "%s: %s", page->top->chosen, text);
 }
 
-static void put_help(struct page *page)
+static void put_help(struct top_page *page)
 {
         static const char text[] =
                 "Up Down j k   choose a worker, or scroll; also Page Up, Page Down, Home, End\n"
@@ -252,7 +252,7 @@ static void put_help(struct page *page)
         (void)put_lines(page, text, 0, page->left - 1);
 }
 
-static const char *keys_of(const struct page *page)
+static const char *keys_of(const struct top_page *page)
 {
         if (page->top->help)
                 return "any key goes back";
@@ -261,7 +261,7 @@ static const char *keys_of(const struct page *page)
         return "Enter opens  s sort  / filter  Q quiet  R restart  ? keys  q quit";
 }
 
-static void put_foot(struct page *page)
+static void put_foot(struct top_page *page)
 {
         const struct top *top = page->top;
         const char *bold = colour(page, "\033[1m");
@@ -283,7 +283,7 @@ static void put_foot(struct page *page)
                 put(page, "%s", keys_of(page));
 }
 
-static void put_order(struct page *page)
+static void put_order(struct top_page *page)
 {
         const struct top *top = page->top;
 
@@ -293,7 +293,7 @@ static void put_order(struct page *page)
 
 size_t top_draw(FILE *out, const struct top *top, const struct top_replies *replies, const struct view *view)
 {
-        struct page page = {.out = out, .top = top, .replies = replies, .view = view};
+        struct top_page page = {.out = out, .top = top, .replies = replies, .view = view};
         size_t last = 0;
 
         page.left = view->rows > 1 ? (size_t)view->rows - 1 : 1;

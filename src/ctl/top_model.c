@@ -199,7 +199,7 @@ static enum top_do press_opened(struct top *top, int key)
                 return TOP_NOTHING;
         }
         begin_tab(top);
-        return TOP_LOOK;
+        return TOP_POLL;
 }
 
 static enum top_do press_in_list(struct top *top, int key)
@@ -222,7 +222,7 @@ static enum top_do press_in_list(struct top *top, int key)
         else if (key == TOP_KEY_ENTER && top->chosen[0] != '\0') {
                 top->opened = true;
                 begin_tab(top);
-                return TOP_LOOK;
+                return TOP_POLL;
         }
         return TOP_NOTHING;
 }

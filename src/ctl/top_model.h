@@ -21,7 +21,7 @@ enum top_tab { TOP_JOBS, TOP_WORKER_REPORT, TOP_LINES, _TOP_TAB_MAX };
 
 enum top_do {
         TOP_NOTHING,
-        TOP_LOOK,    /* the view has changed: query its data now */
+        TOP_POLL,    /* the view has changed: query its data now */
         TOP_QUIET,   /* quiet the worker `target`; confirmed */
         TOP_RESTART, /* restart the fleet `target`; confirmed */
         TOP_QUIT,

@@ -20,8 +20,8 @@ static bool is_context(const struct worker_report *worker_report, json_t *event)
 }
 
 /* Finds the events of the last worker with this id: ids are reused after a worker is gone. */
-static void find_life(struct worker_report *worker_report, json_t *events, size_t *ret_first,
-                      size_t *ret_last)
+static void find_worker_events(struct worker_report *worker_report, json_t *events, size_t *ret_first,
+                               size_t *ret_last)
 {
         size_t i, beginning = SIZE_MAX, last = 0;
         bool ended = false;
@@ -34,7 +34,7 @@ static void find_life(struct worker_report *worker_report, json_t *events, size_
                 if (!reply_is(event, "worker", worker_report->id))
                         continue;
                 if (beginning == SIZE_MAX || (ended && strcmp(kind, "started") == 0)) {
-                        worker_report->earlier_lives = beginning != SIZE_MAX;
+                        worker_report->earlier_workers = beginning != SIZE_MAX;
                         worker_report->from_start = strcmp(kind, "started") == 0;
                         beginning = i;
                         ended = false;
@@ -52,7 +52,7 @@ static int collect_events(struct worker_report *worker_report, json_t *events)
         size_t i, first, last;
         json_t *event;
 
-        find_life(worker_report, events, &first, &last);
+        find_worker_events(worker_report, events, &first, &last);
         worker_report->events = json_array();
         if (!worker_report->events)
                 return -ENOMEM;
@@ -169,7 +169,7 @@ static void print_beginning(FILE *out, const struct worker_report *worker_report
                          "Older events are not kept here; the journal may have them: 'journalctl "
                          "SQMGR_WORKER=%s', of all lives of that name",
                          worker_report->id);
-        else if (worker_report->earlier_lives)
+        else if (worker_report->earlier_workers)
                 snprintf(text, sizeof(text), "Others had this id before: see 'sqmgrctl events %s'",
                          worker_report->id);
         if (text[0] != '\0')

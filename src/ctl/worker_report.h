@@ -12,7 +12,7 @@ struct worker_report {
         json_t *events;         /* owned: events of the worker, of its fleet and of sqmgr, oldest first */
         size_t n_own;           /* number of events of the worker */
         bool from_start;        /* events begin with the worker's start */
-        bool earlier_lives;     /* an earlier worker had the same id */
+        bool earlier_workers;   /* an earlier worker had the same id */
 };
 
 /* Collects the worker's events and state from the replies of GetEvents and GetStatus. After a failure *ret

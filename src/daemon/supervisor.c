@@ -63,7 +63,7 @@ struct supervisor {
         bool grown; /* workers were started since memory was last returned to the system */
 };
 
-static bool anything_lives(const struct world *world)
+static bool any_process_alive(const struct world *world)
 {
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->n_workers > 0 || fleet_has_templates(fleet))
@@ -119,7 +119,7 @@ static bool on_action(const struct action *action, usec_t now, void *userdata)
         return execute_action(&supervisor->runtime, action, now);
 }
 
-static void look(struct supervisor *supervisor, usec_t now)
+static void poll_due(struct supervisor *supervisor, usec_t now)
 {
         struct pass *pass = &supervisor->wakeup.pass;
         enum pass_poll due = pass_poll(pass, now);
@@ -162,8 +162,8 @@ static void plan(struct supervisor *supervisor)
                 status_files_tidy(&supervisor->runtime);
         control_tick(control, now);
         notify_systemd(&supervisor->notify, world, now);
-        if (world->shutting_down && !anything_lives(world) &&
-            !rescues_hold_the_end(&supervisor->runtime, now) &&
+        if (world->shutting_down && !any_process_alive(world) &&
+            !rescues_delay_exit(&supervisor->runtime, now) &&
             (world->shutdown_now || !after_exits_run(&supervisor->runtime)))
                 (void)sd_event_exit(supervisor->event, 0);
         set_timer(supervisor, now);
@@ -176,7 +176,7 @@ static void on_wakeup(bool timer, void *userdata)
         usec_t begun = clock_now(CLOCK_MONOTONIC);
 
         if (timer)
-                look(supervisor, begun);
+                poll_due(supervisor, begun);
         plan(supervisor);
         ticks->n++;
         ticks->usec += usec_sub(clock_now(CLOCK_MONOTONIC), begun);
@@ -195,7 +195,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
                 break;
         case SIGCHLD:
                 /* The next signal handles the remaining children, after all other pending events. */
-                if (exits_sweep(&supervisor->runtime))
+                if (exits_reap(&supervisor->runtime))
                         (void)kill(getpid(), SIGCHLD);
                 break;
         default:

@@ -68,7 +68,7 @@ static void add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
-        if (!ARRAY_MAKE_ROOM(plan->actions, plan->n_actions, plan->allocated)) {
+        if (!ARRAY_RESERVE(plan->actions, plan->n_actions, plan->allocated)) {
                 round->error = -ENOMEM;
                 return;
         }
@@ -281,7 +281,7 @@ static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
 {
         unsigned ceiling = round->target + allowance(round, ret_reason);
 
-        if (round->hung == 0 || round->fleet->heard_at != 0)
+        if (round->hung == 0 || round->fleet->fresh_since != 0)
                 return ceiling;
         return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
 }
@@ -411,7 +411,7 @@ static void plan_starts(struct round *round)
         }
         if (round->keepers < round->target && held > 0)
                 fleet->waits_for = WAIT_PLACES;
-        else if (round->keepers < round->target && round->hung > 0 && fleet->heard_at == 0)
+        else if (round->keepers < round->target && round->hung > 0 && fleet->fresh_since == 0)
                 fleet->waits_for = WAIT_HUNG;
         else if (round->keepers < round->target && round->now < fleet->churn.next_at)
                 fleet->waits_for = WAIT_BACKOFF;
@@ -465,7 +465,7 @@ static void plan_templates(struct round *round)
                         if (round->now >= template_kill_at(template))
                                 add(round,
                                     (struct action){.kind = ACTION_TEMPLATE_KILL, .template = template});
-                } else if (template_lives(template) && template_is_due(round, template)) {
+                } else if (template_is_alive(template) && template_is_due(round, template)) {
                         add(round, (struct action){.kind = ACTION_TEMPLATE_END, .template = template});
                 }
         }
@@ -568,7 +568,8 @@ static void plan_stop(struct round *round, struct worker *worker)
                 act(round, ACTION_STOP, worker, worker->reason);
         else if (worker->heartbeat.ambiguous)
                 worker->verdict.waits_for = WAIT_AMBIGUOUS;
-        else if (worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS && !worker_contradicted(worker))
+        else if (worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
+                 !worker_contradicted(worker))
                 act(round, ACTION_QUIET, worker, worker->reason);
         else if (worker->heartbeat.busy > 0)
                 worker->verdict.waits_for = WAIT_JOBS;
@@ -618,8 +619,8 @@ static bool hang_ends(struct round *round, const struct worker *worker)
         if (!worker->heartbeat.hung || fleet->settings->hang_action != HANG_KILL ||
             !worker_silent_too_long(worker, round->now))
                 return false;
-        if (fleet->heard_at != 0)
-                return round->now >= usec_add(fleet->heard_at, worker_stale_usec(worker));
+        if (fleet->fresh_since != 0)
+                return round->now >= usec_add(fleet->fresh_since, worker_stale_usec(worker));
         if (fleet->waits_for != WAIT_PLACES || round->live < round->max || round->starting > 0 ||
             round->starts || round->hang_ended)
                 return false;

@@ -18,7 +18,7 @@ bool pressure_response_applies(const struct worker *worker)
 }
 
 /* Returns true if another worker of the fleet is active. */
-static bool has_company(const struct worker *worker)
+static bool has_peer(const struct worker *worker)
 {
         const struct fleet *fleet = worker->fleet;
 
@@ -34,7 +34,7 @@ static bool may_leave(const struct worker *worker, usec_t now)
 {
         return worker->state == WORKER_ACTIVE && !worker->orders.pressed && !worker->orders.quiet &&
                !worker->heartbeat.hung && worker->heartbeat.seen && worker_fresh(worker, now) &&
-               fleet_order(worker->fleet) == ORDER_RUN && has_company(worker);
+               fleet_order(worker->fleet) == ORDER_RUN && has_peer(worker);
 }
 
 /* Returns the worker with the most unshared memory; NULL: no memory is known. now: consider only workers that

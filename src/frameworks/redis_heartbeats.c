@@ -268,7 +268,7 @@ static void report_heartbeat(struct redis_slot *slot, const struct heartbeat *he
 
         if (!slot->base.worker || heartbeats->freed)
                 return;
-        if (slot->base.worker->fleet->settings->traits->lives_as_heartbeat)
+        if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
                 reported.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
         heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
 }

@@ -26,7 +26,7 @@
 
 #define WHY_SIZE 256
 
-enum phase {
+enum connection_phase {
         PHASE_CLOSED,
         PHASE_FAILED, /* failed at once: on_lost() follows from the loop */
         PHASE_RESOLVING,
@@ -43,7 +43,7 @@ struct connection {
         usec_t command_timeout;
 
         struct endpoint endpoint;
-        enum phase phase;
+        enum connection_phase phase;
         uint64_t openings; /* shows whether a callback closed or reopened the connection */
         usec_t deadline;   /* of this phase, until the phase is PHASE_UP */
         char failure[128]; /* of the last address tried */
@@ -131,7 +131,7 @@ static _printf_(2, 3) void connection_lost(struct connection *connection, const 
         connection_leave(connection);
 }
 
-static void begin_phase(struct connection *connection, enum phase phase)
+static void begin_phase(struct connection *connection, enum connection_phase phase)
 {
         connection->phase = phase;
         connection->deadline = usec_add(clock_now(CLOCK_MONOTONIC), connection->connect_timeout);

@@ -221,7 +221,7 @@ struct load {
 };
 
 /* A file to read. Errors are reported for the file itself, or for the line of the ini file that names it. */
-struct source {
+struct ini_source {
         const char *path;
         const char *remedy;
         unsigned line;
@@ -229,10 +229,10 @@ struct source {
 };
 
 /* Describes the file that a key names. fleet is NULL if the key is not of a fleet. */
-static struct source source_of_key(const struct load *load, const struct fleet_settings *fleet,
-                                   const char *key, const char *path, const char *remedy)
+static struct ini_source source_of_key(const struct load *load, const struct fleet_settings *fleet,
+                                       const char *key, const char *path, const char *remedy)
 {
-        struct source source = {
+        struct ini_source source = {
                 .path = path,
                 .remedy = remedy,
                 .line = settings_draft_line(load->draft, fleet, key),
@@ -248,7 +248,7 @@ static struct source source_of_key(const struct load *load, const struct fleet_s
         settings_errors_add((load)->errors, (source)->line, "%s" format, (source)->prefix, __VA_ARGS__)
 
 /* Root executes what the file says, so nobody else may write to the file. */
-static bool check_owner(const struct load *load, const struct stat *st, const struct source *source)
+static bool check_owner(const struct load *load, const struct stat *st, const struct ini_source *source)
 {
         size_t before = load->errors->n;
 
@@ -268,7 +268,7 @@ static bool check_owner(const struct load *load, const struct stat *st, const st
 
 /* Even among root's files, nobody else may choose which one is read, for example by a link to another
  * file. */
-static bool check_place(const struct load *load, const struct source *source)
+static bool check_place(const struct load *load, const struct ini_source *source)
 {
         char why[1024];
 
@@ -281,7 +281,7 @@ static bool check_place(const struct load *load, const struct source *source)
 }
 
 /* Reads a whole file. Returns 0; -EINVAL with an error added; or -ENOMEM. */
-static int read_file(const struct load *load, const struct source *source, char **ret, size_t *ret_length)
+static int read_file(const struct load *load, const struct ini_source *source, char **ret, size_t *ret_length)
 {
         struct stat st;
 
@@ -313,7 +313,7 @@ static int read_file(const struct load *load, const struct source *source, char 
 /* file is the number of an included file, from 1; 0: the config file itself. */
 static int read_ini_file(const struct load *load, const char *path, unsigned file, const char *remedy)
 {
-        const struct source source = {.path = path, .remedy = remedy, .line = settings_line(file, 0)};
+        const struct ini_source source = {.path = path, .remedy = remedy, .line = settings_line(file, 0)};
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
 
@@ -368,7 +368,8 @@ static int read_included(const struct load *load)
 
 /* Returns 0 with the first line of the file in *ret, NULL if an error was added; or -ENOMEM. what names the
  * content for messages. */
-static int read_first_line(const struct load *load, const struct source *source, const char *what, char **ret)
+static int read_first_line(const struct load *load, const struct ini_source *source, const char *what,
+                           char **ret)
 {
         _cleanup_free_ char *text = NULL;
         size_t length = 0;
@@ -395,8 +396,8 @@ static int read_password(const struct load *load)
 
         if (!redis->password_file || redis->password)
                 return 0;
-        struct source source = source_of_key(load, NULL, "password_file", redis->password_file,
-                                             "put the password on the first line of that file");
+        struct ini_source source = source_of_key(load, NULL, "password_file", redis->password_file,
+                                                 "put the password on the first line of that file");
         return read_first_line(load, &source, "password", &redis->password);
 }
 
@@ -405,8 +406,8 @@ static int read_rollout_key(const struct load *load, struct fleet_settings *flee
 {
         if (!fleet->rollout_key_file || !fleet->rollout_group)
                 return 0;
-        struct source source = source_of_key(load, fleet, "rollout_key_file", fleet->rollout_key_file,
-                                             "put the key on the first line of that file");
+        struct ini_source source = source_of_key(load, fleet, "rollout_key_file", fleet->rollout_key_file,
+                                                 "put the key on the first line of that file");
         int r = read_first_line(load, &source, "key", &fleet->rollout_key);
         if (fleet->rollout_key && strlen(fleet->rollout_key) < ROLLOUT_KEY_MIN)
                 refuse_source(
@@ -439,8 +440,8 @@ static int check_tls(const struct load *load)
                 if (!files[i].path)
                         continue;
                 any = true;
-                struct source source = source_of_key(load, NULL, files[i].key, files[i].path,
-                                                     "put a PEM file there, or name another");
+                struct ini_source source = source_of_key(load, NULL, files[i].key, files[i].path,
+                                                         "put a PEM file there, or name another");
                 int r = read_file(load, &source, &text, &length);
                 if (text)
                         explicit_bzero(text, length);

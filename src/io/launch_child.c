@@ -34,7 +34,7 @@
 #define AFTER_EXIT                 "after_exit: "
 #define DEFAULT_PATH               "/bin:/usr/bin" /* of execvp() */
 
-struct child {
+struct launch_child {
         const struct launch_request *request;
         const struct fleet_settings *fleet;
         int report_fd;
@@ -45,14 +45,15 @@ struct child {
         char status_name[STATUS_NAME_MAX]; /* of the status directory */
 };
 
-static void child_send(const struct child *child, const struct launch_message *message, int fd)
+static void child_send(const struct launch_child *child, const struct launch_message *message, int fd)
 {
         /* The worker starts even if no reader is left. */
         (void)fd_send(child->report_fd, message, sizeof(*message), fd, 0);
 }
 
-static void child_report_list(const struct child *child, const char *format, va_list ap) _printf_(2, 0);
-static void child_report_list(const struct child *child, const char *format, va_list ap)
+static void child_report_list(const struct launch_child *child, const char *format, va_list ap)
+        _printf_(2, 0);
+static void child_report_list(const struct launch_child *child, const char *format, va_list ap)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_ERROR};
 
@@ -62,7 +63,7 @@ static void child_report_list(const struct child *child, const char *format, va_
 }
 
 /* Reports one sentence. */
-static _printf_(2, 3) void child_report(const struct child *child, const char *format, ...)
+static _printf_(2, 3) void child_report(const struct launch_child *child, const char *format, ...)
 {
         va_list ap;
 
@@ -72,7 +73,7 @@ static _printf_(2, 3) void child_report(const struct child *child, const char *f
 }
 
 /* Reports one sentence and exits. */
-static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const char *format, ...)
+static _Noreturn _printf_(2, 3) void child_fail(const struct launch_child *child, const char *format, ...)
 {
         va_list ap;
 
@@ -82,12 +83,12 @@ static _Noreturn _printf_(2, 3) void child_fail(const struct child *child, const
         _exit(127);
 }
 
-static _Noreturn void child_fail_memory(const struct child *child)
+static _Noreturn void child_fail_memory(const struct launch_child *child)
 {
         child_fail(child, "out of memory while starting the worker");
 }
 
-static void child_reset_signals(const struct child *child)
+static void child_reset_signals(const struct launch_child *child)
 {
         sigset_t none;
 
@@ -99,7 +100,7 @@ static void child_reset_signals(const struct child *child)
                 child_fail(child, "cannot unblock signals: %m");
 }
 
-static void child_close_range(const struct child *child, int first, unsigned last)
+static void child_close_range(const struct launch_child *child, int first, unsigned last)
 {
         int r = fd_close_range((unsigned)first, last, false);
 
@@ -110,7 +111,7 @@ static void child_close_range(const struct child *child, int first, unsigned las
 }
 
 /* Closes sqmgr's descriptors first: if many are open, none is free below the worker's own limit. */
-static void child_close_inherited(struct child *child)
+static void child_close_inherited(struct launch_child *child)
 {
         const struct launch_template *template = child->request->template;
         int first = template ? MIN(template->fd, child->report_fd) : child->report_fd;
@@ -127,7 +128,7 @@ static void child_close_inherited(struct child *child)
         close_fd(template->fd);
 }
 
-static void child_set_oom_score_adj(const struct child *child)
+static void child_set_oom_score_adj(const struct launch_child *child)
 {
         char text[16];
         int wanted = child->fleet->oom_score_adj;
@@ -149,7 +150,7 @@ static void child_set_oom_score_adj(const struct child *child)
 }
 
 /* Values were checked with the settings, so parsing cannot fail. */
-static void child_set_resources(const struct child *child)
+static void child_set_resources(const struct launch_child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
         const struct {
@@ -180,7 +181,7 @@ static void child_set_resources(const struct child *child)
                                            : strerrordesc_np(errno));
 }
 
-static void child_set_limits(const struct child *child)
+static void child_set_limits(const struct launch_child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
 
@@ -196,7 +197,7 @@ static void child_set_limits(const struct child *child)
 }
 
 /* Returns the gid of `group`, or else the user's primary group. */
-static gid_t child_find_group(const struct child *child, const struct passwd *user)
+static gid_t child_find_group(const struct launch_child *child, const struct passwd *user)
 {
         if (!child->fleet->group)
                 return user->pw_gid;
@@ -211,7 +212,7 @@ static gid_t child_find_group(const struct child *child, const struct passwd *us
 }
 
 /* Runs as sqmgr's own user, which alone may create the directory. */
-static void child_make_status(struct child *child, uid_t uid, gid_t gid)
+static void child_make_status(struct launch_child *child, uid_t uid, gid_t gid)
 {
         const char *parent = child->request->status_parent;
 
@@ -225,7 +226,7 @@ static void child_make_status(struct child *child, uid_t uid, gid_t gid)
 }
 
 /* Runs as the fleet's user, who must be able to reach the directory by its path. */
-static void child_enter_status(const struct child *child)
+static void child_enter_status(const struct launch_child *child)
 {
         const char *parent = child->request->status_parent;
         char path[PATH_MAX];
@@ -247,7 +248,7 @@ static void child_enter_status(const struct child *child)
 }
 
 /* Becomes the fleet's user. Returns the user, or NULL if the fleet has none. */
-static const struct passwd *child_become_user(struct child *child)
+static const struct passwd *child_become_user(struct launch_child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
 
@@ -279,7 +280,7 @@ static const struct passwd *child_become_user(struct child *child)
 }
 
 /* Reads environment_file as the worker's user, relative to the worker's directory. */
-static void child_read_environment_file(struct child *child)
+static void child_read_environment_file(struct launch_child *child)
 {
         const char *path = child->fleet->environment_file;
         _cleanup_free_ char *text = NULL;
@@ -303,7 +304,7 @@ static void child_read_environment_file(struct child *child)
                 child_fail(child, "environment_file %s:%u: %s", path, line, error);
 }
 
-static void child_set_identity(struct child *child)
+static void child_set_identity(struct launch_child *child)
 {
         const struct launch_request *request = child->request;
         const char *fleet = child->fleet->name;
@@ -336,7 +337,7 @@ static void child_set_identity(struct child *child)
 }
 
 /* Puts the script before the other options of RUBYOPT, so Ruby loads it first. */
-static void child_set_template(struct child *child)
+static void child_set_template(struct launch_child *child)
 {
         struct environment *environment = &child->environment;
         const char *options = environment_get(environment, "RUBYOPT");
@@ -358,7 +359,7 @@ static void child_set_template(struct child *child)
 
 /* Later entries win, and the worker's identity overrides all. The identity also comes first, where a reader
  * finds it soonest. */
-static void child_build_environment(struct child *child, const struct passwd *user)
+static void child_build_environment(struct launch_child *child, const struct passwd *user)
 {
         const struct launch_request *request = child->request;
         const struct fleet_settings *fleet = child->fleet;
@@ -382,7 +383,7 @@ static void child_build_environment(struct child *child, const struct passwd *us
 }
 
 /* Sends the log to the parent, so that its tail can be read back with the rights that opened it. */
-static void child_send_log(const struct child *child, int fd)
+static void child_send_log(const struct launch_child *child, int fd)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_LOG};
         struct stat st;
@@ -393,7 +394,7 @@ static void child_send_log(const struct child *child, int fd)
         child_send(child, &message, fd);
 }
 
-static const char *child_journal_name(const struct child *child, char text[static WORKER_ID_MAX])
+static const char *child_journal_name(const struct launch_child *child, char text[static WORKER_ID_MAX])
 {
         const char *fleet = child->fleet->name;
 
@@ -403,7 +404,7 @@ static const char *child_journal_name(const struct child *child, char text[stati
         return text;
 }
 
-static void child_open_output(const struct child *child)
+static void child_open_output(const struct launch_child *child)
 {
         const struct fleet_settings *fleet = child->fleet;
         char name[WORKER_ID_MAX];
@@ -436,7 +437,7 @@ static void child_open_output(const struct child *child)
         close_fd(fd);
 }
 
-static _Noreturn void child_fail_command(const struct child *child, const char *name, int error)
+static _Noreturn void child_fail_command(const struct launch_child *child, const char *name, int error)
 {
         const char *path = environment_get(&child->environment, "PATH");
 
@@ -460,7 +461,7 @@ static int may_execute(const char *path)
 }
 
 /* Searches PATH as execvp() does. */
-static void child_find_command(const struct child *child, const char *name)
+static void child_find_command(const struct launch_child *child, const char *name)
 {
         const char *path = environment_get(&child->environment, "PATH");
         char file[PATH_MAX];
@@ -488,7 +489,7 @@ static void child_find_command(const struct child *child, const char *name)
 }
 
 /* A missing log is created by a start, not by this check. */
-static void child_check_log(const struct child *child)
+static void child_check_log(const struct launch_child *child)
 {
         const char *log = child->fleet->log;
         const char *slash = log ? strrchr(log, '/') : NULL;
@@ -501,7 +502,7 @@ static void child_check_log(const struct child *child)
                 child_fail(child, "cannot open log '%s': %m", log);
 }
 
-static _Noreturn void child_execute(const struct child *child, char *const *argv)
+static _Noreturn void child_execute(const struct launch_child *child, char *const *argv)
 {
         int r = fd_close_range(STDERR_FILENO + 1, UINT_MAX, true);
         if (r < 0) {
@@ -518,7 +519,7 @@ static _Noreturn void child_execute(const struct child *child, char *const *argv
 }
 
 /* A command that runs before or after the worker. */
-struct step {
+struct launch_step {
         const char *name;
         char *const *argv; /* NULL: none */
         usec_t timeout;
@@ -526,7 +527,8 @@ struct step {
 };
 
 /* Runs in the process that becomes the step's command. The process is killed when its waiting parent ends. */
-static _Noreturn void child_execute_step(struct child *child, const struct step *step, pid_t parent)
+static _Noreturn void child_execute_step(struct launch_child *child, const struct launch_step *step,
+                                         pid_t parent)
 {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
@@ -539,7 +541,8 @@ static _Noreturn void child_execute_step(struct child *child, const struct step 
 }
 
 /* Waits here, outside of sqmgr's loop. Returns false after a timeout. */
-static bool child_wait(const struct child *child, pid_t pid, const struct step *step, int *ret_status)
+static bool child_wait(const struct launch_child *child, pid_t pid, const struct launch_step *step,
+                       int *ret_status)
 {
         usec_t deadline = usec_add(clock_now(CLOCK_MONOTONIC), step->timeout);
         _cleanup_close_ int pidfd = pidfd_open(pid, 0);
@@ -559,7 +562,7 @@ static bool child_wait(const struct child *child, pid_t pid, const struct step *
 }
 
 /* Runs a step like the worker, in our process group and with our output. */
-static void child_run_step(struct child *child, const struct step *step)
+static void child_run_step(struct launch_child *child, const struct launch_step *step)
 {
         char *const *argv = step->argv;
         char span[FORMAT_MAX];
@@ -586,9 +589,9 @@ static void child_run_step(struct child *child, const struct step *step)
                 child_fail(child, "%s'%s' exited with status %d", step->name, argv[0], WEXITSTATUS(status));
 }
 
-static void child_run_before(struct child *child)
+static void child_run_before(struct launch_child *child)
 {
-        const struct step step = {
+        const struct launch_step step = {
                 .name = BEFORE_START,
                 .argv = child->fleet->before_start_argv,
                 .timeout = child->fleet->boot_timeout,
@@ -600,10 +603,10 @@ static void child_run_before(struct child *child)
 
 /* Runs after_exit for a worker that is gone. The name keeps sqmgr from waiting for this process as a
  * start. */
-static _Noreturn void child_run_after(struct child *child)
+static _Noreturn void child_run_after(struct launch_child *child)
 {
         const struct launch_end *end = child->request->end;
-        const struct step step = {
+        const struct launch_step step = {
                 .name = AFTER_EXIT,
                 .argv = child->fleet->after_exit_argv,
                 .timeout = end->timeout,
@@ -623,11 +626,11 @@ static _Noreturn void child_run_after(struct child *child)
 
 /* Waits until the state that records this template was written, or the attempt failed. A command that does
  * not become a template would otherwise be a worker unknown to the next sqmgr. */
-static void child_await_word(const struct child *child)
+static void child_await_permission(const struct launch_child *child)
 {
-        char word[16];
+        char permission[16];
 
-        if (recv(child->template_fd, word, sizeof(word), 0) <= 0)
+        if (recv(child->template_fd, permission, sizeof(permission), 0) <= 0)
                 _exit(0);
 }
 
@@ -644,7 +647,7 @@ static bool ends_in(const char *path, const char *tail)
 
 /* Runs in the fleet's directory with all links resolved. The name keeps sqmgr from waiting for this process
  * as a start. */
-static _Noreturn void child_check_release(const struct child *child)
+static _Noreturn void child_check_release(const struct launch_child *child)
 {
         const char *release = child->request->release;
         char path[PATH_MAX];
@@ -680,7 +683,7 @@ static void child_check_parent(const struct launch_request *request, pid_t paren
 
 _Noreturn void launch_child_run(const struct launch_request *request, int report_fd, pid_t parent)
 {
-        struct child child = {
+        struct launch_child child = {
                 .request = request,
                 .fleet = request->fleet,
                 .report_fd = report_fd,
@@ -696,7 +699,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         child_reset_signals(&child);
         child_close_inherited(&child);
         if (request->template)
-                child_await_word(&child);
+                child_await_permission(&child);
         child_set_limits(&child);
 
         const struct passwd *user = child_become_user(&child);

@@ -42,7 +42,7 @@ bool log_is_journal(void)
 
 /* A stalled reader must not block us. stderr cannot be made non-blocking, since workers share it. A pipe that
  * polls writable takes a whole line. */
-static bool log_has_room(void)
+static bool log_has_space(void)
 {
         struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -51,7 +51,7 @@ static bool log_has_room(void)
 
 /* sd_journal_send() blocks without limit if journald does not read. A socket connected to the same address
  * polls writable only while the queue has space. */
-static bool journal_has_room(int timeout_msec)
+static bool journal_has_space(int timeout_msec)
 {
         static const struct sockaddr_un address = {.sun_family = AF_UNIX,
                                                    .sun_path = "/run/systemd/journal/socket"};
@@ -69,14 +69,14 @@ static bool journal_is_ready(void)
 {
         static unsigned lost;
 
-        if (journal_has_room(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
+        if (journal_has_space(lost > 0 ? 0 : JOURNAL_WAIT_MSEC)) {
                 if (lost == 0)
                         return true;
                 sd_journal_send("MESSAGE=%u %s lost here: the journal did not take %s", lost,
                                 lost == 1 ? "entry was" : "entries were", lost == 1 ? "it" : "them",
                                 "PRIORITY=%d", LOG_WARNING, NULL);
                 lost = 0;
-                if (journal_has_room(JOURNAL_WAIT_MSEC))
+                if (journal_has_space(JOURNAL_WAIT_MSEC))
                         return true;
         }
         lost++;
@@ -95,7 +95,7 @@ static void log_line(int level, const char *text)
 
         if (localtime_r(&now, &parts))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &parts);
-        if (!log_has_room()) {
+        if (!log_has_space()) {
                 lost++;
                 return;
         }
@@ -103,7 +103,7 @@ static void log_line(int level, const char *text)
                 dprintf(STDERR_FILENO, "%s warning: %u %s lost here: nobody read %s\n", stamp, lost,
                         lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
         lost = 0;
-        if (log_has_room())
+        if (log_has_space())
                 dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
         else
                 lost++;

@@ -133,7 +133,7 @@ int proc_find(pid_t pid, uint64_t start, struct proc **ret)
         return 0;
 }
 
-bool proc_lives(pid_t pid, uint64_t start)
+bool proc_is_alive(pid_t pid, uint64_t start)
 {
         _cleanup_proc_ struct proc *proc = NULL;
 

@@ -20,7 +20,7 @@ DEFINE_CLEANUP(struct proc *, proc_close)
  * -errno. */
 int proc_find(pid_t pid, uint64_t start, struct proc **ret);
 /* Returns true if the process with this pid and start time exists; false also after an error. */
-bool proc_lives(pid_t pid, uint64_t start);
+bool proc_is_alive(pid_t pid, uint64_t start);
 
 pid_t proc_pid(const struct proc *proc);
 /* Returns a descriptor, owned by proc, that polls EPOLLIN once the process has exited. */

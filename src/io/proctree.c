@@ -13,34 +13,34 @@
  * the kernel's pid_max. */
 #define CHILDREN_MAX_BYTES ((size_t)64 << 20)
 
-struct family {
+struct process_parent {
         pid_t pid;
         pid_t parent; /* if known */
 };
 
-struct families {
-        struct family *list;
+struct process_parents {
+        struct process_parent *list;
         size_t n;
         size_t allocated;
         bool one_level; /* direct children only: no process occurs twice */
 };
 
-static void families_done(struct families *families)
+static void families_done(struct process_parents *families)
 {
         free(families->list);
 }
 #define _cleanup_families_ _cleanup_(families_done)
 
-static int families_add(struct families *families, pid_t pid, pid_t parent)
+static int families_add(struct process_parents *families, pid_t pid, pid_t parent)
 {
-        if (!ARRAY_MAKE_ROOM(families->list, families->n, families->allocated))
+        if (!ARRAY_RESERVE(families->list, families->n, families->allocated))
                 return -ENOMEM;
-        families->list[families->n++] = (struct family){.pid = pid, .parent = parent};
+        families->list[families->n++] = (struct process_parent){.pid = pid, .parent = parent};
         return 0;
 }
 
 /* A process that is reparented during the scan could occur twice. */
-static int families_add_new(struct families *families, pid_t pid)
+static int families_add_new(struct process_parents *families, pid_t pid)
 {
         for (size_t i = 0; i < families->n && !families->one_level; i++)
                 if (families->list[i].pid == pid)
@@ -108,8 +108,8 @@ static int add_process(int dir_fd, pid_t pid, void *userdata)
 
 /* Adds the children of parent: from the `children` files of its threads, or from `all` if that was
  * scanned. */
-static int add_children(struct families *tree, const char *proc_root, pid_t parent,
-                        const struct families *all)
+static int add_children(struct process_parents *tree, const char *proc_root, pid_t parent,
+                        const struct process_parents *all)
 {
         if (all) {
                 int r = 0;
@@ -134,7 +134,7 @@ static bool needs_scan(const char *proc_root)
         return access(path, R_OK) < 0;
 }
 
-static int families_pids(const struct families *families, pid_t **ret, size_t *ret_n)
+static int families_pids(const struct process_parents *families, pid_t **ret, size_t *ret_n)
 {
         pid_t *pids = calloc(families->n + 1, sizeof(*pids));
 
@@ -154,7 +154,7 @@ static int add_pid(int dir_fd _unused_, pid_t pid, void *userdata)
 
 int proc_all(pid_t **ret, size_t *ret_n)
 {
-        _cleanup_families_ struct families all = {0};
+        _cleanup_families_ struct process_parents all = {0};
         int r = numbers_each("/proc", add_pid, &all);
 
         return r < 0 ? r : families_pids(&all, ret, ret_n);
@@ -162,7 +162,7 @@ int proc_all(pid_t **ret, size_t *ret_n)
 
 int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
 {
-        _cleanup_families_ struct families children = {.one_level = true}, all = {0};
+        _cleanup_families_ struct process_parents children = {.one_level = true}, all = {0};
         bool scan = needs_scan("/proc");
 
         int r = scan ? numbers_each("/proc", add_process, &all) : 0;
@@ -174,7 +174,7 @@ int proc_children(pid_t pid, pid_t **ret, size_t *ret_n)
 int proc_tree_each_at(const char *proc_root, pid_t pid, int (*each)(pid_t pid, void *userdata),
                       void *userdata)
 {
-        _cleanup_families_ struct families tree = {0}, all = {0};
+        _cleanup_families_ struct process_parents tree = {0}, all = {0};
         bool scan = needs_scan(proc_root);
         int r = scan ? numbers_each(proc_root, add_process, &all) : 0;
         if (r < 0)

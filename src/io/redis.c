@@ -25,7 +25,7 @@
 
 #define ERROR_SIZE 512
 
-enum phase {
+enum redis_phase {
         PHASE_WAITING,    /* until the next attempt */
         PHASE_LOCATING,   /* asking the Sentinels */
         PHASE_CONNECTING, /* resolving and connecting */
@@ -33,8 +33,8 @@ enum phase {
         PHASE_UP,
 };
 
-struct command {
-        struct command *next;
+struct redis_request {
+        struct redis_request *next;
         redis_reply_fn callback; /* NULL: ignore the reply */
         void *userdata;
         usec_t sent_at;
@@ -58,7 +58,7 @@ struct redis {
 
         struct connection *connection;
         struct endpoint endpoint; /* of the connection */
-        enum phase phase;
+        enum redis_phase phase;
         enum redis_state state;
         char error[ERROR_SIZE]; /* "": none */
         usec_t up_at;
@@ -67,8 +67,8 @@ struct redis {
         uint64_t connection_count;
         unsigned failures; /* consecutive, for the backoff */
 
-        struct command *commands; /* without a reply, oldest first */
-        struct command *newest;   /* last in the list; valid if the list is not empty */
+        struct redis_request *commands; /* without a reply, oldest first */
+        struct redis_request *newest;   /* last in the list; valid if the list is not empty */
         struct oversized oversized;
 
         unsigned entered; /* our calls on the stack */
@@ -120,7 +120,7 @@ static void set_state(struct redis *redis, enum redis_state state, const char *e
 /* Removes the oldest command and calls its callback. */
 static void command_finish(struct redis *redis, const redisReply *reply)
 {
-        struct command *command = redis->commands;
+        struct redis_request *command = redis->commands;
 
         redis->commands = command->next;
         if (command->callback)
@@ -157,7 +157,7 @@ static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *forma
 
         connection_close(redis->connection);
         if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
-                sentinel_doubt(redis->sentinel);
+                sentinel_distrust(redis->sentinel);
         if (redis->phase == PHASE_UP && now - redis->up_at >= BACKOFF_RESET_USEC)
                 redis->failures = 0;
         redis->failures++;
@@ -208,7 +208,7 @@ static const char *unfit_remedy(const struct redis *redis, const redisReply *rep
 static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
                          const char *const argv[], const size_t argvlen[])
 {
-        struct command *command = malloc(sizeof(*command));
+        struct redis_request *command = malloc(sizeof(*command));
 
         if (!command)
                 return -ENOMEM;
@@ -217,7 +217,7 @@ static int command_queue(struct redis *redis, redis_reply_fn callback, void *use
                 free(command);
                 return r;
         }
-        *command = (struct command){
+        *command = (struct redis_request){
                 .callback = callback,
                 .userdata = userdata,
                 .sent_at = clock_now(CLOCK_MONOTONIC),
@@ -418,7 +418,7 @@ static void answer_left_out(struct redis *redis)
 static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
 {
         struct redis *redis = userdata;
-        const struct command *command = redis->commands;
+        const struct redis_request *command = redis->commands;
 
         redis->rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), command->sent_at), 1U);
         bool forbidden =

@@ -13,7 +13,7 @@ struct redis_batch {
         bool freed;     /* by its owner */
 };
 
-struct ask {
+struct batch_request {
         struct redis_batch *redis_batch;
         size_t tag;
 };
@@ -42,7 +42,7 @@ struct redis_batch *redis_batch_free(struct redis_batch *redis_batch)
 
 static void on_reply(struct redis *redis _unused_, const struct redisReply *reply, void *userdata)
 {
-        _cleanup_free_ struct ask *ask = userdata;
+        _cleanup_free_ struct batch_request *ask = userdata;
         struct redis_batch *redis_batch = ask->redis_batch;
 
         /* The command still counts as pending here, so the callback may free the batch. */
@@ -59,11 +59,11 @@ static void on_reply(struct redis *redis _unused_, const struct redisReply *repl
 int redis_batch_add(struct redis_batch *redis_batch, struct redis *redis, size_t tag, int argc,
                     const char *const argv[], const size_t argvlen[])
 {
-        struct ask *ask = malloc(sizeof(*ask));
+        struct batch_request *ask = malloc(sizeof(*ask));
 
         if (!ask)
                 return -ENOMEM;
-        *ask = (struct ask){.redis_batch = redis_batch, .tag = tag};
+        *ask = (struct batch_request){.redis_batch = redis_batch, .tag = tag};
         int r = redis_command_forbiddable(redis, on_reply, ask, argc, argv, argvlen);
         if (r < 0) {
                 free(ask);

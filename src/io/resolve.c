@@ -18,7 +18,7 @@ struct resolve {
 };
 
 /* Owned by the thread. */
-struct question {
+struct resolve_request {
         int fd;
         char host[];
 };
@@ -55,7 +55,7 @@ static void *resolve_thread(void *userdata)
         /* RFC 6761: this name is the machine itself and must not be sent to a name server. A minimal system
          * has no /etc/hosts entry for it. */
         static const struct resolve_answer localhost = {.n_addresses = 2, .addresses = {"::1", "127.0.0.1"}};
-        struct question *question = userdata;
+        struct resolve_request *question = userdata;
         struct resolve_answer answer = {0};
 
         if (strcasecmp(question->host, "localhost") == 0)
@@ -85,7 +85,7 @@ static int resolve_on_answer(_unused_ sd_event_source *source, int fd, _unused_ 
 }
 
 /* Signals are blocked in this thread: the thread of the loop handles them. */
-static int start_thread(struct question *question)
+static int start_thread(struct resolve_request *question)
 {
         sigset_t all, before;
         pthread_attr_t attributes;
@@ -112,7 +112,7 @@ int resolve_start(sd_event *event, const char *host, resolve_fn callback, void *
                 return -errno;
         _cleanup_close_ int our_end = fds[0];
         _cleanup_close_ int thread_end = fds[1];
-        _cleanup_free_ struct question *question = calloc(1, sizeof(*question) + strlen(host) + 1);
+        _cleanup_free_ struct resolve_request *question = calloc(1, sizeof(*question) + strlen(host) + 1);
         struct resolve *resolve = question ? malloc(sizeof(*resolve)) : NULL;
         if (!resolve)
                 return -ENOMEM;

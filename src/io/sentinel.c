@@ -20,7 +20,7 @@
 #define WHY_SIZE   512
 
 /* The next expected reply. */
-enum step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
+enum sentinel_step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
 
 struct sentinel {
         sd_event_source *retry;
@@ -33,11 +33,11 @@ struct sentinel {
         char *password;
 
         struct connection *connection;
-        size_t at;    /* index of the Sentinel that is queried or subscribed to */
-        size_t tried; /* failures in this round */
-        bool asked;   /* sentinel_locate() awaits a result */
-        bool doubted; /* the named server was not a master */
-        enum step step;
+        size_t at;       /* index of the Sentinel that is queried or subscribed to */
+        size_t tried;    /* failures in this round */
+        bool asked;      /* sentinel_locate() awaits a result */
+        bool distrusted; /* the named server was not a master */
+        enum sentinel_step step;
         char host[NI_MAXHOST]; /* of the named master */
         unsigned port;
 };
@@ -51,12 +51,12 @@ static void open_current(struct sentinel *sentinel)
                         &(struct endpoint){.host = url->host, .port = url->port, .tls = sentinel->tls});
 }
 
-static void begin_turn(struct sentinel *sentinel)
+static void begin_round(struct sentinel *sentinel)
 {
         sentinel->tried = 0;
-        if (sentinel->doubted)
+        if (sentinel->distrusted)
                 sentinel->at = (sentinel->at + 1) % sentinel->n;
-        sentinel->doubted = false;
+        sentinel->distrusted = false;
         (void)sd_event_source_set_enabled(sentinel->retry, SD_EVENT_OFF);
         open_current(sentinel);
 }
@@ -91,7 +91,7 @@ static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *forma
 
 static int on_retry(_unused_ sd_event_source *source, _unused_ uint64_t due, void *userdata)
 {
-        begin_turn(userdata);
+        begin_round(userdata);
         return 0;
 }
 
@@ -278,10 +278,10 @@ struct sentinel *sentinel_free(struct sentinel *sentinel)
 void sentinel_locate(struct sentinel *sentinel)
 {
         sentinel->asked = true;
-        begin_turn(sentinel);
+        begin_round(sentinel);
 }
 
-void sentinel_doubt(struct sentinel *sentinel)
+void sentinel_distrust(struct sentinel *sentinel)
 {
-        sentinel->doubted = true;
+        sentinel->distrusted = true;
 }

@@ -31,4 +31,4 @@ struct sentinel *sentinel_free(struct sentinel *sentinel);
  * answer; on_none() follows if none answers. */
 void sentinel_locate(struct sentinel *sentinel);
 /* Reports that the named server is not a master. The next sentinel_locate() starts with the next Sentinel. */
-void sentinel_doubt(struct sentinel *sentinel);
+void sentinel_distrust(struct sentinel *sentinel);

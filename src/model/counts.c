@@ -70,7 +70,7 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                 counts.ready += worker_ready(worker, now);
                 counts.outdated +=
                         worker->state <= WORKER_ACTIVE && worker_outdated(worker) && !worker_hangs(worker);
-                counts.draining += worker_leaves(worker) && worker_outdated(worker);
+                counts.draining += worker_is_retiring(worker) && worker_outdated(worker);
                 counts.busy += worker->heartbeat.busy;
                 counts.memory_bytes += worker->memory.bytes;
         }

@@ -252,9 +252,9 @@ static usec_t drain_since(const struct worker *worker)
 }
 
 /* Returns true if the worker occupies a place and accepts no jobs. */
-static bool holds_place(const struct worker *worker)
+static bool occupies_place(const struct worker *worker)
 {
-        return worker_leaves(worker) || worker_hangs(worker);
+        return worker_is_retiring(worker) || worker_hangs(worker);
 }
 
 /* Returns the worker that has occupied its place in this way for longest. */
@@ -263,7 +263,7 @@ static const struct worker *longest_drain(const struct fleet *fleet)
         const struct worker *longest = NULL;
 
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (holds_place(worker) && (!longest || drain_since(worker) < drain_since(longest)))
+                if (occupies_place(worker) && (!longest || drain_since(worker) < drain_since(longest)))
                         longest = worker;
         return longest;
 }
@@ -283,7 +283,7 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
         }
         unsigned draining = 0;
         FLEET_FOREACH_WORKER(fleet, worker)
-                draining += holds_place(worker);
+                draining += occupies_place(worker);
         format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (fleet->settings->traits->reports_busy)
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
@@ -372,7 +372,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
 }
 
 /* Returns true if the error of the halted restart already contains the last crash, or its log tail. */
-static bool halt_tells(const struct fleet *fleet)
+static bool halt_shows_crash(const struct fleet *fleet)
 {
         const char *last = fleet->crash_last, *lines = strstr(last, WITHHOLD_LAST_LINES);
 
@@ -405,7 +405,7 @@ const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, 
                 n = snprintf(text, size, "%s, but no start is due", row);
                 break;
         }
-        if (n > 0 && (size_t)n < size && fleet->crash_last[0] != '\0' && !halt_tells(fleet))
+        if (n > 0 && (size_t)n < size && fleet->crash_last[0] != '\0' && !halt_shows_crash(fleet))
                 snprintf(text + n, size - (size_t)n, "; %s: %s",
                          fleet->crash_last_apart ? "since then" : "the last", fleet->crash_last);
         return text;

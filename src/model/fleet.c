@@ -4,7 +4,7 @@
 
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 {
-        if (!ARRAY_MAKE_ROOM(fleet->workers, fleet->n_workers, fleet->workers_allocated))
+        if (!ARRAY_RESERVE(fleet->workers, fleet->n_workers, fleet->workers_allocated))
                 return NULL;
         struct worker *worker = calloc(1, sizeof(*worker));
         if (!worker)

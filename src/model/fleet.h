@@ -144,7 +144,7 @@ struct fleet {
 
         bool redis_up;
         usec_t redis_at;      /* when redis_up last changed; 0: it was never up */
-        usec_t heard_at;      /* since when at least one of its workers is fresh; 0: none is */
+        usec_t fresh_since;   /* since when at least one of its workers is fresh; 0: none is */
         unsigned places_left; /* places of workers that left because of memory pressure: filled when memory is
                                  available again */
         bool rescue_off_reported;
@@ -167,7 +167,7 @@ struct fleet {
  * add workers (a lower index repeats the current one), but must not reap. */
 #define FLEET_FOREACH_WORKER(of, worker) FOREACH_POINTER(worker, (of)->workers, (of)->n_workers)
 
-/* Loops over the template slots of a fleet, free ones included (template_lives()). */
+/* Loops over the template slots of a fleet, free ones included (template_is_alive()). */
 #define FLEET_FOREACH_TEMPLATE(of, template) FOREACH_ELEMENT(template, (of)->templates)
 
 /* Returns true if the count follows the queues (autoscaling), unless the operator has ordered a count. */

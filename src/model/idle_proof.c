@@ -35,14 +35,13 @@ static bool worker_work_list_clear(const struct worker *worker)
 
 bool worker_contradicted(const struct worker *worker)
 {
-        bool says_idle = worker->heartbeat.idle_count >= IDLE_HEARTBEATS_PROVEN;
-        bool says_loud = worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS;
+        bool idle = worker->heartbeat.idle_count >= IDLE_HEARTBEATS_PROVEN;
+        bool not_quiet = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS;
 
         if (worker->state != WORKER_QUIET || !worker->evidence.title_known ||
             !worker->fleet->settings->traits->has_title)
                 return false;
-        return worker->evidence.title_quiet ? says_loud || (says_idle && worker->evidence.title_busy > 0)
-                                            : says_idle;
+        return worker->evidence.title_quiet ? not_quiet || (idle && worker->evidence.title_busy > 0) : idle;
 }
 
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats)
@@ -82,7 +81,7 @@ bool worker_proven_idle(const struct worker *worker)
 
 usec_t worker_oldest_job_usec(const struct worker *worker, usec_t now)
 {
-        if (!worker_leaves(worker) || worker->jobs.oldest_at == 0 ||
+        if (!worker_is_retiring(worker) || worker->jobs.oldest_at == 0 ||
             worker->heartbeat.busy < worker->jobs.count)
                 return 0;
         return usec_sub(now, worker->jobs.oldest_at);

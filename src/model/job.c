@@ -29,7 +29,7 @@ int job_list_add(struct job_list *list, bool old_key, const struct field *thread
                 list->n_unreadable++;
                 return 0;
         }
-        if (!ARRAY_MAKE_ROOM(list->jobs, list->n_entries, list->allocated))
+        if (!ARRAY_RESERVE(list->jobs, list->n_entries, list->allocated))
                 return -ENOMEM;
         struct job job = {
                 .old_key = old_key,

@@ -49,7 +49,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 break;
         case WORKER_QUIET:
                 /* The title shows a signal only after its process wakes up. */
-                if (fast && (!idle || (traits->title_completes && worker->heartbeat.loud_count > 0)))
+                if (fast && (!idle || (traits->title_completes && worker->heartbeat.not_quiet_count > 0)))
                         return 0;
                 poll_items |= POLL_HEARTBEAT | (traits->has_title && worker->heartbeat.seen ? POLL_TITLE : 0);
                 if (idle && traits->has_work_list)

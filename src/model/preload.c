@@ -37,7 +37,7 @@ bool fleet_preloads(const struct fleet *fleet)
 bool fleet_has_templates(const struct fleet *fleet)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (template_lives(template))
+                if (template_is_alive(template))
                         return true;
         return false;
 }
@@ -45,7 +45,7 @@ bool fleet_has_templates(const struct fleet *fleet)
 struct template *fleet_template(const struct fleet *fleet)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (template_lives(template) && template->state != TEMPLATE_ENDING &&
+                if (template_is_alive(template) && template->state != TEMPLATE_ENDING &&
                     template_is_current(template) && !template->lost)
                         return (struct template *)template;
         return NULL;
@@ -54,7 +54,7 @@ struct template *fleet_template(const struct fleet *fleet)
 struct template *fleet_template_place(const struct fleet *fleet)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)
-                if (!template_lives(template))
+                if (!template_is_alive(template))
                         return (struct template *)template;
         return NULL;
 }

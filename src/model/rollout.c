@@ -163,7 +163,7 @@ static bool places_are_held(const struct fleet *fleet, const struct fleet_counts
         bool for_restart = false;
 
         FLEET_FOREACH_WORKER(fleet, worker)
-                for_restart |= worker_leaves(worker) && worker->reason == REASON_RESTART;
+                for_restart |= worker_is_retiring(worker) && worker->reason == REASON_RESTART;
         return counts->quiet + counts->stopping + counts->hung > 0 &&
                (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
 }

@@ -64,7 +64,7 @@ struct preload {
         usec_t retry_at;         /* memory or processes were short: no fork before this; 0: no limit */
 };
 
-static inline bool template_lives(const struct template *template)
+static inline bool template_is_alive(const struct template *template)
 {
         return template->state != TEMPLATE_NONE;
 }

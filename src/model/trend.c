@@ -100,7 +100,7 @@ static enum trend_kind kind_of(const uint64_t *points, double slope, double leve
         double leak = slope * (TREND_POINTS - 1);
 
         if (residue > MOST_RESIDUE * level)
-                return TREND_WILD;
+                return TREND_ERRATIC;
         if (leak <= LEAST_GROWTH * level || leak <= LEAST_RESIDUES * residue)
                 return TREND_STEADY;
         return grows_in_all(points, TREND_POINTS / 2, slope) && grows_in_all(points, TREND_POINTS / 3, slope)

@@ -28,9 +28,9 @@ static inline bool trend_add(struct trend *trend, uint64_t bytes, usec_t now)
 }
 
 enum trend_kind {
-        TREND_YOUNG,  /* less than two hours of readings */
-        TREND_STEADY, /* no growth, or growth that slows down as in a warmup, or by a jump */
-        TREND_WILD,   /* the points are too far from a line */
+        TREND_YOUNG,   /* less than two hours of readings */
+        TREND_STEADY,  /* no growth, or growth that slows down as in a warmup, or by a jump */
+        TREND_ERRATIC, /* the points are too far from a line */
         TREND_GROWS,
 };
 

@@ -52,7 +52,7 @@ enum wait {
 
 /* Number of heartbeats that contradict a signal before it counts as not received. The first ones may have
  * been written before the signal. */
-#define WORKER_LOUD_HEARTBEATS 3
+#define WORKER_NOT_QUIET_HEARTBEATS 3
 /* Number of heartbeats that a title contradicts before that is reported. */
 #define WORKER_DENIED_HEARTBEATS 4
 
@@ -120,11 +120,11 @@ struct worker_heartbeat {
         bool hung; /* no heartbeat for hang_after: the worker does not count as active until the next one */
         unsigned busy;
         unsigned concurrency;
-        unsigned idle_count; /* distinct heartbeats in a row that say quiet and 0 busy */
-        unsigned loud_count; /* distinct heartbeats in a row that do not say quiet, since the worker was asked
-                                to be */
-        bool ambiguous;      /* the heartbeats may be another process's: no action is based on them */
-        int quiet_signal;    /* the signals named by the last heartbeat; 0: the framework's */
+        unsigned idle_count;      /* distinct heartbeats in a row that say quiet and 0 busy */
+        unsigned not_quiet_count; /* distinct heartbeats in a row that do not say quiet, since the worker was
+                                asked to be */
+        bool ambiguous;           /* the heartbeats may be another process's: no action is based on them */
+        int quiet_signal;         /* the signals named by the last heartbeat; 0: the framework's */
         int stop_signal;
 };
 
@@ -174,7 +174,7 @@ struct worker_orders {
         usec_t quiet_at;     /* when it became quiet; 0: never */
         usec_t stop_at;      /* when it was asked to exit; 0: never */
         bool group_signaled; /* all its processes were asked to exit, not only the one that sent heartbeats */
-        bool heeds_stop;     /* a heartbeat since then said quiet */
+        bool stop_acknowledged; /* a heartbeat since then said quiet */
         bool finishes_job; /* that process has ended, and a leftover process finishes its job: the leftover's
                               exit proves the end of the job */
         bool succeeded;    /* that process has ended, and another one of its command accepted jobs: more may
@@ -203,8 +203,8 @@ struct worker {
         enum reason started_for; /* why it was started; REASON_NONE: a place was empty */
         usec_t spawned_at;
         usec_t state_at;
-        usec_t active_at; /* first heartbeat; 0: none */
-        usec_t last_life; /* life of the process that sent heartbeats and has ended; 0: none, or another one
+        usec_t active_at;   /* first heartbeat; 0: none */
+        usec_t last_uptime; /* life of the process that sent heartbeats and has ended; 0: none, or another one
                              sends heartbeats now */
 
         struct worker_process process;

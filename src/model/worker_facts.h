@@ -22,7 +22,7 @@ static inline bool worker_sends_heartbeats(const struct worker *worker)
 }
 
 /* The worker is quieted or was asked to exit. */
-static inline bool worker_leaves(const struct worker *worker)
+static inline bool worker_is_retiring(const struct worker *worker)
 {
         return worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
 }
@@ -31,7 +31,7 @@ static inline bool worker_leaves(const struct worker *worker)
  * ended or never existed. The leftover process may be a wrapper or run jobs. */
 static inline bool worker_is_remainder(const struct worker *worker)
 {
-        return worker_leaves(worker) && worker->process.heartbeat_pid == 0;
+        return worker_is_retiring(worker) && worker->process.heartbeat_pid == 0;
 }
 
 /* Returns true if quieting stops the worker: it gets its stop signal, once. */

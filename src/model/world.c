@@ -21,7 +21,7 @@ struct event *world_event(struct world *world, enum event_kind kind, struct flee
 
         totals[kind]++;
         if (world->n_events >= EVENTS_MAX ||
-            !ARRAY_MAKE_ROOM(world->events, world->n_events, world->events_allocated))
+            !ARRAY_RESERVE(world->events, world->n_events, world->events_allocated))
                 return NULL;
         va_start(arguments, format);
         vsnprintf(text, sizeof(text), format, arguments);

@@ -189,7 +189,7 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
                 return 0;
         }
 
-        if (!ARRAY_MAKE_ROOM(match->candidates, match->n_candidates, match->allocated))
+        if (!ARRAY_RESERVE(match->candidates, match->n_candidates, match->allocated))
                 return -ENOMEM;
         struct candidate *candidate = calloc(1, sizeof(*candidate));
         if (!candidate)
@@ -355,8 +355,8 @@ static bool outlives(const struct match *match, const struct candidate *candidat
 }
 
 /* True if another candidate may be of the same process. */
-static bool has_rival(const struct match *match, const struct candidate *best,
-                      const struct match_claim *claim, bool *ret_ambiguous)
+static bool has_other_candidate(const struct match *match, const struct candidate *best,
+                                const struct match_claim *claim, bool *ret_ambiguous)
 {
         bool rival = false;
 
@@ -390,7 +390,7 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
                         tie = true;
                 }
         }
-        if (!best || has_rival(match, best, claim, ret_ambiguous))
+        if (!best || has_other_candidate(match, best, claim, ret_ambiguous))
                 return NULL;
         return tie ? NULL : best;
 }

@@ -64,19 +64,19 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t heartbeat_pid_start, usec_t now)
 {
-        bool main_lives = pid_start == known->process.start;
-        bool heartbeat_process_lives =
+        bool main_is_alive = pid_start == known->process.start;
+        bool heartbeat_process_is_alive =
                 known->process.heartbeat_pid != 0 && heartbeat_pid_start == known->process.heartbeat_start;
         struct worker *worker = fleet_add_worker(fleet, known);
 
         if (!worker)
                 return NULL;
         worker->orders.pressed &= fleet->world->settings->pressure_limit > 0;
-        if (!main_lives && !heartbeat_process_lives)
+        if (!main_is_alive && !heartbeat_process_is_alive)
                 observe_exit(worker, &(struct exit_status){.known = false}, now);
-        else if (!main_lives)
+        else if (!main_is_alive)
                 observe_promoted(worker);
-        else if (known->process.heartbeat_pid != 0 && !heartbeat_process_lives)
+        else if (known->process.heartbeat_pid != 0 && !heartbeat_process_is_alive)
                 observe_heartbeat_process(worker, 0, 0, now);
         /* A live worker was allowed to continue before its sqmgr ended, or has noticed its end by now. */
         worker->process.awaits_go = false;
@@ -99,20 +99,20 @@ void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, 
         start_failure_observe(fleet, fleet->generation, now, true, now);
 }
 
-static bool is_failed_start(const struct worker *worker, usec_t life)
+static bool is_failed_start(const struct worker *worker, usec_t uptime)
 {
-        return life < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
+        return uptime < MAX(FAILED_START_USEC, worker->fleet->settings->ready_after);
 }
 
 /* Records the unasked end of a worker. life: since its first heartbeat; 0: none. */
-static void observe_life(const struct worker *worker, usec_t life, usec_t now)
+static void observe_uptime(const struct worker *worker, usec_t uptime, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
         /* The worker ended before it was ready. */
-        if (life == 0 || life < fleet->settings->ready_after)
+        if (uptime == 0 || uptime < fleet->settings->ready_after)
                 start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
-        else if (is_failed_start(worker, life))
+        else if (is_failed_start(worker, uptime))
                 start_failure_back_off(fleet, now);
 }
 
@@ -125,11 +125,11 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
                                WORKER_EVENT_NAME(worker));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
-        usec_t life = usec_sub(now, worker->active_at);
-        fleet->crash_last_apart = !is_failed_start(worker, life);
-        observe_life(worker, life, now);
+        usec_t uptime = usec_sub(now, worker->active_at);
+        fleet->crash_last_apart = !is_failed_start(worker, uptime);
+        observe_uptime(worker, uptime, now);
         worker->active_at = 0;
-        worker->last_life = MAX(life, (usec_t)1);
+        worker->last_uptime = MAX(uptime, (usec_t)1);
         worker_set_state(worker, WORKER_STARTING, worker->reason, now);
 }
 
@@ -140,7 +140,7 @@ static void worker_forget_heartbeat(struct worker *worker)
         worker->heartbeat.busy = 0;
         worker->process.booted = false;
         worker->process.boot_polled_at = 0;
-        worker->heartbeat.loud_count = 0;
+        worker->heartbeat.not_quiet_count = 0;
         worker->orders.group_signaled = false;
         worker->evidence.siblings_polled_at = 0;
 }
@@ -158,8 +158,8 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
                 worker->jobs.count = 0;
                 worker->evidence.threads_known = worker->evidence.threads_witness =
                         worker->evidence.title_known = false;
-                worker->orders.heeds_stop = false;
-                worker->heartbeat.loud_count = 0;
+                worker->orders.stop_acknowledged = false;
+                worker->heartbeat.not_quiet_count = 0;
                 worker->memory.mark_at = 0;
         }
         worker->orders.finishes_job &= pid == 0;
@@ -176,10 +176,10 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         struct fleet *fleet = worker->fleet;
         bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
 
-        worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
-        worker->orders.heeds_stop |= reported && heartbeat->quiet;
-        bool shown = worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS && !worker->orders.heeds_stop &&
-                     worker_sends_heartbeats(worker);
+        worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
+        worker->orders.stop_acknowledged |= reported && heartbeat->quiet;
+        bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
+                     !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
         if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= fleet_forced_at(fleet))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
@@ -189,7 +189,7 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
         worker->orders.succeeded = true;
         worker->orders.pressed &= heartbeat->quiet;
         worker->orders.group_signaled = false;
-        worker->heartbeat.loud_count = 0;
+        worker->heartbeat.not_quiet_count = 0;
         worker->orders.stop_at = worker->orders.killed_at = 0;
         worker->active_at = now;
         /* The process that hung was another one. */
@@ -214,7 +214,7 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         struct fleet *fleet = worker->fleet;
 
         worker->heartbeat.seen = true;
-        worker->last_life = 0;
+        worker->last_uptime = 0;
         worker->process.booted = false;
         worker->process.unproven = false;
         worker->heartbeat.ambiguous = false;
@@ -246,7 +246,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
                 return;
         if (heartbeat->quiet) {
                 worker->orders.unconfirmed = false;
-        } else if (worker->heartbeat.loud_count >= WORKER_LOUD_HEARTBEATS) {
+        } else if (worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS) {
                 worker->orders.unconfirmed = false;
                 worker->orders.quiet_at = 0;
                 worker->active_at = now;
@@ -276,7 +276,8 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         if (worker->state == WORKER_ACTIVE && heartbeat->quiet) {
                 worker_observe_quieted_by_other(worker, now);
         } else if (worker->state == WORKER_QUIET) {
-                worker->heartbeat.loud_count = heartbeat->quiet ? 0 : worker->heartbeat.loud_count + 1;
+                worker->heartbeat.not_quiet_count =
+                        heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
                 worker_observe_confirmation(worker, heartbeat, now);
         } else if (worker->state == WORKER_STOPPING && worker->orders.group_signaled) {
                 worker_observe_successor(worker, heartbeat, now);
@@ -411,7 +412,7 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         }
         if (!worker_observe_signal(worker, "quiet", error))
                 return;
-        worker->heartbeat.loud_count = 0;
+        worker->heartbeat.not_quiet_count = 0;
         if (worker->state != WORKER_ACTIVE)
                 return;
         worker->orders.quiet_at = now;
@@ -495,38 +496,39 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                                  usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        bool beaten = worker->active_at > 0 || worker->last_life > 0;
-        usec_t life = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
+        bool had_heartbeat = worker->active_at > 0 || worker->last_uptime > 0;
+        usec_t uptime = usec_sub(now, worker->active_at > 0 ? worker->active_at : worker->spawned_at);
         char span[32], when[96];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         /* A wrapper that follows the process that sent heartbeats: the end of that process counts. */
-        if (worker->last_life > 0)
-                life = worker->last_life;
-        format_duration(life, span, sizeof(span));
+        if (worker->last_uptime > 0)
+                uptime = worker->last_uptime;
+        format_duration(uptime, span, sizeof(span));
         snprintf(when, sizeof(when),
                  !fleet_settings_write_heartbeats(fleet->settings) ? " after %s"
-                 : beaten                                          ? " %s after its first beat"
+                 : had_heartbeat                                   ? " %s after its first beat"
                                                                    : " before its first beat, after %s",
                  span);
         start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
                                exit->launch_error ? "" : when);
-        fleet->crash_last_apart = worker->state == WORKER_QUIET || (beaten && !is_failed_start(worker, life));
+        fleet->crash_last_apart =
+                worker->state == WORKER_QUIET || (had_heartbeat && !is_failed_start(worker, uptime));
         world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
 
         if (worker->state == WORKER_QUIET)
                 return;
-        if (beaten && !is_failed_start(worker, life) && now < fleet->crash.next_at)
+        if (had_heartbeat && !is_failed_start(worker, uptime) && now < fleet->crash.next_at)
                 fleet->crash.freed++;
-        /* With last_life set, this end was recorded already. */
-        if (worker->last_life == 0)
-                observe_life(worker, beaten ? life : 0, now);
+        /* With last_uptime set, this end was recorded already. */
+        if (worker->last_uptime == 0)
+                observe_uptime(worker, had_heartbeat ? uptime : 0, now);
 }
 
 /* The forked process ended before it was allowed to continue, and has done nothing. If its exit status is not
  * known, its sqmgr has ended and caused that. */
-static void worker_observe_unborn(struct worker *worker, const struct exit_status *exit, const char *how,
-                                  usec_t now)
+static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, const char *how,
+                                     usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
@@ -545,7 +547,7 @@ void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t 
 
         exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
-                worker_observe_unborn(worker, exit, how, now);
+                worker_observe_lost_fork(worker, exit, how, now);
         else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
                 worker_event(worker, EVENT_GONE, " %s, %s: %s", how,
                              worker->orders.finishes_job ? "left with a job" : "as told",

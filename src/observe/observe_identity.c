@@ -43,7 +43,7 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
                 return;
         /* The title may have been read shortly before its update. */
         bool lasts = worker->heartbeat.idle_count >= WORKER_DENIED_HEARTBEATS ||
-                     worker->heartbeat.loud_count >= WORKER_DENIED_HEARTBEATS;
+                     worker->heartbeat.not_quiet_count >= WORKER_DENIED_HEARTBEATS;
         bool denied = worker_contradicted(worker);
 
         worker_set_ambiguous(

@@ -112,17 +112,17 @@ void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t 
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,
                                           uint64_t pid_start, uint64_t serving_start)
 {
-        bool lives = pid_start == known->pid_start;
+        bool alive = pid_start == known->pid_start;
         bool serves = known->serving_pid != 0 && serving_start == known->serving_start;
         struct template *template = fleet_template_place(fleet);
 
-        if (!template || (!lives && !serves))
+        if (!template || (!alive && !serves))
                 return NULL;
         *template = *known;
         template->fleet = fleet;
         template->process = NULL;
         template->lost = !connected;
-        if (!lives)
+        if (!alive)
                 template_observe_promoted(template);
         return template;
 }
@@ -321,7 +321,7 @@ void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *
 }
 
 /* A ready template has crashed: its workers live on, and another one is loaded. */
-static void observe_crash(struct template *template, usec_t life, usec_t now)
+static void observe_crash(struct template *template, usec_t uptime, usec_t now)
 {
         struct fleet *fleet = template->fleet;
 
@@ -331,8 +331,8 @@ static void observe_crash(struct template *template, usec_t life, usec_t now)
         }
         fleet->totals.template_failures++;
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        fleet->crash_last_apart = life >= FAILED_START_USEC;
-        if (life < FAILED_START_USEC)
+        fleet->crash_last_apart = uptime >= FAILED_START_USEC;
+        if (uptime < FAILED_START_USEC)
                 start_failure_back_off(fleet, now);
 }
 
@@ -341,7 +341,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
 {
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
-        usec_t life = usec_sub(now, ready ? template->state_at : template->started_at);
+        usec_t uptime = usec_sub(now, ready ? template->state_at : template->started_at);
         char how[1100], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
@@ -349,13 +349,13 @@ void template_observe_exit(struct template *template, const struct exit_status *
                 return;
         }
         if (!exit->launch_error)
-                snprintf(after, sizeof(after), " after %s%s", format_duration(life, span, sizeof(span)),
+                snprintf(after, sizeof(after), " after %s%s", format_duration(uptime, span, sizeof(span)),
                          ready ? "" : ", before it was ready");
         exit_status_text(exit, how, sizeof(how));
         start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
-                observe_crash(template, life, now);
+                observe_crash(template, uptime, now);
         else if (!current || !refuse_unseen(fleet, exit->log_tail, script))
                 observe_failure(fleet, template->generation, template->started_at, now);
         template_forget(template);

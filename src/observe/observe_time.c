@@ -35,15 +35,15 @@ static void stale_observe_time(struct worker *worker, usec_t now)
 }
 
 /* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
-static void heard_observe_time(struct fleet *fleet, usec_t now)
+static void fresh_observe_time(struct fleet *fleet, usec_t now)
 {
         FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state <= WORKER_QUIET && worker_fresh(worker, now)) {
-                        fleet->heard_at = fleet->heard_at == 0 ? now : fleet->heard_at;
+                        fleet->fresh_since = fleet->fresh_since == 0 ? now : fleet->fresh_since;
                         return;
                 }
         }
-        fleet->heard_at = 0;
+        fleet->fresh_since = 0;
 }
 
 /* Hanging is the stage after stale. */
@@ -84,7 +84,7 @@ static bool wait_may_last(const struct fleet *fleet)
         if (fleet->waits_for != WAIT_PLACES)
                 return false;
         FLEET_FOREACH_WORKER(fleet, worker)
-                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_leaves(worker)))
+                if (worker_hangs(worker) || (worker->heartbeat.busy > 0 && worker_is_retiring(worker)))
                         return true;
         return false;
 }
@@ -106,7 +106,7 @@ void observe_time(struct world *world, usec_t now)
                         stale_observe_time(worker, now);
                         hang_observe_time(worker, now);
                 }
-                heard_observe_time(fleet, now);
+                fresh_observe_time(fleet, now);
                 crash_observe_time(fleet, now);
                 loop_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);

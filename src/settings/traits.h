@@ -40,7 +40,7 @@ struct traits {
         bool reports_busy;              /* heartbeats or the title show the number of running jobs */
         /* Heartbeats are too rare to be awaited: a live process with an existing record counts as a
          * heartbeat. */
-        bool lives_as_heartbeat;
+        bool process_is_heartbeat;
         bool title_completes; /* heartbeats show neither quiet nor the number of jobs; the title does */
         /* The fleet's settings choose the stop signal. A stop_timeout in them bounds the time from that
          * signal to the exit. */

@@ -28,7 +28,7 @@ struct slot {
         uint32_t check;
 };
 
-struct fleet {
+struct history_fleet {
         uint32_t owner; /* unique among all fleets that this history ever had; 0: none */
         uint32_t check;
         char socket[SOCKET_MAX], name[FLEET_MAX];
@@ -51,14 +51,14 @@ struct header {
 
 struct image {
         struct header header;
-        struct fleet fleets[HISTORY_FLEETS];
+        struct history_fleet fleets[HISTORY_FLEETS];
         struct mark marks[HISTORY_MARKS];
         struct slot slots[HISTORY_FLEETS][SLOTS];
 };
 
 /* Without padding, whose bytes would be undefined. */
 static_assert(sizeof(struct slot) == 32, "slot");
-static_assert(sizeof(struct fleet) == 8 + SOCKET_MAX + FLEET_MAX, "fleet");
+static_assert(sizeof(struct history_fleet) == 8 + SOCKET_MAX + FLEET_MAX, "fleet");
 static_assert(sizeof(struct mark) == 512, "mark");
 static_assert(offsetof(struct image, fleets) == sizeof(struct header) && sizeof(struct header) == 40,
               "header");
@@ -82,7 +82,7 @@ static const struct header header_of_this_version = {
         .fleets = HISTORY_FLEETS,
         .marks = HISTORY_MARKS,
         .slots = SLOTS,
-        .fleet_size = sizeof(struct fleet),
+        .fleet_size = sizeof(struct history_fleet),
         .mark_size = sizeof(struct mark),
         .slot_size = sizeof(struct slot),
 };
@@ -158,9 +158,9 @@ static void put_text(char *to, size_t size, const char *from)
         printable_replace(to, length, false);
 }
 
-static struct fleet make_fleet(uint32_t owner, const char *socket, const char *name)
+static struct history_fleet make_fleet(uint32_t owner, const char *socket, const char *name)
 {
-        struct fleet fleet = {.owner = owner};
+        struct history_fleet fleet = {.owner = owner};
 
         put_text(fleet.socket, sizeof(fleet.socket), socket);
         put_text(fleet.name, sizeof(fleet.name), name);
@@ -168,16 +168,16 @@ static struct fleet make_fleet(uint32_t owner, const char *socket, const char *n
         return fleet;
 }
 
-static bool same_key(const struct fleet *a, const struct fleet *b)
+static bool same_key(const struct history_fleet *a, const struct history_fleet *b)
 {
         return memcmp(a->name, b->name, sizeof(a->name)) == 0 &&
                memcmp(a->socket, b->socket, sizeof(a->socket)) == 0;
 }
 
 /* Returns the fleet's place, assigning one if needed. Returns HISTORY_FLEETS if no place is available. */
-static size_t find_place(struct history *history, const struct fleet *key, usec_t now)
+static size_t find_place(struct history *history, const struct history_fleet *key, usec_t now)
 {
-        struct fleet *fleets = history->image.fleets;
+        struct history_fleet *fleets = history->image.fleets;
         size_t place = HISTORY_FLEETS;
         usec_t longest = GONE_AFTER;
 
@@ -228,7 +228,7 @@ void history_add(struct history *history, usec_t realtime, const struct history_
 {
         history->left_out = 0;
         for (size_t i = 0; i < n; i++) {
-                const struct fleet key = make_fleet(0, samples[i].socket, samples[i].fleet);
+                const struct history_fleet key = make_fleet(0, samples[i].socket, samples[i].fleet);
                 size_t place = find_place(history, &key, realtime);
 
                 if (place == HISTORY_FLEETS) {
@@ -367,7 +367,7 @@ static bool has_values(const struct image *image, size_t place, const struct rin
 
 static json_t *fleet_json(const struct image *image, size_t place, const struct ring *ring, uint32_t last)
 {
-        const struct fleet *key = &image->fleets[place];
+        const struct history_fleet *key = &image->fleets[place];
         json_t *series[_SERIES_MAX];
 
         for (size_t i = 0; i < _SERIES_MAX; i++)
@@ -380,7 +380,8 @@ static json_t *fleet_json(const struct image *image, size_t place, const struct 
 
 static int compare_fleets(const void *a, const void *b)
 {
-        const struct fleet *one = *(const struct fleet *const *)a, *other = *(const struct fleet *const *)b;
+        const struct history_fleet *one = *(const struct history_fleet *const *)a,
+                                   *other = *(const struct history_fleet *const *)b;
         int by_socket = strcmp(one->socket, other->socket);
 
         return by_socket != 0 ? by_socket : strcmp(one->name, other->name);
@@ -389,7 +390,7 @@ static int compare_fleets(const void *a, const void *b)
 static json_t *fleets_json(const struct image *image, const struct ring *ring, uint32_t last)
 {
         _cleanup_json_ json_t *array = json_array();
-        const struct fleet *sorted[HISTORY_FLEETS] = {0};
+        const struct history_fleet *sorted[HISTORY_FLEETS] = {0};
         size_t n = 0;
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++)
@@ -459,9 +460,9 @@ uint8_t *history_bytes(struct history *history)
 }
 
 /* A valid record has the same bytes when rebuilt from its contents. */
-static bool fleet_is_whole(const struct fleet *fleet)
+static bool fleet_is_whole(const struct history_fleet *fleet)
 {
-        const struct fleet again = make_fleet(fleet->owner, fleet->socket, fleet->name);
+        const struct history_fleet again = make_fleet(fleet->owner, fleet->socket, fleet->name);
 
         return memcmp(fleet, &again, sizeof(again)) == 0;
 }
@@ -545,12 +546,12 @@ size_t history_adopt(struct history *history)
         size_t n_damaged = adopt_marks(history);
 
         for (size_t i = 0; i < HISTORY_FLEETS; i++) {
-                struct fleet *fleet = &history->image.fleets[i];
+                struct history_fleet *fleet = &history->image.fleets[i];
                 bool empty = history_is_zero(fleet, sizeof(*fleet));
 
                 if (!empty && (fleet->owner == 0 || fleet->owner == UINT32_MAX || !fleet_is_whole(fleet) ||
                                is_second(&history->image, i))) {
-                        *fleet = (struct fleet){0};
+                        *fleet = (struct history_fleet){0};
                         n_damaged++;
                 }
                 history->last_owner = MAX(history->last_owner, fleet->owner);

@@ -53,7 +53,7 @@ ssize_t history_feed_samples(const struct instances *instances, struct history_s
 
                         if (!name)
                                 continue;
-                        if (!ARRAY_MAKE_ROOM(list, n, allocated))
+                        if (!ARRAY_RESERVE(list, n, allocated))
                                 return -ENOMEM;
                         list[n++] = (struct history_sample){
                                 .socket = instance->socket,

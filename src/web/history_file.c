@@ -11,7 +11,7 @@
 
 struct history_file {
         int fd;
-        bool has_room; /* disk space for the whole file is allocated */
+        bool has_space; /* disk space for the whole file is allocated */
         bool fails;
         char path[]; /* for messages */
 };
@@ -175,11 +175,11 @@ struct history_file *history_file_close(struct history_file *file)
 
 /* Allocates the space once, so that the history has room even if the disk fills up later. On file systems
  * without fallocate() (EOPNOTSUPP), each write may fail. Returns 0 or -errno. */
-static int take_room(struct history_file *file)
+static int allocate_space(struct history_file *file)
 {
-        while (!file->has_room) {
-                file->has_room = fallocate(file->fd, 0, 0, (off_t)HISTORY_BYTES) == 0 || errno == EOPNOTSUPP;
-                if (!file->has_room && errno != EINTR)
+        while (!file->has_space) {
+                file->has_space = fallocate(file->fd, 0, 0, (off_t)HISTORY_BYTES) == 0 || errno == EOPNOTSUPP;
+                if (!file->has_space && errno != EINTR)
                         return -errno;
         }
         return 0;
@@ -189,7 +189,7 @@ static int write_changes(struct history_file *file, struct history *history)
 {
         const struct history_change *changes;
         size_t n = history_changes(history, &changes);
-        int r = take_room(file);
+        int r = allocate_space(file);
 
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = write_at(file->fd, history_bytes(history), changes[i].offset, changes[i].size);

@@ -207,13 +207,13 @@ static void take_replies(struct instance_client *instance_client)
 static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unused_, void *userdata)
 {
         struct instance_client *instance_client = userdata;
-        char *room;
+        char *space;
 
-        if (varlink_input_reserve(&instance_client->input, READ_BYTES, &room) < 0) {
+        if (varlink_input_reserve(&instance_client->input, READ_BYTES, &space) < 0) {
                 disconnect_and_retry(instance_client, "there is too little memory");
                 return 0;
         }
-        ssize_t n = recv(fd, room, READ_BYTES, MSG_DONTWAIT);
+        ssize_t n = recv(fd, space, READ_BYTES, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return 0;
         if (n <= 0) {

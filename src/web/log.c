@@ -10,7 +10,7 @@
 /* A writable pipe accepts this many bytes without blocking (pipe(7)). */
 #define LINE_MAX_BYTES 4096
 
-static bool has_room(void)
+static bool has_space(void)
 {
         struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -29,7 +29,7 @@ void log_message(int level, const char *format, ...)
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
         printable_replace(text, strlen(text), false);
-        if (!has_room())
+        if (!has_space())
                 return;
         if (getenv("JOURNAL_STREAM"))
                 dprintf(STDERR_FILENO, "<%d>%s\n", level, text);

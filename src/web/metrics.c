@@ -153,7 +153,7 @@ static const char *find_suffix(const struct family *family, const char *name)
 
 static void add_sample(struct merge *merge, struct sample sample)
 {
-        if (!ARRAY_MAKE_ROOM(merge->samples, merge->n_samples, merge->n_allocated)) {
+        if (!ARRAY_RESERVE(merge->samples, merge->n_samples, merge->n_allocated)) {
                 merge->failed = true;
                 return;
         }

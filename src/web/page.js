@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the open page in step with sqmgr-web, and draws its plots. All text and all tables are the server's: what it
- * sends again is compared with what stands there, and only what differs is touched, so that a selection, the focus and
- * what was unfolded stay. */
+/* Updates the open page from sqmgr-web and draws the plots. The server renders all text and all tables. The script
+ * changes only the nodes that differ: the selection, the focus and unfolded parts stay. */
 "use strict";
 {
   const REGIONS = ["verdict", "now", "past", "instances"];
   const SILENCE_MS = 15000; // sqmgr-web sends a page each second, and each 5 s at the least
   const RETRY_MS = 3000;
-  const HIDDEN_MS = 30000; // where nobody looks, the title is news enough
+  const HIDDEN_MS = 30000; // a hidden page shows only its title
   const byId = (id) => document.getElementById(id);
 
   /* What differs */
@@ -77,9 +76,9 @@
   /* The stream */
 
   let stream = null;
-  let heardAt = Date.now();
+  let receivedAt = Date.now();
 
-  function say(element, text) {
+  function setText(element, text) {
     if (element.textContent !== text) element.textContent = text;
   }
 
@@ -88,54 +87,54 @@
     return s < 60 ? `${s}s` : s < 3600 ? `${Math.floor(s / 60)}min` : `${Math.floor(s / 3600)}h`;
   }
 
-  function judge() {
-    const silent = Date.now() - heardAt;
+  function showConnection() {
+    const silent = Date.now() - receivedAt;
     const open = stream && stream.readyState === EventSource.OPEN;
     const lost = open ? silent > SILENCE_MS : silent > RETRY_MS;
     document.body.classList.toggle("lost", lost);
-    say(byId("lost"), lost ? `Nothing heard of sqmgr-web for ${span(silent)}: trying again.` : "");
+    setText(byId("lost"), lost ? `Nothing heard of sqmgr-web for ${span(silent)}: trying again.` : "");
   }
 
-  function listen() {
+  function connect() {
     if (stream) stream.close();
     stream = new EventSource("/live");
     stream.addEventListener("page", (event) => {
-      heardAt = Date.now();
+      receivedAt = Date.now();
       show(event.data);
-      judge();
+      showConnection();
     });
     stream.addEventListener("error", () => {
       // The browser tries again by itself unless it was refused.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || listen(), RETRY_MS);
-      judge();
+      if (stream.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || connect(), RETRY_MS);
+      showConnection();
     });
   }
 
-  // A telephone in a pocket is not sent a page each second.
+  // A hidden page, as on a locked phone, is not sent each second.
   async function renewHidden() {
-    heardAt = Date.now();
+    receivedAt = Date.now();
     try {
       const answer = await fetch("/");
       if (answer.ok && document.hidden) show(await answer.text());
     } catch {
-      // It is told to whoever looks again.
+      // showConnection() reports it when the page is visible again.
     }
   }
 
   function followVisibility() {
     document.addEventListener("visibilitychange", () => {
-      heardAt = Date.now();
+      receivedAt = Date.now();
       if (document.hidden) stream.close();
-      else listen();
+      else connect();
     });
   }
 
   /* The plots */
 
   const RANGES = {
-    hour: { words: "the last hour", every: 10000 },
-    day: { words: "the last day", every: 60000 },
-    month: { words: "the last 30 days", every: 600000 },
+    hour: { label: "the last hour", every: 10000 },
+    day: { label: "the last day", every: 60000 },
+    month: { label: "the last 30 days", every: 600000 },
   };
   const SLOTS = { hour: 720, day: 1440, month: 4320 }; // where no fleet is known
   const UNITS = ["", "K", "M", "G", "T"];
@@ -283,7 +282,7 @@
     };
   }
 
-  // In words what the plot shows, or of one moment of it.
+  // Describes the plot, or one moment of it, as text.
   function caption(id, index) {
     const plot = PLOTS[id];
     const { data } = drawn[id];
@@ -295,10 +294,10 @@
       const now = data[1].findLast((value) => value !== null);
       const least = values.reduce((a, b) => Math.min(a, b));
       const most = values.reduce((a, b) => Math.max(a, b));
-      text = `${plot.show(now)} now, ${plot.show(least)} to ${plot.show(most)} in ${RANGES[range].words}`;
+      text = `${plot.show(now)} now, ${plot.show(least)} to ${plot.show(most)} in ${RANGES[range].label}`;
       if (data[2]) text += `; dashed: memory_threshold of all, ${plot.show(data[2][0])}`;
     }
-    say(byId(`plot-${id}`).querySelector("figcaption span"), text);
+    setText(byId(`plot-${id}`).querySelector("figcaption span"), text);
   }
 
   function draw(id) {
@@ -336,8 +335,8 @@
       row.append(time, element("b", mark.event), ` ${mark.text}`);
       list.append(row);
     }
-    const summary = `Marks, R restart, C crash, K kill, H halt: ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].words}`;
-    say(byId("marks").querySelector("summary"), summary);
+    const summary = `Marks, R restart, C crash, K kill, H halt: ${marks.length === 0 ? "none" : marks.length} in ${RANGES[range].label}`;
+    setText(byId("marks").querySelector("summary"), summary);
     morphChildren(byId("marks-list"), wrap(list));
   }
 
@@ -352,7 +351,7 @@
     for (const id of Object.keys(PLOTS)) draw(id);
     listMarks();
     const left = past.left_out || 0;
-    say(byId("plots-note"), left > 0 ? `${left} more fleets than the history has room for are left out.` : "");
+    setText(byId("plots-note"), left > 0 ? `${left} more fleets than the history has room for are left out.` : "");
   }
 
   function redraw() {
@@ -390,7 +389,7 @@
       past = history;
       drawAll();
     } catch (error) {
-      say(byId("plots-note"), `The plots cannot be renewed: ${error.message}.`);
+      setText(byId("plots-note"), `The plots cannot be renewed: ${error.message}.`);
     }
   }
 
@@ -415,18 +414,18 @@
   }
 
   startPlots();
-  listen();
+  connect();
   followVisibility();
   setInterval(() => {
     if (document.hidden) {
-      if (Date.now() - heardAt > HIDDEN_MS) renewHidden();
+      if (Date.now() - receivedAt > HIDDEN_MS) renewHidden();
       return;
     }
-    judge();
+    showConnection();
     // A stream that is open and silent may be one whose other end is gone.
-    if (stream.readyState === EventSource.OPEN && Date.now() - heardAt > 3 * SILENCE_MS) {
-      heardAt = Date.now() - SILENCE_MS;
-      listen();
+    if (stream.readyState === EventSource.OPEN && Date.now() - receivedAt > 3 * SILENCE_MS) {
+      receivedAt = Date.now() - SILENCE_MS;
+      connect();
     }
     if (Date.now() - askedAt > RANGES[range].every) ask();
   }, 1000);

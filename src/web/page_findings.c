@@ -8,7 +8,7 @@
 
 #define TITLE_MAX 160
 
-struct search {
+struct finding_search {
         const struct page *page;
         const char *socket;
         page_found found;
@@ -74,7 +74,7 @@ enum kind {
         WORKERS_RECOVER,
         TOO_FEW_WORKERS,
         WORKERS_HANG,
-        WORKERS_NEED_LOOK,
+        WORKERS_NEED_ATTENTION,
         NOT_RUNNING,
         TEMPLATE_REFUSED,
         HOSTS_HALTED,
@@ -92,12 +92,12 @@ static const struct page_finding kinds[] = {
                             .or_remedy = "Or go back to the old one, then run",
                             .or_command = "abort"},
         [WORKERS_FAIL] = {.level = PAGE_ACT, .remedy = "Mend that, then run", .command = "restart"},
-        [WORKERS_RECOVER] = {.level = PAGE_LOOK, .remedy = "See what it died of:", .command = "events"},
+        [WORKERS_RECOVER] = {.level = PAGE_ATTENTION, .remedy = "See what it died of:", .command = "events"},
         [TOO_FEW_WORKERS] = {.level = PAGE_ACT, .remedy = "See what sqmgr waits for:", .command = "doctor"},
         [WORKERS_HANG] = {.level = PAGE_ACT, .remedy = "See its story:", .command = "why"},
-        [WORKERS_NEED_LOOK] = {.level = PAGE_LOOK, .remedy = "See its story:", .command = "why"},
-        [NOT_RUNNING] = {.level = PAGE_LOOK, .remedy = "To bring it back:", .command = "start"},
-        [TEMPLATE_REFUSED] = {.level = PAGE_LOOK, .remedy = "Mend that, then run", .command = "restart"},
+        [WORKERS_NEED_ATTENTION] = {.level = PAGE_ATTENTION, .remedy = "See its story:", .command = "why"},
+        [NOT_RUNNING] = {.level = PAGE_ATTENTION, .remedy = "To bring it back:", .command = "start"},
+        [TEMPLATE_REFUSED] = {.level = PAGE_ATTENTION, .remedy = "Mend that, then run", .command = "restart"},
         [HOSTS_HALTED] = {.level = PAGE_ACT,
                           .remedy = "Mend that, then run",
                           .command = "restart --everywhere",
@@ -106,17 +106,17 @@ static const struct page_finding kinds[] = {
         [REDIS_DOWN] = {.level = PAGE_ACT,
                         .remedy = "See whether it runs, and what sqmgr says of it:",
                         .command = "doctor"},
-        [REDIS_UNKNOWN] = {.level = PAGE_LOOK,
+        [REDIS_UNKNOWN] = {.level = PAGE_ATTENTION,
                            .remedy = "See whether it runs, and what sqmgr says of it:",
                            .command = "doctor"},
-        [OTHER] = {.level = PAGE_LOOK},
+        [OTHER] = {.level = PAGE_ATTENTION},
 };
 static_assert(ELEMENTSOF(kinds) == _KIND_MAX, "an entry for each kind");
 
 static const char *const no_word = NULL;
 
 /* Reports a finding of that kind with the title. word is appended to its commands; may be NULL. */
-static _printf_(5, 6) void report(const struct search *search, enum kind kind, const char *text,
+static _printf_(5, 6) void report(const struct finding_search *search, enum kind kind, const char *text,
                                   const char *word, const char *format, ...)
 {
         char title[TITLE_MAX], command[PAGE_COMMAND_MAX], or_command[PAGE_COMMAND_MAX];
@@ -145,7 +145,7 @@ static bool waits_for_one_of(const json_t *object, const char *const *codes)
         return *codes;
 }
 
-bool page_worker_needs_look(const json_t *worker)
+bool page_worker_needs_attention(const json_t *worker)
 {
         static const char *const codes[] = {"stale", "signal", "beats-elsewhere", NULL};
 
@@ -167,7 +167,7 @@ static bool fleet_is_to_run(const json_t *fleet)
         return state[0] == '\0' || strcmp(state, "running") == 0;
 }
 
-static void find_halt(const struct search *search, const json_t *fleet)
+static void find_halt(const struct finding_search *search, const json_t *fleet)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
         const char *name = reply_string(fleet, "name");
@@ -177,7 +177,7 @@ static void find_halt(const struct search *search, const json_t *fleet)
                        "%.100s: the restart has halted, the old workers go on", name);
 }
 
-static void find_crash(const struct search *search, const json_t *fleet)
+static void find_crash(const struct finding_search *search, const json_t *fleet)
 {
         const json_t *crash = json_object_get(fleet, "crash");
         const char *name = reply_string(fleet, "name"), *text = reply_string(crash, "text");
@@ -190,7 +190,7 @@ static void find_crash(const struct search *search, const json_t *fleet)
 }
 
 /* Reports missing workers, unless another finding explains them. */
-static void find_shortage(const struct search *search, const json_t *fleet)
+static void find_shortage(const struct finding_search *search, const json_t *fleet)
 {
         long long active = page_integer(fleet, "active"), target = page_integer(fleet, "target"),
                   starting = page_integer(fleet, "starting");
@@ -210,14 +210,14 @@ static void find_shortage(const struct search *search, const json_t *fleet)
                        target);
 }
 
-static void find_workers(const struct search *search, const json_t *fleet)
+static void find_workers(const struct finding_search *search, const json_t *fleet)
 {
         const json_t *first = NULL, *worker;
         unsigned n = 0, hung = 0;
         const char *name = reply_string(fleet, "name");
 
         json_foreach_in(worker, fleet, "workers") {
-                if (!page_worker_needs_look(worker))
+                if (!page_worker_needs_attention(worker))
                         continue;
                 if (!first || (hung == 0 && reply_is_true(worker, "hung")))
                         first = worker;
@@ -231,11 +231,11 @@ static void find_workers(const struct search *search, const json_t *fleet)
                 report(search, WORKERS_HANG, text, id, "%.100s: %u worker%s", name, hung,
                        hung == 1 ? " hangs" : "s hang");
         else
-                report(search, WORKERS_NEED_LOOK, text, id, "%.100s: look at %u worker%s", name, n,
+                report(search, WORKERS_NEED_ATTENTION, text, id, "%.100s: look at %u worker%s", name, n,
                        n == 1 ? "" : "s");
 }
 
-static void find_order(const struct search *search, const json_t *fleet)
+static void find_order(const struct finding_search *search, const json_t *fleet)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
         const char *ordered = reply_string(fleet, "state_text");
@@ -248,7 +248,7 @@ static void find_order(const struct search *search, const json_t *fleet)
         report(search, NOT_RUNNING, ordered[0] != '\0' ? text : "", name, "%.100s: %.32s", name, state);
 }
 
-static void find_rest(const struct search *search, const json_t *fleet)
+static void find_other_findings(const struct finding_search *search, const json_t *fleet)
 {
         const char *refused = reply_string(json_object_get(fleet, "template"), "refused");
         const char *name = reply_string(fleet, "name"), *waits_for = reply_string(fleet, "waits_for");
@@ -260,17 +260,17 @@ static void find_rest(const struct search *search, const json_t *fleet)
                 report(search, TEMPLATE_REFUSED, refused, name, "%.100s: its workers boot separately", name);
 }
 
-static void find_in_fleet(const struct search *search, const json_t *fleet)
+static void find_in_fleet(const struct finding_search *search, const json_t *fleet)
 {
         find_halt(search, fleet);
         find_crash(search, fleet);
         find_shortage(search, fleet);
         find_workers(search, fleet);
         find_order(search, fleet);
-        find_rest(search, fleet);
+        find_other_findings(search, fleet);
 }
 
-static void find_missing_host(const struct search *search, const json_t *rollout)
+static void find_missing_host(const struct finding_search *search, const json_t *rollout)
 {
         const json_t *host = reply_hosts_missing(rollout);
         const char *fleet = reply_string(rollout, "fleet"), *name = reply_string(host, "host");
@@ -283,7 +283,7 @@ static void find_missing_host(const struct search *search, const json_t *rollout
         add_word(command, name);
         search->found(
                 &(struct page_finding){
-                        .level = PAGE_LOOK,
+                        .level = PAGE_ATTENTION,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
                         .remedy = "It goes on when its sqmgr does. Where it is gone for good, run",
@@ -293,7 +293,7 @@ static void find_missing_host(const struct search *search, const json_t *rollout
 }
 
 /* Findings of a rollout over the hosts of a group. */
-static void find_in_rollout(const struct search *search, const json_t *rollout)
+static void find_in_rollout(const struct finding_search *search, const json_t *rollout)
 {
         const char *fleet = reply_string(rollout, "fleet"), *trouble = reply_string(rollout, "trouble");
 
@@ -305,7 +305,7 @@ static void find_in_rollout(const struct search *search, const json_t *rollout)
                 report(search, OTHER, trouble, no_word, "%.100s: this host takes no part in rollouts", fleet);
 }
 
-static void find_in_redis(const struct search *search, const json_t *redis)
+static void find_in_redis(const struct finding_search *search, const json_t *redis)
 {
         bool down = reply_is(redis, "state", "down");
         char text[REPLY_REDIS_MAX];
@@ -333,7 +333,7 @@ static const char *service_command(const char *socket, char text[static PAGE_COM
 }
 
 /* Reports an instance that does not answer. The last known state remains visible. */
-static void find_away(const struct search *search, const json_t *instance)
+static void find_away(const struct finding_search *search, const json_t *instance)
 {
         const char *error = reply_string(instance, "error");
         char title[TITLE_MAX], age[FORMAT_MAX], text[1024], command[PAGE_COMMAND_MAX];
@@ -362,13 +362,13 @@ static void find_away(const struct search *search, const json_t *instance)
                 search->userdata);
 }
 
-static void find_in_instance(const struct search *search, const json_t *instance)
+static void find_in_instance(const struct finding_search *search, const json_t *instance)
 {
         const json_t *status = json_object_get(instance, "status"), *entry;
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
 
         /* Without a connection all other data is old. The page shows old data below and marks it. */
-        if (!page_is_heard(instance)) {
+        if (!page_is_current(instance)) {
                 find_away(search, instance);
                 return;
         }
@@ -384,7 +384,7 @@ static void find_in_instance(const struct search *search, const json_t *instance
 
 void page_findings(const struct page *page, page_found found, void *userdata)
 {
-        struct search search = {.page = page, .found = found, .userdata = userdata};
+        struct finding_search search = {.page = page, .found = found, .userdata = userdata};
         const json_t *instance;
 
         json_foreach(instance, page->instances) {
@@ -402,8 +402,8 @@ static void keep_worst(const struct page_finding *finding, void *userdata)
 
 enum page_level page_fleet_level(const json_t *fleet)
 {
-        enum page_level worst = PAGE_WELL;
+        enum page_level worst = PAGE_OK;
 
-        find_in_fleet(&(struct search){.socket = "", .found = keep_worst, .userdata = &worst}, fleet);
+        find_in_fleet(&(struct finding_search){.socket = "", .found = keep_worst, .userdata = &worst}, fleet);
         return worst;
 }

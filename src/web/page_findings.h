@@ -23,7 +23,7 @@ void page_findings(const struct page *page, page_found found, void *userdata);
 /* The worst level of one fleet. */
 enum page_level page_fleet_level(const json_t *fleet);
 /* Returns true if the worker needs attention. */
-bool page_worker_needs_look(const json_t *worker);
+bool page_worker_needs_attention(const json_t *worker);
 
 /* Writes a shell command line: sqmgrctl with verb and word; word may be NULL. socket: the instance's read
  * socket. verb is constant and may include options. Returns text. */

@@ -7,7 +7,7 @@
 /* Limits years to four digits; larger numbers are wrong input. */
 #define SECONDS_MAX 253402300799.0
 
-bool page_is_heard(const json_t *instance)
+bool page_is_current(const json_t *instance)
 {
         return reply_is_true(instance, "reachable") && json_is_object(json_object_get(instance, "status"));
 }
@@ -28,10 +28,10 @@ const char *page_instance_name(const json_t *instance, char text[static PAGE_INS
 static const char *const signs[] = {
         [PAGE_UNKNOWN] = "<svg class=\"sign unknown\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
                          "<circle cx=\"12\" cy=\"12\" r=\"10\"/></svg>",
-        [PAGE_WELL] = "<svg class=\"sign well\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
-                      "<circle cx=\"12\" cy=\"12\" r=\"11\"/><path d=\"M6.5 12.5l3.7 3.7 7.3-7.6\"/></svg>",
-        [PAGE_LOOK] =
-                "<svg class=\"sign look\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+        [PAGE_OK] = "<svg class=\"sign ok\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                    "<circle cx=\"12\" cy=\"12\" r=\"11\"/><path d=\"M6.5 12.5l3.7 3.7 7.3-7.6\"/></svg>",
+        [PAGE_ATTENTION] =
+                "<svg class=\"sign attention\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
                 "<path class=\"solid\" d=\"M12 1.5L23.5 22H.5z\"/><path d=\"M12 9v6M12 17.6v1.6\"/></svg>",
         [PAGE_ACT] = "<svg class=\"sign act\" viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
                      "<rect x=\"1\" y=\"1\" width=\"22\" height=\"22\" rx=\"3\"/><path d=\"M7.5 7.5l9 9M16.5 "

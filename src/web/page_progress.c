@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* For a restart with many workers, only the last steps are of interest. */
-#define STORY_MAX ((size_t)12)
+#define STEPS_MAX ((size_t)12)
 
 static const char *rollout_state(const json_t *fleet)
 {
         return reply_string(json_object_get(fleet, "rollout"), "state");
 }
 
-static bool has_story(const json_t *fleet)
+static bool has_progress(const json_t *fleet)
 {
         const char *state = rollout_state(fleet);
 
@@ -36,9 +36,9 @@ static void put_step(FILE *out, const json_t *event, const struct page *page)
 }
 
 /* Writes the steps of the fleet's newest restart, found in page->events, which has the newest event first. */
-static void put_story(FILE *out, const struct page *page, const char *socket, const char *fleet)
+static void put_steps(FILE *out, const struct page *page, const char *socket, const char *fleet)
 {
-        const json_t *event, *begin = NULL, *steps[STORY_MAX];
+        const json_t *event, *begin = NULL, *steps[STEPS_MAX];
         size_t n = 0;
 
         json_foreach(event, page->events) {
@@ -48,18 +48,18 @@ static void put_story(FILE *out, const struct page *page, const char *socket, co
                         begin = event;
                         break;
                 }
-                if (n < STORY_MAX)
+                if (n < STEPS_MAX)
                         steps[n] = event;
                 n++;
         }
         if (n == 0 && !begin)
                 return;
-        fputs("<ol class=\"story\">", out);
+        fputs("<ol class=\"steps\">", out);
         if (begin)
                 put_step(out, begin, page);
-        if (n > STORY_MAX)
-                html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STORY_MAX);
-        for (size_t i = MIN(n, STORY_MAX); i > 0; i--)
+        if (n > STEPS_MAX)
+                html_print(out, "<li class=\"skipped\">%zu more, see Events</li>", n - STEPS_MAX);
+        for (size_t i = MIN(n, STEPS_MAX); i > 0; i--)
                 put_step(out, steps[i - 1], page);
         fputs("</ol>", out);
 }
@@ -81,7 +81,7 @@ static void put_restart(FILE *out, const struct page *page, const char *socket, 
         page_bar(out, (double)replaced, (double)(replaced + outdated), halted ? "over" : "fine");
         fputs("</p>", out);
         page_note(out, NULL, reply_string(fleet, "waits_for"));
-        put_story(out, page, socket, name);
+        put_steps(out, page, socket, name);
         fputs("</section>", out);
 }
 
@@ -118,10 +118,10 @@ void page_progress(FILE *out, const struct page *page)
         page_foreach_fleet(page, instance, fleet) {
                 const char *socket = reply_string(instance, "socket");
 
-                if (has_story(fleet))
+                if (has_progress(fleet))
                         put_restart(out, page, socket, fleet);
                 n++;
-                any |= has_story(fleet) || put_passers(out, socket, fleet);
+                any |= has_progress(fleet) || put_passers(out, socket, fleet);
         }
         if (!any && n == 0)
                 fputs("<p class=\"none\" data-key=\"none\">Nothing is known.</p>", out);

@@ -8,16 +8,17 @@
 #define SHOWN_MAX 12
 
 static const char *const level_names[] = {
-        [PAGE_UNKNOWN] = "unknown", [PAGE_WELL] = "well", [PAGE_LOOK] = "look", [PAGE_ACT] = "act"};
+        [PAGE_UNKNOWN] = "unknown", [PAGE_OK] = "ok", [PAGE_ATTENTION] = "attention", [PAGE_ACT] = "act"};
 static_assert(ELEMENTSOF(level_names) == _PAGE_LEVEL_MAX, "a name for each level");
 
 /* Icons of the same shapes for the browser tab. */
 static const char *const icons[] = {
         [PAGE_UNKNOWN] = "data:,",
-        [PAGE_WELL] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
-                      "%3Ccircle cx='12' cy='12' r='11' fill='%231f7a46'/%3E%3C/svg%3E",
-        [PAGE_LOOK] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
-                      "%3Cpath d='M12 1.5L23.5 22H.5z' fill='%23c07d10'/%3E%3C/svg%3E",
+        [PAGE_OK] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+                    "%3Ccircle cx='12' cy='12' r='11' fill='%231f7a46'/%3E%3C/svg%3E",
+        [PAGE_ATTENTION] =
+                "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+                "%3Cpath d='M12 1.5L23.5 22H.5z' fill='%23c07d10'/%3E%3C/svg%3E",
         [PAGE_ACT] = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
                      "%3Crect x='1' y='1' width='22' height='22' rx='3' fill='%23c2362b'/%3E%3C/svg%3E",
 };
@@ -43,12 +44,12 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
         page_findings(page, count, &tally);
         if (json_array_size(page->instances) == 0) {
                 snprintf(text, PAGE_HEADLINE_MAX, "No sqmgr is asked.");
-                return PAGE_LOOK;
+                return PAGE_ATTENTION;
         }
-        enum page_level level = tally.n[PAGE_ACT] > 0    ? PAGE_ACT
-                                : tally.n[PAGE_LOOK] > 0 ? PAGE_LOOK
-                                                         : PAGE_WELL;
-        if (level == PAGE_WELL)
+        enum page_level level = tally.n[PAGE_ACT] > 0         ? PAGE_ACT
+                                : tally.n[PAGE_ATTENTION] > 0 ? PAGE_ATTENTION
+                                                              : PAGE_OK;
+        if (level == PAGE_OK)
                 snprintf(text, PAGE_HEADLINE_MAX, "All is well.");
         else if (tally.n[level] == 1)
                 snprintf(text, PAGE_HEADLINE_MAX, "%s.", tally.first[level]);
@@ -90,7 +91,7 @@ static void put_finding(const struct page_finding *finding, void *userdata)
                 html_print(listing->out, "<h2>%s</h2>", finding->title);
         }
         if (finding->text[0] != '\0')
-                html_print(listing->out, "<p class=\"said\">%s</p>", finding->text);
+                html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
         put_remedy(listing->out, finding->remedy, finding->command);
         put_remedy(listing->out, finding->or_remedy, finding->or_command);
         fputs("</li>", listing->out);
@@ -102,11 +103,11 @@ static void put_findings(FILE *out, const struct page *page)
         struct listing listing = {.out = out};
 
         page_findings(page, count, &tally);
-        if (tally.n[PAGE_ACT] + tally.n[PAGE_LOOK] == 0)
+        if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 0)
                 return;
-        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_LOOK] == 1;
+        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
         html_print(out, "<ul class=\"findings%s\">", listing.alone ? " alone" : "");
-        for (int level = PAGE_ACT; level > PAGE_WELL; level--) {
+        for (int level = PAGE_ACT; level > PAGE_OK; level--) {
                 listing.level = (enum page_level)level;
                 page_findings(page, put_finding, &listing);
         }
@@ -141,7 +142,7 @@ static void put_sum(FILE *out, const struct page *page)
         const json_t *instance, *fleet;
 
         json_foreach(instance, page->instances)
-                heard &= page_is_heard(instance);
+                heard &= page_is_current(instance);
         page_foreach_fleet(page, instance, fleet)
                 add_fleet(&sum, fleet);
         if (sum.fleets == 0)

@@ -12,12 +12,12 @@
 /* Each query reads every queue in Redis. */
 #define ASK_QUEUES_USEC (5 * USEC_PER_SEC)
 /* How long a client counts as a viewer after a request. */
-#define LOOKED_USEC       (10 * USEC_PER_SEC)
+#define WATCHED_USEC      (10 * USEC_PER_SEC)
 #define METRICS_WAIT_USEC (3 * USEC_PER_SEC)
 #define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
 #define ACCURACY_USEC     (50 * USEC_PER_MSEC)
 
-struct source {
+struct watched_instance {
         struct watch *watch;
         struct instance *instance;
         struct instance_client *instance_client;
@@ -28,22 +28,22 @@ struct watch {
         const struct watch_ops *ops;
         void *userdata;
         struct instances instances;
-        struct source *sources; /* one for each instance */
+        struct watched_instance *sources; /* one for each instance */
         sd_event_source *ask, *metrics_deadline;
         unsigned viewers;
-        usec_t looked_at;     /* time of watch_poll(); 0: never */
+        usec_t polled_at;     /* time of watch_poll(); 0: never */
         usec_t queues_at;     /* time of the last query of queues; 0: never */
         usec_t metrics_at;    /* time of the last metrics_reported(); 0: never */
         bool metrics_awaited; /* metrics_reported() will follow */
-        bool untold;          /* data arrived since reported() */
+        bool unreported;      /* data arrived since reported() */
         json_t *news;         /* events since reported(), or NULL */
 };
 
 static bool is_watched(const struct watch *watch)
 {
         return watch->viewers > 0 ||
-               (watch->looked_at > 0 &&
-                usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->looked_at) < LOOKED_USEC);
+               (watch->polled_at > 0 &&
+                usec_sub(loop_now(watch->event, CLOCK_MONOTONIC), watch->polled_at) < WATCHED_USEC);
 }
 
 static bool awaits(const struct watch *watch, enum instance_query question)
@@ -58,7 +58,7 @@ static void report_status(struct watch *watch)
 {
         json_t *news = TAKE_PTR(watch->news);
 
-        watch->untold = false;
+        watch->unreported = false;
         watch->ops->reported(watch->userdata, news);
         json_decref(news);
 }
@@ -66,7 +66,7 @@ static void report_status(struct watch *watch)
 /* Reports all instances together, once no status or event query is pending. */
 static void report_when_all_known(struct watch *watch)
 {
-        watch->untold = true;
+        watch->unreported = true;
         if (!awaits(watch, INSTANCE_QUERY_STATUS) && !awaits(watch, INSTANCE_QUERY_EVENTS))
                 report_status(watch);
 }
@@ -81,7 +81,7 @@ static void report_metrics(struct watch *watch)
         watch->ops->metrics_reported(watch->userdata);
 }
 
-static void set_metrics(struct source *source, const json_t *answer)
+static void set_metrics(struct watched_instance *source, const json_t *answer)
 {
         instance_take_metrics(source->instance, answer);
         if (!awaits(source->watch, INSTANCE_QUERY_METRICS))
@@ -90,7 +90,7 @@ static void set_metrics(struct source *source, const json_t *answer)
 
 static json_t *on_parameters(void *userdata, enum instance_query question)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         double after =
                 instance_events_after(source->instance, loop_now(source->watch->event, CLOCK_REALTIME));
 
@@ -99,7 +99,7 @@ static json_t *on_parameters(void *userdata, enum instance_query question)
 
 static void on_answered(void *userdata, enum instance_query question, json_t *answer)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         struct watch *watch = source->watch;
 
         switch (question) {
@@ -133,7 +133,7 @@ static void on_answered(void *userdata, enum instance_query question, json_t *an
 
 static void on_lost(void *userdata, const char *error)
 {
-        struct source *source = userdata;
+        struct watched_instance *source = userdata;
         struct instance *instance = source->instance;
         bool known = !instance->reachable && instance->error && strcmp(instance->error, error) == 0;
 
@@ -175,7 +175,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
         struct watch *watch = userdata;
 
         /* An instance that has not answered since the last poll must not delay the others. */
-        if (watch->untold || !any_reachable(watch))
+        if (watch->unreported || !any_reachable(watch))
                 report_status(watch);
         ask_all(watch);
         loop_arm(source, is_watched(watch) ? ASK_WATCHED_USEC : ASK_UNWATCHED_USEC);
@@ -203,7 +203,7 @@ static void poll_soon(const struct watch *watch)
 void watch_poll(struct watch *watch)
 {
         poll_soon(watch);
-        watch->looked_at = loop_now(watch->event, CLOCK_MONOTONIC);
+        watch->polled_at = loop_now(watch->event, CLOCK_MONOTONIC);
 }
 
 void watch_set_viewers(struct watch *watch, unsigned n)
@@ -240,7 +240,8 @@ static int make(struct watch *watch, const char *const *sockets, size_t n)
         if (!watch->sources)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                watch->sources[i] = (struct source){.watch = watch, .instance = &watch->instances.list[i]};
+                watch->sources[i] =
+                        (struct watched_instance){.watch = watch, .instance = &watch->instances.list[i]};
                 r = instance_client_new(&watch->sources[i].instance_client, watch->event, sockets[i],
                                         &instance_client_default_limits, &instance_client_ops,
                                         &watch->sources[i]);

@@ -22,8 +22,8 @@
 
 static unsigned workers;
 static const char *go;
-/* Since the loop last waited, since the last look, and of the looks before. */
-static unsigned calls, reads, between, look_calls, most_between, settled;
+/* Since the loop last waited, since the latest poll, and of the polls before. */
+static unsigned calls, reads, between, poll_calls, most_between, settled;
 
 static bool is_wait(long number)
 {
@@ -34,8 +34,8 @@ static bool is_wait(long number)
         return number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
 }
 
-/* When the allocator takes memory or gives it back depends on what came before; that of a sanitizer does so
- * at many a look. */
+/* The allocator takes and returns memory at times that depend on what came before; that of a sanitizer does
+ * so at many polls. */
 static bool is_memory(long number)
 {
         return number == SYS_mmap || number == SYS_munmap || number == SYS_madvise || number == SYS_brk;
@@ -55,16 +55,16 @@ static void count_call(long number)
         if (go && access(go, F_OK) == 0)
                 go = NULL;
         if (go) {
-                look_calls = 0;
+                poll_calls = 0;
         } else if (reads < workers) {
                 between += calls + 1;
-        } else if (calls == look_calls && between > 0) {
+        } else if (calls == poll_calls && between > 0) {
                 settled++;
                 if (between > most_between)
                         most_between = between;
                 between = 0;
         } else {
-                look_calls = calls;
+                poll_calls = calls;
                 between = most_between = settled = 0;
         }
         calls = reads = 0;
@@ -111,7 +111,7 @@ static int trace(pid_t pid)
                 if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
                         count_call((long)info.entry.nr);
         }
-        printf("%u %u\n", look_calls, most_between);
+        printf("%u %u\n", poll_calls, most_between);
         return EXIT_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 load helpers
 
 # What it says beside the warning that a fleet has no user, which all these fleets draw from root.
-said() { grep -v '^warning: .* has no .user.' <<<"$output"; }
+output_without_user_warning() { grep -v '^warning: .* has no .user.' <<<"$output"; }
 
 # Ends by itself, or else is ended: a sqmgr that should have refused to start would run on.
 run_sqmgr() { run timeout -k 5 60 sqmgr "$@" </dev/null 3>&- 9>&-; }
@@ -21,7 +21,7 @@ refused() {
         [ "$status" = 78 ]
         started=$output
         run -78 sqmgr --check-config -c "$folder/bad.ini"
-        output=$(said)
+        output=$(output_without_user_warning)
         [ "$(wc -l <<<"$output")" = $# ] || { echo "$# errors expected, got: $output" && return 1; }
         for pattern; do
                 grep -Eq "bad\.ini:$pattern" <<<"$output" || { echo "no '$pattern' in: $output" && return 1; }
@@ -45,14 +45,14 @@ refused() {
 @test "a good ini is accepted: FILE: ok" {
         configure <<<'COMMAND = sidekiq'
         run -0 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [ "$(said)" = "$folder/sqmgr.ini: ok" ]
+        [ "$(output_without_user_warning)" = "$folder/sqmgr.ini: ok" ]
 }
 
 # warns TEXT: --check-config takes what stands in the fleet, and warns of one thing alone.
 warns() {
         run -0 --separate-stderr sqmgr --check-config -c "$folder/sqmgr.ini"
         [ "$output" = "$folder/sqmgr.ini: ok" ]
-        stderr=$(output=$stderr said || true)
+        stderr=$(output=$stderr output_without_user_warning || true)
         [ "$stderr" = "${1:+warning: $folder/sqmgr.ini:13: fleet 'default': no worker could be started now: }$1" ] || {
                 echo "got: $stderr" && return 1
         }

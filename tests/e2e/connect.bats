@@ -13,7 +13,7 @@ secret=sw0rdfish
 redis() { redis-cli -s "$folder/redis.sock" --user admin -a adm1n --no-auth-warning "$@"; }
 
 # No password in anything that others can read.
-tells_no_secret() {
+shows_no_secret() {
         not grep -rF "$secret" "$folder/sqmgr.log" "$folder/workers.log" "$folder/state" "/proc/$sqmgr_pid/cmdline" \
                 <(sqmgrctl status) <(sqmgrctl status --json) <(sqmgrctl events --json) \
                 <(sqmgr --print-config -c "$folder/sqmgr.ini" 2>&1)
@@ -38,7 +38,7 @@ restarts_sidekiq() {
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         [ "$(redis -n 3 scard processes)" = 1 ]
         [ "$(redis -n 0 dbsize)" = 0 ]
-        tells_no_secret
+        shows_no_secret
 }
 
 @test "IPv6, a user of the ACL who may read alone, a password file, a database: seen, and told to nobody" {
@@ -64,7 +64,7 @@ END
         kill_sqmgr
         start_sqmgr
         wait_until 20 grep -F 'the server refuses user or password' "$folder/sqmgr.log"
-        tells_no_secret
+        shows_no_secret
 }
 
 @test "user, password and database in the URL of a fleet: the same" {
@@ -102,20 +102,20 @@ END
         start_sqmgr
         wait_until 60 ready 1
         REDIS_URL="redis://worker:$secret@[::1]:$port/3" enqueue 1 Hold "$folder/release"
-        told() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\")"; }
+        has_event() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\")"; }
         shown() { sqmgrctl jobs --json | jq -e '.jobs | length == 1'; }
         wait_until 30 shown
-        wait_until 30 told job-long
+        wait_until 30 has_event job-long
         kill -KILL "$(worker_pids)"
-        wait_until 30 told job-rescued
+        wait_until 30 has_event job-rescued
         wait_until 60 shown
         kill -KILL "$(worker_pids)"
-        wait_until 30 told job-parked
+        wait_until 30 has_event job-parked
         run -0 sqmgrctl queues
         [[ $output == *', 1 dead'* ]]
         sqmgrctl doctor --json | jq -e 'all(.findings[]; .text | contains("refuses") | not)'
         redis acl log | not grep -q watcher
-        tells_no_secret
+        shows_no_secret
 }
 
 open_redis() { # NAME
@@ -124,7 +124,7 @@ open_redis() { # NAME
         declare -g "${1}_pid=$!"
 }
 # Connections that ask as sqmgr does, and no stub.
-askers() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|client.tracking) '; } # NAME
+count_connections() { redis-cli -s "$folder/$1.sock" client list | grep -cE 'cmd=(hmget|sscan|exists|client.tracking) '; } # NAME
 
 @test "fleets with one Redis share a connection; one with its own fares without the others" {
         open_redis a
@@ -145,8 +145,8 @@ END
         start_sqmgr
         all_ready() { sqmgrctl status --json | jq -e '[.fleets[].workers[] | select(.ready)] | length == 3'; }
         wait_until 20 all_ready
-        [ "$(askers a)" = 1 ]
-        [ "$(askers b)" = 1 ]
+        [ "$(count_connections a)" = 1 ]
+        [ "$(count_connections b)" = 1 ]
         [ "$(sqmgrctl status --json | jq '.redis | length')" = 2 ]
         kill -KILL "$b_pid"
         b_down() { sqmgrctl status --json | jq -e ".redis | map({(.url): .state}) | add == {\"unix://$folder/a.sock\": \"connected\", \"unix://$folder/b.sock\": \"down\"}"; }

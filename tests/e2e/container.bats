@@ -56,7 +56,7 @@ in_container() { # COMMAND...
 instructions() { sed -e '/^#/d' "$recipe" | sed -e ':more' -e '/\\$/{N; s/\\\n */ /; t more' -e '}' -e '/^$/d'; }
 
 # A line with a command in either of its forms, as words.
-words_of() { # COMMAND
+split_command() { # COMMAND
         if [[ $1 == '['* ]]; then
                 mapfile -t words < <(jq -r '.[]' <<<"$1")
         else
@@ -101,11 +101,11 @@ build() { # [STAGE]
                 STOPSIGNAL) stop_signal=$rest ;;
                 HEALTHCHECK)
                         [[ $rest =~ --timeout=([0-9]+)s ]]
-                        words_of "${rest#*CMD }"
+                        split_command "${rest#*CMD }"
                         health=(timeout "${BASH_REMATCH[1]}" "${words[@]}")
                         ;;
                 CMD)
-                        words_of "$rest"
+                        split_command "$rest"
                         command=("${words[@]}")
                         ;;
                 *) return 1 ;;

@@ -26,9 +26,9 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         pid=$(worker_pids)
         enqueue 2 Hold "$folder/release"
         enqueue 1 Leak 250 "$folder/release"
-        wait_until 60 told culprits 1
+        wait_until 60 event_count_is culprits 1
         [[ "$(text_of culprits)" =~ ^(a\ former\ )?default/1\ \(pid\ $pid\)\ grew\ by\ 2[0-9]{2}M\ to\ [23][0-9]{2}M\ within\ [0-9].*,\ running\ Hold\ \(2\),\ Leak$ ]]
-        told memory-over 1
+        event_count_is memory-over 1
         sqmgrctl events --json | jq -es 'any(.[]; .event == "culprits" and .level == "info" and .worker == "default/1")'
         classes_are '[{"class": "Hold", "jobs": 2}, {"class": "Leak", "jobs": 1}]'
         fleet_is ".culprits[0] | .worker == \"default/1\" and .pid == $pid and .cause == \"memory\" and .more_classes == 0"
@@ -37,10 +37,10 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 
         # That is all there is of this one, the jobs going on; a reload forgets nothing.
         sqmgrctl reload
-        beat=$(last_beat "$pid")
-        wait_until 20 beats_after "$pid" "$beat"
+        beat=$(last_heartbeat "$pid")
+        wait_until 20 sent_heartbeat_after "$pid" "$beat"
         wait_ticks 4
-        told culprits 1
+        event_count_is culprits 1
         fleet_is '.culprits | length == 1'
         run -0 sqmgrctl status
         [[ "${lines[-1]}" =~ ^\ \ [0-9].*\ ago:\ default/1\ \(pid\ $pid\)\ grew\ by.*running\ Hold\ \(2\),\ Leak$ ]]
@@ -59,7 +59,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
 @test "culprits: over the limit a job is named that began after the last beat; one that is over at once is not" {
         start_workers 2 configure_fleet 'memory_limit = 200M' 'active_process_count = 2'
         enqueue 1 Leak 250 "$folder/release"
-        wait_until 60 told culprits 1
+        wait_until 60 event_count_is culprits 1
         classes_are '[{"class": "Leak", "jobs": 1}]'
         touch "$folder/release"
         wait_until 60 ready 2
@@ -69,7 +69,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         ruby -r "$app" -e 'Leak.set(queue: "later").perform_async(250, ARGV[0])' "$folder/release"
         wait_until 20 fleet_is '.workers[0].beat_age_seconds < 1'
         redis rpoplpush queue:later queue:default
-        wait_until 60 told culprits 2
+        wait_until 60 event_count_is culprits 2
         [[ "$(text_of culprits | tail -n 1)" =~ \ grew\ by\ 2[0-9]{2}M\ to\ .*,\ running\ no\ job$ ]]
         fleet_is '.culprits | length == 2 and .[0].age_seconds <= .[1].age_seconds'
         classes_are '[]'
@@ -80,15 +80,15 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         enqueue 1 Leak 250 "$folder/release"
         wait_until 30 redis_has leak:pid
         kill -STOP "$redis_pid"
-        wait_until 30 told memory-over 1
+        wait_until 30 event_count_is memory-over 1
         # The next heartbeat is to come much later: nothing else shows that enough time has passed.
         sleep 35
         kill -CONT "$redis_pid"
         # It is quieted only once it has beaten anew. Sidekiq 7 may exit by itself then, of Redis having been away as
         # it began.
-        wait_until 60 told quiet 1
+        wait_until 60 event_count_is quiet 1
         wait_ticks 4
-        told culprits 0
+        event_count_is culprits 0
         fleet_is '.culprits == []'
         touch "$folder/release"
 }
@@ -116,9 +116,9 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         enqueue 1 Hold "$folder/release"
         wait_until 30 shown 1
         kill -KILL "$(worker_pids)"
-        wait_until 20 told job-lost 1
+        wait_until 20 event_count_is job-lost 1
         # Where somebody else on this machine did meanwhile, it may have.
-        told culprits 0 || [ "$(oom_kills)" != "$kills" ]
+        event_count_is culprits 0 || [ "$(oom_kills)" != "$kills" ]
 }
 
 @test "culprits: after an OOM kill the classes are named, from the one reading that rescue_jobs has, or none" {
@@ -126,8 +126,8 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         command="sh -c 'echo 0 >$group/cgroup.procs && exec $(sidekiq_command 5)'"
         start_workers 1 configure_fleet 'rescue_jobs = report'
         run_out_of_memory
-        wait_until 30 told culprits 1
-        wait_until 20 told job-lost 2
+        wait_until 30 event_count_is culprits 1
+        wait_until 20 event_count_is job-lost 2
         [ $(($(lists_read) - before)) = 2 ] # under the names of either version
         [[ "$(text_of culprits)" =~ ^(a\ former\ )?default/1\ \(pid\ $pid\)\ died\ while\ the\ kernel\'s\ OOM\ killer\ was\ at\ work\;\ it\ had\ grown\ by\ [0-9]+M\ to\ [0-9]+M\ within\ .*,\ running\ Hold,\ Leak$ ]]
         classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'
@@ -144,9 +144,9 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         start_sqmgr
         wait_until 60 ready 1
         run_out_of_memory
-        wait_until 30 told culprits 1
+        wait_until 30 event_count_is culprits 1
         classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'
         fleet_is ".culprits[0] | .cause == \"oom\" and .pid == $pid and .growth_bytes > 100 * 1048576"
-        told job-lost 0
+        event_count_is job-lost 0
         wait_until 60 ready 1
 }

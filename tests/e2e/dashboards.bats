@@ -55,7 +55,7 @@ END
 }
 
 get_from_web() { curl -sf -m 60 --unix-socket "$folder/web.sock" http://localhost/metrics; }
-told_by_web() { get_from_web | grep -q "^$1"; } # NAME
+web_has_metric() { get_from_web | grep -q "^$1"; } # NAME
 has_metric() { sqmgrctl metrics | grep -q "^$1"; } # NAME
 
 @test "alerts and dashboard name only metrics and labels that sqmgr tells" {
@@ -84,7 +84,7 @@ END
         echo 'sqmgr_fleet_memory_growth_bytes_per_second{fleet="default"} 9' >>text
         if command -v sqmgr-web >/dev/null; then
                 launch web sqmgr-web -s "$SQMGR_SOCKET" -l "unix:$folder/web.sock"
-                wait_until 20 told_by_web sqmgr_web_instance_up
+                wait_until 20 web_has_metric sqmgr_web_instance_up
                 get_from_web >>text
         else
                 # Built without libmicrohttpd.

@@ -5,7 +5,7 @@
 # promises: none
 load helpers
 
-finds() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; }
+has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; }
 
 start_fleet() { # LINE...
         start_redis
@@ -21,7 +21,7 @@ start_fleet() { # LINE...
         [[ $output == *'it writes all to disk (appendonly)'* ]]
         [[ $output != *problem* ]]
         sqmgrctl doctor --json | jq -e 'all(.findings[]; (.level == "ok") == (.remedy == null))'
-        [ "$(id -u)" != 0 ] || finds '.level == "warning" and (.text | contains("run as root"))'
+        [ "$(id -u)" != 0 ] || has_finding '.level == "warning" and (.text | contains("run as root"))'
 }
 
 @test "doctor: a Redis that evicts, does not save, or is shared with a cache is a problem, with its remedy" {
@@ -70,7 +70,7 @@ start_fleet() { # LINE...
         start_redis
         configure <<<"command = unshare --pid --fork --kill-child sleep 1000"
         start_sqmgr
-        wait_until 20 finds '.about == "default/1" and .level == "problem" and (.text | contains("pid namespace"))'
+        wait_until 20 has_finding '.about == "default/1" and .level == "problem" and (.text | contains("pid namespace"))'
         ln -s "$stub" "$folder/sidekiq"
         printf '%s\n' '#!/bin/sh' "$folder/sidekiq -u $folder/redis.sock -d $folder/steer -t 58 &" 'wait' >"$folder/wrapper"
         chmod +x "$folder/wrapper"
@@ -78,7 +78,7 @@ start_fleet() { # LINE...
         printf '%s\n' "command = $folder/wrapper" | configure
         sqmgrctl reload
         sqmgrctl restart
-        wait_until 20 finds '.level == "problem" and (.text | contains("up to 58s (-t)"))'
+        wait_until 20 has_finding '.level == "problem" and (.text | contains("up to 58s (-t)"))'
         [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "stop-timeout-short")] | length')" = 1 ]
         [[ $(sqmgrctl events) == *'set stop_timeout to 63s or more'* ]]
 }
@@ -93,8 +93,8 @@ END
         for queue in mailers default; do
                 redis lpush "queue:$queue" "{\"class\":\"Mail\",\"enqueued_at\":$(($(date +%s) - 120))}"
         done
-        wait_until 30 finds "$waits"
-        not finds '.text | contains("no worker takes from it") and contains("default")'
+        wait_until 30 has_finding "$waits"
+        not has_finding '.text | contains("no worker takes from it") and contains("default")'
         redis del queue:mailers
-        not finds "$waits"
+        not has_finding "$waits"
 }

@@ -10,17 +10,17 @@ load helpers
 . "$BATS_TEST_DIRNAME/../../contrib/examples/shared.bash"
 
 rolled_out() { fleet_is '.rollout.state == "done" and .active == .target'; }
-left_of() { redis --scan --pattern "$1" | sort | paste -sd' '; } # PATTERN
-bull_has_none() {
-        [ -z "$(left_of 'bull:bookings:*#*')" ] && [ "$(redis exists bull:bookings:{wait,active,failed})" = 0 ]
+keys_like() { redis --scan --pattern "$1" | sort | paste -sd' '; } # PATTERN
+bull_is_empty() {
+        [ -z "$(keys_like 'bull:bookings:*#*')" ] && [ "$(redis exists bull:bookings:{wait,active,failed})" = 0 ]
 }
 
 # Sets `judged`.
-every_promise_was_kept() {
+all_bookings_correct() {
         wait_until 120 all_done
-        [ "$(left_of 'bookings:*')" = 'bookings:counts bookings:ledger bookings:token' ]
+        [ "$(keys_like 'bookings:*')" = 'bookings:counts bookings:ledger bookings:token' ]
         # What a killed worker had comes again, and is refused.
-        wait_until 30 bull_has_none || { left_of 'bull:*' && return 1; }
+        wait_until 30 bull_is_empty || { keys_like 'bull:*' && return 1; }
         judged=$(node app/ledger.js) || { echo "$judged" && return 1; }
 }
 
@@ -61,7 +61,7 @@ every_promise_was_kept() {
                 sqmgrctl scale bookings 2
                 wait_until 60 fleet_is '(.workers | length) == 2'
         done
-        every_promise_was_kept
+        all_bookings_correct
         head -n 3 <<<"# ${judged//$'\n'/$'\n# '}" >&3
         [[ "$judged" == "$((keys * enqueued)) items of $keys keys are done, "* ]]
         [ "$(count unwanted)" -gt 0 ]
@@ -85,7 +85,7 @@ every_promise_was_kept() {
         add_items 3 0 4
         redis --scan --pattern 'bull:*' | xargs redis-cli -s "$folder/redis.sock" del
         start_sqmgr
-        every_promise_was_kept
+        all_bookings_correct
         [ "$(count revive)" -ge 3 ]
 }
 
@@ -102,7 +102,7 @@ has_counted() { [ "$(count "$1")" -ge "$2" ]; } # EVENT NUMBER
         wait_until 20 has_counted "done" 3
         [ "$(redis llen bookings:data:account-0)" = 3 ]
         redis lset bookings:processing:account-0 0 '{"n":0,"ms":1}'
-        every_promise_was_kept
+        all_bookings_correct
         [[ "$judged" == '7 items of 2 keys are done, '* ]]
         grep -q 'account-0: Error: no such account' workers.log
 }

@@ -13,7 +13,7 @@ pid_of() { sql "select pid from runs where job = $1 and ended is null"; } # JOB
 runs_of() { sql "select string_agg(coalesce(outcome, 'open'), ' ' order by attempt) from runs where job = $1"; } # JOB
 
 # As a requeue by sqmgr, or a push-back by Sidekiq, may do it at any time: the message once more, and a sweep.
-again() { # JOB ATTEMPT NAME
+run_again() { # JOB ATTEMPT NAME
         in_app "Sidekiq::Client.push('class' => RunJob, 'args' => [$1, $2], 'jid' => '$3')
                 TenantQueue.open(&:sweep)"
         wait_until 30 grep -q "jid=$3 .*: done" workers.log
@@ -56,7 +56,7 @@ END
         wait_until 60 ready 2
         in_app 'Report.new(1).async.hold("held") && Report.new(1).async.execute("good", 0)'
         wait_until 30 begun 1 1
-        again 1 1 again-1
+        run_again 1 1 again-1
         [ "$(runs_of 1)" = open ]
 
         # Its process is stopped, as one that the machine gives no time.
@@ -71,15 +71,15 @@ END
         wait_until 60 begun 1 2
         gone "$pid" || [ "$(grep -c $'\tend\t' app/work)" = 1 ]
         wait_until 60 gone "$pid"
-        again 1 1 again-2
-        again 1 2 again-3
+        run_again 1 1 again-2
+        run_again 1 2 again-3
         [ "$(runs_of 1)" = 'died open' ]
 
         pid=$(pid_of 1)
         kill -KILL "$pid"
         wait_until 60 begun 1 3
         wait_until 60 gone "$pid"
-        again 1 2 again-4
+        run_again 1 2 again-4
         [ "$(runs_of 1)" = 'died died open' ]
         # The next job of the tenant has waited for its turn all the while.
         [ "$(sql 'select state from jobs where id = 2')" = queued ]
@@ -90,7 +90,7 @@ END
         interrupted() { [ "$(grep -c $'^held\t.*\tend\t' app/work)" = $((ends + 1)) ]; }
         wait_until 30 interrupted
         wait_until 30 all_done
-        again 1 3 again-5
+        run_again 1 3 again-5
         [ "$(runs_of 1)" = 'died died died' ]
         [ "$(sql 'select state, error from jobs where id = 1')" = 'error|its worker died in each of 3 attempts' ]
         [ "$(runs_of 2)" = success ]

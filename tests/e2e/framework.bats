@@ -26,13 +26,13 @@ n_jobs=0
 jobs_of() { redis hlen "probe:$1"; } # started, or done
 jobs_are() { [ "$(jobs_of "$1")" -ge "$2" ]; }
 none_twice() { { redis hvals probe:started && redis hvals probe:done; } | not grep -qvx 1; }
-told_once() { # PID...
+signaled_once() { # PID...
         local pid
         for pid; do
                 [ "$(redis hget probe:told "$pid")" = 1 ] || return 1
         done
 }
-told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
+signaled_count_is() { [ "$(redis hlen probe:told)" = "$1" ]; }
 
 @test "a restart where quiet is stop: no job is cut off, and each worker is told once" {
         probe_fleet
@@ -45,8 +45,8 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         run -0 sqmgrctl restart --wait=drained --timeout 100s
         gone "$old"
         # shellcheck disable=SC2086
-        told_once $old
-        told_in_all 3
+        signaled_once $old
+        signaled_count_is 3
         wait_until 60 jobs_are "done" "$n_jobs"
         [ "$(jobs_of started)" = "$n_jobs" ]
         none_twice
@@ -70,8 +70,8 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         fleet_is '.quiet == 3 and .starting == 0'
         wait_until 30 gone "$old"
         # shellcheck disable=SC2086
-        told_once $old
-        told_in_all 3
+        signaled_once $old
+        signaled_count_is 3
         [ "$(jobs_of "done")" = 3 ]
         none_twice
         wait_until 20 ready 3
@@ -87,7 +87,7 @@ told_in_all() { [ "$(redis hlen probe:told)" = "$1" ]; }
         wait_until 10 jobs_are started 3
         sqmgrctl quiet default/1
         wait_until 20 gone "$pid"
-        told_once "$pid"
-        told_in_all 1
+        signaled_once "$pid"
+        signaled_count_is 1
         wait_until 20 fleet_is '.active == 3'
 }

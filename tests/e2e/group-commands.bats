@@ -40,7 +40,7 @@ END
         wait_until 10 on "$1" ping
         wait_until 20 is_ready "$1"
 }
-stand_on() { export SQMGR_SOCKET=$folder/$1.sock; } # HOST
+use_host() { export SQMGR_SOCKET=$folder/$1.sock; } # HOST
 on() { SQMGR_SOCKET=$folder/$1.sock sqmgrctl "${@:2}"; } # HOST COMMAND...
 is_ready() { on "$1" ping --ready; }
 start_hosts() { # NAME...
@@ -49,7 +49,7 @@ start_hosts() { # NAME...
         for name; do
                 start_host "$name"
         done
-        stand_on "$1"
+        use_host "$1"
         wait_until 20 group_is "[.hosts[].host] == $(printf '%s\n' "$@" | jq -R . | jq -cs sort)"
 }
 group() {
@@ -60,7 +60,7 @@ group_is() {
         local rollout_json
         rollout_json=$(sqmgrctl rollout --json) && jq -e "$1" <<<"$rollout_json" >/dev/null
 }
-says() { grep -q -e "$1" "$2"; } # PATTERN FILE
+file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
 
 # A host takes no turn within 30 s of its connection to Redis: so few tests have many steps each.
 @test "restart --everywhere --wait tells of each host, exits 0 when all are done, and 1 naming the host that halts them" {
@@ -146,10 +146,10 @@ says() { grep -q -e "$1" "$2"; } # PATTERN FILE
 
         # What stands in Redis alone is not guessed at.
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
-        wait_until 20 tells "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
+        wait_until 20 rollout_has_line "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
         group_is '.state == "none" and (.trouble | startswith("Redis is down"))'
 }
-tells() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
+rollout_has_line() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
 # Jobs that hold the workers of a host.
 hold_workers() { # HOST
@@ -193,18 +193,18 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
 
         launch first sqmgrctl restart --everywhere --wait=drained
         first=$!
-        wait_until 30 says 'rollout 4 of group' first.log
-        wait_until 30 says 'alpha: done' first.log
+        wait_until 30 file_has 'rollout 4 of group' first.log
+        wait_until 30 file_has 'alpha: done' first.log
         on beta restart --everywhere
-        wait_until 20 says 'starts over: rollout 5 of group' first.log
+        wait_until 20 file_has 'starts over: rollout 5 of group' first.log
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true
-        wait_until 20 says 'the connection to sqmgr is lost, the rollout goes on' first.log
+        wait_until 20 file_has 'the connection to sqmgr is lost, the rollout goes on' first.log
         start_host alpha
-        wait_until 20 says 'connected again' first.log
+        wait_until 20 file_has 'connected again' first.log
         release_workers alpha
         wait "$first"
-        says 'default: rollout 5 done: 2 hosts restarted, their old workers are gone' first.log
+        file_has 'default: rollout 5 done: 2 hosts restarted, their old workers are gone' first.log
 }
 
 @test "who waits is told of no end by an sqmgr that came back without Redis" {
@@ -212,16 +212,16 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         # No host takes a turn in the first 30 s.
         launch waiter sqmgrctl restart --everywhere --wait --timeout 15s
         waiter=$!
-        wait_until 10 says 'rollout 1 of group' waiter.log
+        wait_until 10 file_has 'rollout 1 of group' waiter.log
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true
         # shellcheck disable=SC2016
         launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
-        wait_until 10 says 'Redis is down' waiter.log
+        wait_until 10 file_has 'Redis is down' waiter.log
         local code=0
         wait "$waiter" || code=$?
         [ "$code" = 5 ]
-        says 'rollout 1 has not ended within 15s; it goes on' waiter.log
-        tells "default: group 'shop', it is not known how rollout 1 stands: Redis does not tell"
+        file_has 'rollout 1 has not ended within 15s; it goes on' waiter.log
+        rollout_has_line "default: group 'shop', it is not known how rollout 1 stands: Redis does not tell"
 }

@@ -6,7 +6,7 @@
 load helpers
 
 worker_is() { fleet_is ".workers[] | select(.pid == $hung) | $1"; } # CONDITION
-forgotten() { fleet_is "[.workers[] | select(.pid == $hung)] == []"; }
+is_removed() { fleet_is "[.workers[] | select(.pid == $hung)] == []"; }
 
 @test "hung: a worker whose beat stops is replaced and kept, and counts again when it beats again" {
         start_workers 2 <<END
@@ -55,7 +55,7 @@ END
         wait_until 120 gone "$hung"
         run -0 sqmgrctl events --json
         jq -es 'any(.[]; .event == "stopping" and .reason == "hung" and .pid == '"$hung)" <<<"$output"
-        wait_until 20 forgotten
+        wait_until 20 is_removed
         wait_until 60 ready 2
         touch "$folder/release"
         wait_until 30 has_done 1

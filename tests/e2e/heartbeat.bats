@@ -29,23 +29,23 @@ record() { # KIND: a line for each field
 }
 field() { record "$1" | sed -n "s/^$2=//p"; } # KIND NAME
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; } # KIND NAME VALUE
-remember() { # KIND...
+record_heartbeats() { # KIND...
         local kind
         for kind; do
                 was[$kind]=$(field "$kind" beat)
         done
 }
-beats_on() { # KIND: since it was remembered
+has_new_heartbeat() { # KIND: since it was remembered
         local now
         now=$(field "$1" beat)
         [ -n "$now" ] && [ "$now" != "${was[$1]}" ]
 }
-beat_on() { # SECONDS KIND...
+wait_for_heartbeats() { # SECONDS KIND...
         local kind limit=$1
         shift
-        remember "$@"
+        record_heartbeats "$@"
         for kind; do
-                wait_until "$limit" beats_on "$kind"
+                wait_until "$limit" has_new_heartbeat "$kind"
         done
 }
 start_of() { # PID
@@ -67,21 +67,21 @@ no_record() { # KIND
                 [ ! -e "$folder/status/${pid[$1]}" ] && [ ! -e "$folder/status/.${pid[$1]}" ]
         fi
 }
-ends() { # KIND: as it was told to
+wait_for_exit() { # KIND: as it was told to
         wait_until 10 gone "${pid[$1]}"
         wait "${pid[$1]}"
 }
 
 # What workers promise by such a record, they keep.
-idle_for_good() { # KIND...
+stays_idle() { # KIND...
         local kind
         for kind; do
                 wait_until 20 field_is "$kind" quiet 1
                 wait_until 20 field_is "$kind" busy 0
                 ran[$kind]=$(count_in "$folder/$kind/ran")
         done
-        beat_on 3 "$@"
-        beat_on 3 "$@"
+        wait_for_heartbeats 3 "$@"
+        wait_for_heartbeats 3 "$@"
         for kind; do
                 echo "# $kind: idle?"
                 field_is "$kind" busy 0
@@ -130,7 +130,7 @@ idle_for_good() { # KIND...
         done
         # While their jobs run, and with nothing new to tell.
         # shellcheck disable=SC2086
-        beat_on 6 $in_redis $in_files
+        wait_for_heartbeats 6 $in_redis $in_files
         for kind in $in_redis $in_files; do
                 echo "# $kind"
                 n=$(threads_of "$kind" 4)
@@ -141,7 +141,7 @@ idle_for_good() { # KIND...
                 rm "$folder/$kind/hold"
         done
         # shellcheck disable=SC2086
-        idle_for_good $in_redis $in_files
+        stays_idle $in_redis $in_files
         for kind in $in_redis $in_files; do
                 echo "# $kind"
                 n=$(threads_of "$kind" 4)
@@ -152,7 +152,7 @@ idle_for_good() { # KIND...
         done
         for kind in $in_redis $in_files; do
                 echo "# $kind"
-                ends "$kind"
+                wait_for_exit "$kind"
                 no_record "$kind"
         done
         [ -z "$(ls -A "$folder/status")" ]
@@ -177,14 +177,14 @@ idle_for_good() { # KIND...
                 done
         done
         # shellcheck disable=SC2086
-        idle_for_good $in_redis $in_files
+        stays_idle $in_redis $in_files
         for kind in $in_redis $in_files; do
                 [ "$(count_in "$folder/$kind/running")" = 0 ]
                 kill -TERM "${pid[$kind]}"
         done
         for kind in $in_redis $in_files; do
                 echo "# $kind"
-                ends "$kind"
+                wait_for_exit "$kind"
                 run_worker "$kind"
         done
         for kind in $in_redis $in_files; do
@@ -194,7 +194,7 @@ idle_for_good() { # KIND...
                 wait_until 30 field_is "$kind" quiet 0
                 wait_until 30 has_in "$folder/$kind/done" 60
                 kill -TERM "${pid[$kind]}"
-                ends "$kind"
+                wait_for_exit "$kind"
                 no_record "$kind"
                 [ "$(count_in "$folder/$kind/running")" = 0 ]
                 [ "$(cat "$folder/$kind"/ran/* | wc -l)" = "$(count_in "$folder/$kind/done")" ]
@@ -231,7 +231,7 @@ idle_for_good() { # KIND...
         kill -CONT "$redis_pid"
         mv "$folder/elsewhere" "$folder/status"
         # shellcheck disable=SC2086
-        beat_on 10 $in_redis $in_files
+        wait_for_heartbeats 10 $in_redis $in_files
         # Nor does its end.
         kill -STOP "$redis_pid"
         mv "$folder/status" "$folder/last"
@@ -240,7 +240,7 @@ idle_for_good() { # KIND...
         done
         for kind in $in_redis $in_files; do
                 echo "# $kind"
-                ends "$kind"
+                wait_for_exit "$kind"
         done
         kill -CONT "$redis_pid"
 }
@@ -254,13 +254,13 @@ idle_for_good() { # KIND...
                 alive "$child"
                 kill -TERM "$child"
                 wait_until 10 gone "$child"
-                beat_on 6 "$kind"
+                wait_for_heartbeats 6 "$kind"
                 field_is "$kind" quiet 0
                 [ ! -e "$folder/status/$child" ]
                 add_jobs "$folder/$kind" 1 4
                 wait_until 10 all_done "$folder/$kind" 4
                 kill -TERM "${pid[$kind]}"
-                ends "$kind"
+                wait_for_exit "$kind"
                 no_record "$kind"
         done
 }
@@ -282,10 +282,10 @@ idle_for_good() { # KIND...
                 wait_until 40 all_done "$folder/$kind" 400
                 kill -TSTP "${pid[$kind]}"
         done
-        idle_for_good ruby python c node
+        stays_idle ruby python c node
         for kind in ruby python c node; do
                 kill -TERM "${pid[$kind]}"
-                ends "$kind"
+                wait_for_exit "$kind"
         done
 }
 
@@ -299,7 +299,7 @@ idle_for_good() { # KIND...
                 wait_until 20 redis_has "app:$(key "$kind")"
                 [ "$(redis sismember app:sqmgr:workers "$(uname -n):${pid[$kind]}")" = 1 ]
                 kill -TERM "${pid[$kind]}"
-                ends "$kind"
+                wait_for_exit "$kind"
         done
         [ "$(redis dbsize)" = 0 ]
 }

@@ -169,7 +169,7 @@ wait_ticks() { # COUNT
         from=$(ticks) && wait_until "$1" has_ticked $((from + $1))
 }
 
-told() { # EVENT COUNT: so many of that kind
+event_count_is() { # EVENT COUNT: so many of that kind
         local events
         events=$(sqmgrctl events --json) &&
                 [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
@@ -177,10 +177,10 @@ told() { # EVENT COUNT: so many of that kind
 any_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; } # CONDITION
 
 # When the Sidekiq of that PID sent its last heartbeat.
-last_beat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; }
-beats_after() { # PID BEAT
+last_heartbeat() { redis hget "$(redis smembers processes | grep ":$1:")" beat; }
+sent_heartbeat_after() { # PID BEAT
         local beat
-        beat=$(last_beat "$1") && [ -n "$beat" ] && [ "$beat" != "$2" ]
+        beat=$(last_heartbeat "$1") && [ -n "$beat" ] && [ "$beat" != "$2" ]
 }
 
 # How often lists of running jobs were read.

@@ -34,8 +34,8 @@ in_container() { # NAME COMMAND...
 }
 
 identities() { redis smembers processes | sort | paste -sd ' '; }
-beat_of() { redis hget "$1" beat; } # IDENTITY
-beats_again() { [ "$(beat_of "$1")" != "$2" ]; }
+heartbeat_of() { redis hget "$1" beat; } # IDENTITY
+has_new_heartbeat() { [ "$(heartbeat_of "$1")" != "$2" ]; }
 enqueue_for() { # QUEUE CLASS ARGUMENT...
         local queue=$1
         shift
@@ -55,7 +55,7 @@ enqueue_for() { # QUEUE CLASS ARGUMENT...
         [[ $theirs == *":$pid:"* ]]
         # The other one beats on while ours comes up.
         for _ in 1 2 3; do
-                wait_until 30 beats_again "$theirs" "$(beat_of "$theirs")"
+                wait_until 30 has_new_heartbeat "$theirs" "$(heartbeat_of "$theirs")"
         done
         run in_container b fleet '.workers[0].state'
         [ "$output" = starting ]

@@ -7,7 +7,7 @@
 load helpers
 
 metrics_written() { [ -n "$(redis --scan --pattern 'j|*')" ]; }
-told_by_metrics() { sqmgrctl why default | grep -F ', by the metrics of Sidekiq'; }
+uses_sidekiq_metrics() { sqmgrctl why default | grep -F ', by the metrics of Sidekiq'; }
 
 @test "job times: the metrics of a real Sidekiq tell what its jobs take" {
         major=$(ruby -r sidekiq -e 'puts Sidekiq::VERSION[/\d+/]')
@@ -22,7 +22,7 @@ END
         wait_until 30 has_done 15
         wait_until 30 metrics_written
         # Those of a minute are read when it is over.
-        wait_until 70 told_by_metrics
-        run -0 told_by_metrics
+        wait_until 70 uses_sidekiq_metrics
+        run -0 uses_sidekiq_metrics
         [[ $output =~ 'a job takes 2'(\.[0-9])?'s, by the metrics of Sidekiq' ]]
 }

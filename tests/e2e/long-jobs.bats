@@ -60,15 +60,15 @@ END
         pid=$(fleet '.workers[0].pid')
         enqueue 1 Sleep 600
         enqueue 1 Hold "$folder/release"
-        wait_until 40 told job-long 1
+        wait_until 40 event_count_is job-long 1
         jid=$(sqmgrctl jobs --json | jq -r '.jobs[] | select(.class == "Hold") | .jid')
         sqmgrctl events | grep -q "warning: Hold $jid (queue default) has been running for [0-9]*s in default/1 (pid $pid): what its threads are at is in the worker's log"
         wait_until 10 grep -q 'in .wait_for' "$folder/workers.log"
         wait_until 20 lists_read_are $(($(lists_read) + 3))
-        told job-long 1
+        event_count_is job-long 1
         alive "$pid"
         enqueue 1 Hold "$folder/release"
-        wait_until 40 told job-long 2
+        wait_until 40 event_count_is job-long 2
         touch "$folder/release"
         wait_until 30 has_done 2
 }

@@ -12,7 +12,7 @@ setup() {
         exec 9> >(exec setsid "$e2e/machine" "$folder" "${installs[@]}" 3>&- >/dev/null 2>&1)
         machine=$!
         cd /
-        wait_until 60 machine_told
+        wait_until 60 machine_answered
         [ ! -e "$folder/refused" ] || skip "$(cat "$folder/refused")"
         read -r init <"$folder/init"
         if [ "$(in_machine cat /etc/sqmgr-machine)" != "$folder" ]; then
@@ -40,7 +40,7 @@ teardown() {
         jobs >/dev/null 2>&1
 }
 
-machine_told() { [ -e "$folder/init" ] || [ -e "$folder/refused" ]; }
+machine_answered() { [ -e "$folder/init" ] || [ -e "$folder/refused" ]; }
 
 in_machine() {
         nsenter -t "$init" -m -p -u -i -n -C env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

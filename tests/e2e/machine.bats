@@ -10,7 +10,7 @@ setup() { folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX); }
 teardown() { rm -rf --one-file-system "$folder"; }
 
 # Boots a machine in a chroot: whoever enters it finds its mark. The mounts are in a namespace of their own.
-cat_mark() { # HOW-THE-ROOT-IS-MADE
+cat_marker() { # HOW-THE-ROOT-IS-MADE
         cat >"$folder/boot" <<'END'
 below=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
 exec 9> >(exec setsid "$1" "$below" true 3>&- >/dev/null 2>&1)
@@ -41,5 +41,5 @@ END
         [ $EUID = 0 ] || skip 'not root'
         unshare --mount true || skip "no machine can be made here: refused is 'unshare --mount'"
         # shellcheck disable=SC2016
-        cat_mark 'mount --rbind / "$2"'
+        cat_marker 'mount --rbind / "$2"'
 }

@@ -16,12 +16,12 @@ fleet_lines='active_process_max = 10
 latency_target = 30s
 scale_down_after = 10min'
 
-tells() { fleet_is ".scaling.arithmetic | any(contains(\"$1\"))"; } # TEXT
-tells_of() { tells "of $1 hosts that scale by these queues"; } # HOSTS
+arithmetic_has() { fleet_is ".scaling.arithmetic | any(contains(\"$1\"))"; } # TEXT
+arithmetic_has_hosts() { arithmetic_has "of $1 hosts that scale by these queues"; } # HOSTS
 wants_more() { fleet_is '.target > 1'; }
 
 # What a job takes, as Sidekiq's own metrics have it from 7.0 on: whichever is installed, it is known at once.
-tell_service() { # SECONDS
+set_service_times() { # SECONDS
         local minute
         for minute in {-1..9}; do
                 redis hset "$(date -u -d "$minute minutes" '+j|%Y%m%d|%-H:%-M')" 'Noted|ms' "$(($1 * 100000))" 'Noted|p' 100
@@ -33,10 +33,10 @@ burst() { # COUNT SECONDS
 }
 
 start_sharing() {
-        tell_service 1
+        set_service_times 1
         start_hosts
         for host in $hosts; do
-                wait_until 30 on "$host" tells_of "$(wc -w <<<"$hosts")"
+                wait_until 30 on "$host" arithmetic_has_hosts "$(wc -w <<<"$hosts")"
         done
 }
 
@@ -102,9 +102,9 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         wait_until 40 redis_has processes
         start_sharing
         for host in $hosts; do
-                wait_until 90 on "$host" tells '1 process of nobody here serves them, too'
+                wait_until 90 on "$host" arithmetic_has '1 process of nobody here serves them, too'
         done
-        tell_service 1
+        set_service_times 1
         burst 900 1
         for host in $hosts; do
                 until on "$host" wants_more; do
@@ -124,12 +124,12 @@ has_done() { [ "$(count_of "done")" = "$1" ]; }
         # Its workers go on, as those of nobody.
         kill_host h3
         for host in h1 h2; do
-                wait_until 90 on "$host" tells_of 2
+                wait_until 90 on "$host" arithmetic_has_hosts 2
                 wait_until 90 on "$host" fleet_is '.scaling.arithmetic | any(test("; [2-9] processes of nobody here serve them, too"))'
         done
         start_host h3
         for host in $hosts; do
-                wait_until 30 on "$host" tells_of 3
-                wait_until 90 on "$host" tells '1 process of nobody here serves them, too'
+                wait_until 30 on "$host" arithmetic_has_hosts 3
+                wait_until 90 on "$host" arithmetic_has '1 process of nobody here serves them, too'
         done
 }

@@ -17,7 +17,7 @@ threads=2
 
 # Redis may lose the last moments before the master dies: then no job is taken or pushed, and those that run have long
 # been taken for every replica.
-calm_redis() {
+stop_load() {
         touch hold
         push_held "$threads"
         touch pause
@@ -33,7 +33,7 @@ all_have_all() {
 }
 
 # One that hangs is not asked: it would be waited for.
-others_master() {
+find_new_master() {
         local name
         for name in a b c; do
                 [ "$name" != "$master" ] || continue
@@ -82,14 +82,14 @@ start_group() {
 has_noted() { [ "$(count_of "done")" -ge "$1" ]; }
 
 # As a replica of the one that took its place, once a Sentinel has told it so.
-revive() { # NAME
+start_replica() { # NAME
         local address=${!1}
         start_node "$1" "${address%:*}" --replicaof "${!master%:*}" 6379
 }
-all_in_step() {
+replicas_in_sync() {
         local name
         for name in a b c; do
-                [ "$name" = "$master" ] || in_step "$name" || return 1
+                [ "$name" = "$master" ] || in_sync "$name" || return 1
         done
         on_each server_is "${!master}"
 }
@@ -104,11 +104,11 @@ each_serves_on() {
 }
 
 # One that rolls and one that waits lose their sqmgr, all lose the master, in the middle of the rollout of RELEASE.
-round() { # RELEASE SIGNAL-FOR-THE-MASTER
+run_round() { # RELEASE SIGNAL-FOR-THE-MASTER
         local host waiting dead
         begin_held "$1"
         waiting=$(for host in $hosts; do grep -qxF "$host" <(which_rolls) || echo "$host"; done | tail -n 1)
-        calm_redis
+        stop_load
         [ "$(($(count_of started) - $(count_of "done")))" -ge "$threads" ]
         dead=${master}_pid
         kill_host "$rolling"
@@ -116,12 +116,12 @@ round() { # RELEASE SIGNAL-FOR-THE-MASTER
         kill "-$2" "${!dead}"
         start_host "$rolling"
         start_host "$waiting"
-        while_all_serve_until others_master
+        while_all_serve_until find_new_master
         while_all_serve_until on_each server_is "${!master}"
         # Until it is told otherwise it takes what it then loses, from whoever waits for it.
-        [ "$2" != STOP ] || { kill -CONT "${!dead}" && while_all_serve_until in_step "${dead%_pid}"; }
+        [ "$2" != STOP ] || { kill -CONT "${!dead}" && while_all_serve_until in_sync "${dead%_pid}"; }
         rm pause paused hold
-        [ "$2" != KILL ] || revive "${dead%_pid}"
+        [ "$2" != KILL ] || start_replica "${dead%_pid}"
         touch boot
         asked=$waiting
         while_all_serve_until group_is "done"
@@ -135,7 +135,7 @@ nobody_rolls() { [ -z "$(rollout '[.hosts[] | select(.state == "rolling") | .hos
 
 # How each host stands in a halted rollout to releases/2: h4 failed, and those that did not begin are as they were,
 # which may be how an earlier one left them.
-each_stands() {
+each_host_is_unchanged() {
         local host
         asked=h5
         wait_until 20 group_is halted
@@ -167,7 +167,7 @@ rollout_key_file = $folder/key"
         run -1 on h2 sqmgrctl restart --everywhere --release releases/2 --wait --timeout 300s
         [[ $output == *h4*"does not end in 'releases/2'"* ]]
         on h4 fleet_is '.generation == 1'
-        each_stands
+        each_host_is_unchanged
 
         # Now it has arrived there, and does not boot.
         make_host_release h4 2 'abort "no database.yml"'
@@ -175,12 +175,12 @@ rollout_key_file = $folder/key"
         run -1 on h3 sqmgrctl restart --everywhere --release releases/2 --wait --timeout 300s
         [[ $output == *h4*'3 new workers in a row failed'* ]]
         on h4 fleet_is '.generation == 2 and .rollout.state == "halted"'
-        each_stands
+        each_host_is_unchanged
 
-        round 3 KILL
+        run_round 3 KILL
         for ((n = 4; n < ${SQMGR_LONG:+6}+4; n++)); do
-                wait_until 60 all_in_step
-                round "$n" "$( ((n % 2)) && echo KILL || echo STOP)"
+                wait_until 60 replicas_in_sync
+                run_round "$n" "$( ((n % 2)) && echo KILL || echo STOP)"
         done
         balance
         # shellcheck disable=SC2086

@@ -156,7 +156,7 @@ END
         fleet_is '.active == 2 and (.workers | length) == 2'
 }
 
-beats_as() { redis smembers processes | grep -q "^$1:$2:"; } # HOST PID
+has_identity() { redis smembers processes | grep -q "^$1:$2:"; } # HOST PID
 
 @test "named anew while no sqmgr runs: the worker that booted meanwhile is found under the name of before" {
         unshare --uts true 2>/dev/null || skip "this machine lets nobody have a uts namespace"
@@ -177,7 +177,7 @@ END
         kill -9 "$sqmgr_pid"
         wait_until 10 gone "$sqmgr_pid"
         rm "$folder/steer/hang"
-        wait_until 20 beats_as before "$worker"
+        wait_until 20 has_identity before "$worker"
         nsenter --target "$worker" --uts sh -c 'echo after >/proc/sys/kernel/hostname'
         launch sqmgr nsenter --target "$worker" --uts sqmgr -c "$folder/sqmgr.ini"
         wait_until 20 ready 1

@@ -77,17 +77,17 @@ END
         shop wait_until 90 ready 1
         put /srv/shop/app.rb <<<'raise "this release has no database.yml"'
         run -1 shop sqmgrctl restart --wait --timeout 300s
-        wait_until 30 shop_stands
+        wait_until 30 shop_is_unchanged
         wait_until 30 app_count_is 3
         began=$(starts) were=$(processes)
         [ "$(wc -l <<<"$were")" = 5 ]
 }
-shop_stands() { shop fleet_is '.rollout.state == "halted" and .active == 1 and .generation == 2'; }
+shop_is_unchanged() { shop fleet_is '.rollout.state == "halted" and .active == 1 and .generation == 2'; }
 starts() { unit show -p NRestarts,ExecMainStartTimestampMonotonic sqmgr sqmgr@shop; }
 
 # As it was, but for the program: nothing was started, stopped or ended.
-stands() {
-        [ "$(processes)" = "$were" ] && [ "$(starts)" = "$began" ] && shop_stands
+is_unchanged() {
+        [ "$(processes)" = "$were" ] && [ "$(starts)" = "$began" ] && shop_is_unchanged
 }
 all_done_once() { # JOBS
         wait_until 120 has_done "$1"
@@ -140,7 +140,7 @@ own_runs_the_installed() {
         echo "$output"
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"* ]]
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"* ]]
-        stands
+        is_unchanged
         runs_the_installed
         runs_the_installed sqmgr@shop
         status_is ii
@@ -154,12 +154,12 @@ own_runs_the_installed() {
 
         for ((round = 2; round <= ${rounds:-1}; round++)); do
                 dpkg_i "$(repack "$version-$round")"
-                stands
+                is_unchanged
                 runs_the_installed
         done
         all_done_once $((100 * ${rounds:-1}))
         wait_until 30 ready 2
-        stands
+        is_unchanged
         put /srv/shop/app.rb <"$e2e/app.rb"
         shop sqmgrctl restart --wait --timeout 300s
 }
@@ -182,12 +182,12 @@ own_runs_the_installed() {
                 [[ $broken != ending || $output == *'I do not run'* ]]
                 [[ $broken != unrunnable || $output == *'Permission denied'* ]]
                 status_is iF
-                stands
+                is_unchanged
                 fleet_is '.active == 2'
         done
         run -0 dpkg_i "$(repack 9.0.1-1)"
         status_is ii
-        stands
+        is_unchanged
         runs_the_installed
 
         # Settings that have errors are no fault of the package, and are told as well.
@@ -196,12 +196,12 @@ own_runs_the_installed() {
         [[ $output == *"shop.ini:"*"unknown key 'nonsense'"* ]]
         [[ $output == *'install the version before: sqmgr@shop.service'* ]]
         status_is iF
-        stands
+        is_unchanged
         runs_the_installed
         in_machine sed -i '/^nonsense/d' /etc/sqmgr/shop.ini
         run -0 in_machine dpkg --configure sqmgr
         status_is ii
-        stands
+        is_unchanged
         runs_the_installed sqmgr@shop
         all_done_once 60
 }
@@ -245,40 +245,40 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
         begin_both
         enqueue 40 Sleep 1
         library=$(in_machine sed -n 's/.* \(\/.*libinih[^ ]*\)$/\1/p' "/proc/$(main_pid)/maps" | head -n 1)
-        run -0 needrestart_tells
+        run -0 needrestart_list
         [[ $output != *'sqmgr'* ]]
 
         replace "$library"
-        run -0 needrestart_tells
+        run -0 needrestart_list
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
         [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
         not maps_what_is_gone sqmgr
         maps_what_is_gone sqmgr@shop
         in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr@shop.service
-        run -0 needrestart_tells
+        run -0 needrestart_list
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
         not maps_what_is_gone sqmgr@shop
-        stands
+        is_unchanged
 
         in_machine cp "$library" /root/library
         replace "$library" 100
-        run -0 needrestart_tells
+        run -0 needrestart_list
         [[ $output == *"sqmgr: sqmgr.service goes on with the libraries that it began with"* ]]
         [[ $output == *"sqmgr: sqmgr@shop.service goes on with the libraries that it began with"* ]]
-        stands
+        is_unchanged
         in_machine mv /root/library "$library"
-        run -0 needrestart_tells
+        run -0 needrestart_list
         not maps_what_is_gone sqmgr
         all_done_once 40
-        stands
+        is_unchanged
 }
-needrestart_tells() { in_machine env DEBIAN_FRONTEND=noninteractive needrestart -r a -l; }
+needrestart_list() { in_machine env DEBIAN_FRONTEND=noninteractive needrestart -r a -l; }
 
 web() { in_machine ruby -rnet/http -e 'puts Net::HTTP.get_response(URI("http://127.0.0.1:7433#{ARGV[0]}")).code' "$1"; } # PATH
 web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
 
 @test "sqmgr-web: of its own user, restarted by an upgrade, gone when it is purged, and sqmgr notices nothing of it" {
-        before_all=$(web_left)
+        before_all=$(web_files)
         dpkg_i "$(repack "$version-1")" "$(repack_web "$version-1")"
         run -1 unit is-enabled sqmgr-web
         run ! unit is-active sqmgr-web
@@ -303,9 +303,9 @@ web_is() { [ "$(web "$1" 2>/dev/null)" = "$2" ]; }
         in_machine dpkg -P sqmgr-web
         run ! unit is-active sqmgr-web
         [ "$(main_pid)" = "$sqmgr" ] && [ "$(worker_pids)" = "$pids" ]
-        [ "$(web_left)" = "$before_all" ] || diff <(echo "$before_all") <(web_left)
+        [ "$(web_files)" = "$before_all" ] || diff <(echo "$before_all") <(web_files)
 }
-web_left() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name '*sqmgr-web*' | sort; }
+web_files() { in_machine find /etc /run /usr /var ! -path '/run/systemd/*' -name '*sqmgr-web*' | sort; }
 
 # What the package, its scripts and sqmgr leave on the machine, and the user.
 left() { in_machine find /etc /run /usr /var /root -name '*sqmgr*' ! -path '/root/sqmgr*.deb' ! -path /etc/sqmgr-machine | sort; }

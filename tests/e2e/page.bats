@@ -79,9 +79,9 @@ agrees() { # [no-script]: differences has where not
 }
 
 # It says no more once it has failed.
-has_said() { grep -qxF "$1" seen || gone "$watcher"; }
-says() { # WHAT
-        wait_until 60 has_said "$1"
+has_seen() { grep -qxF "$1" seen || gone "$watcher"; }
+expect_seen() { # WHAT
+        wait_until 60 has_seen "$1"
         grep -qxF "$1" seen || { cat watch.log && return 1; }
 }
 
@@ -92,15 +92,15 @@ says() { # WHAT
                 'generation 2, restart done' 'Redis does not answer.' 'nothing is quieted or stopped before it answers' \
                 'sqmgr does not answer.' 'Its workers go on without it.' 'Nothing heard of sqmgr-web'
         watcher=$!
-        says ready
+        expect_seen ready
         sqmgrctl restart default --wait=drained --timeout 300s
-        says 'generation 2, restart done'
+        expect_seen 'generation 2, restart done'
         kill -KILL "$redis_pid"
-        says 'nothing is quieted or stopped before it answers'
+        expect_seen 'nothing is quieted or stopped before it answers'
         kill -KILL "$sqmgr_pid"
-        says 'Its workers go on without it.'
+        expect_seen 'Its workers go on without it.'
         kill -KILL "$web_pid"
-        says 'Nothing heard of sqmgr-web'
+        expect_seen 'Nothing heard of sqmgr-web'
         wait_until 60 gone "$watcher"
         [ ! -s watch.log ] || { cat watch.log && false; }
 }
@@ -108,7 +108,7 @@ says() { # WHAT
 no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
 
 # What is news moves the page, and rightly so.
-tells_of_all() { browse values "$@" >page.json && jq -e '(.findings | length) == 3 and (.fleets[1].workers == []) and
+page_shows_all() { browse values "$@" >page.json && jq -e '(.findings | length) == 3 and (.fleets[1].workers == []) and
         (.rollouts[0].title | test("rollout 1 of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
         .rollouts[0].hosts[1][0] == "<img src=x onerror=alert(1)>" and .images == 0' page.json; }
 # Whoever writes to Redis names hosts as he likes.
@@ -126,8 +126,8 @@ forge_host() { # HOST
         wait_until 60 fleet_is '.rollout.state == "halted" and .starting == 0'
         forge_host '<img src=x onerror=alert(1)>'
         wait_until 20 no_mailers
-        wait_until 20 tells_of_all no-script
-        wait_until 20 tells_of_all
+        wait_until 20 page_shows_all no-script
+        wait_until 20 page_shows_all
         browse judge
 }
 

@@ -7,7 +7,7 @@
 load helpers
 
 # Counts its signals, and ends after one once it may.
-steady() {
+signal_recorder() {
         mkdir -p "$folder/told"
         cat >"$folder/steady.rb" <<'END'
 %w[TERM INT].each { |name| trap(name) { File.write("told/#{$$}", "#{name}\n", mode: "a") } }
@@ -16,13 +16,13 @@ sleep 0.05 until File.exist?("finish") && File.exist?("told/#{$$}")
 END
         echo "ruby --disable-gems $folder/steady.rb"
 }
-heed() { # PID...: that it runs does not say so yet
+handle_signals() { # PID...: that it runs does not say so yet
         local pid
         for pid; do
                 [ -e "$folder/heeds.$pid" ] || return 1
         done
 }
-told_once() { # SIGNAL PID...
+signaled_once() { # SIGNAL PID...
         local signal=$1 pid
         shift
         for pid; do
@@ -43,7 +43,7 @@ watch_redis() {
         watch_redis
         configure <<END
 framework = plain
-command = $(steady)
+command = $(signal_recorder)
 directory = $folder
 active_process_count = 2
 END
@@ -55,7 +55,7 @@ END
         [[ $output =~ default/1\ +[0-9]+\ +active\ [0-9]+s\ +1\ +-\  ]]
         old=$(worker_pids)
         # shellcheck disable=SC2086
-        wait_until 20 heed $old
+        wait_until 20 handle_signals $old
         sqmgrctl restart
         wait_until 20 fleet_is '.quiet == 2 and .active == 2 and .rollout.state == "done"'
         record "$(worker_pids)"
@@ -70,7 +70,7 @@ END
         touch "$folder/finish"
         wait_until 20 gone "$old"
         # shellcheck disable=SC2086
-        told_once TERM $old
+        signaled_once TERM $old
         wait_until 20 fleet_is '(.workers | length) == 2'
         [ "$(sqmgrctl queues --json | jq -c .redis)" = '[]' ]
         run -0 sqmgrctl jobs
@@ -89,7 +89,7 @@ END
         redis_url=unix://$folder/nowhere
         configure <<END
 framework = plain
-command = $(steady)
+command = $(signal_recorder)
 directory = $folder
 stop_signal = INT
 [fleet:deaf]
@@ -107,7 +107,7 @@ END
                 wait_until 20 is_shown $fleet .ready true
         done
         told=$(shown default .pid) deaf=$(shown deaf .pid) patient=$(shown patient .pid)
-        wait_until 20 heed "$told"
+        wait_until 20 handle_signals "$told"
         wait_until 20 [ -e "$folder/deaf.$deaf" ]
         wait_until 20 [ -e "$folder/deaf.$patient" ]
         sqmgrctl quiet patient
@@ -122,7 +122,7 @@ END
         is_shown patient .waits_for 'waits for it to exit'
         touch "$folder/finish"
         wait_until 20 gone "$told"
-        told_once INT "$told"
+        signaled_once INT "$told"
         sqmgrctl stop patient --force
         is_shown patient .pid "$patient"
 }

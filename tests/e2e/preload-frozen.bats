@@ -16,7 +16,7 @@ load preload
         wait_until 120 other_template_than "$template"
         wait_until 10 gone "$template"
         wait_until 30 ready 2
-        told template-failed 1
+        event_count_is template-failed 1
         sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) did not fork within"
         alive "${old##* }"
         all_are_known

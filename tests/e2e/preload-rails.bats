@@ -33,7 +33,7 @@ perform_later() { # JOB FIRST LAST ARGUMENT...
                 (first.to_i..last.to_i).each { |n| Object.const_get(job).perform_later(n, *arguments) }' "$@")
 }
 runs_are() { sql_is 'SELECT count(*) FROM runs' "$1"; }
-jobs_told() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
+job_count_is() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
 template() { fleet ".template.$1"; }
 
 # By its nonce each tells itself apart; a fork would have its template's.
@@ -46,7 +46,7 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
 
         # The old workers hold these until the new ones have run the others.
         perform_later NoteJob 1 15 "$folder/old"
-        wait_until 30 jobs_told 15
+        wait_until 30 job_count_is 15
         perform_later NoteJob 16 200 0.1
         run -0 sqmgrctl restart --wait --timeout 300s
         fleet_is '.template | .state == "ready" and .generation == 2'
@@ -56,7 +56,7 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         wait_until 60 gone "$old" "$first"
 
         perform_later NoteJob 201 215 "$folder/new"
-        wait_until 30 jobs_told 15
+        wait_until 30 job_count_is 15
         [ "$(nonces)" = 3 ]
         # The last beats told of its jobs, which are put back.
         read -r victim _ <<<"$(worker_pids)"
@@ -73,17 +73,17 @@ nonces() { redis smembers processes | awk -F: '{ print $NF }' | sort -u | wc -l;
         sql_is 'SELECT count(*) FROM (SELECT FROM runs GROUP BY backend HAVING count(DISTINCT pid) > 1) AS shared' 0
 }
 
-three_have_answered() { perform_later AskJob 1 20 && sql_is 'SELECT count(DISTINCT pid) FROM runs' 3; }
+three_workers_ran_jobs() { perform_later AskJob 1 20 && sql_is 'SELECT count(DISTINCT pid) FROM runs' 3; }
 all_have_answered() { [ "$(redis llen queue:default)" = 0 ] && sql_is 'SELECT count(*) FROM runs' "$(redis get stat:processed)"; }
-tells_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
+has_event() { sqmgrctl events --json | jq -es "any(.[]; $1)"; }
 
 @test "preload: with a connection of its own open once it is loaded, workers boot separately and no answer is wrong" {
         export RAW_CONNECTION=1
         start_app
         fleet_is '.template.refused | test("socket")'
-        tells_event '.event == "preload-refused" and (.text | test("socket"))'
+        has_event '.event == "preload-refused" and (.text | test("socket"))'
         sqmgrctl doctor --json | jq -e 'any(.findings[]; .level == "warning" and (.text | test("socket")))'
-        wait_until 60 three_have_answered
+        wait_until 60 three_workers_ran_jobs
         wait_until 30 all_have_answered
         sql_is 'SELECT count(*) FROM runs WHERE wrong <> 0' 0
         sql_is 'SELECT count(*) FROM runs WHERE loader <> pid' 0

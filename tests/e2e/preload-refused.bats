@@ -20,7 +20,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         first=$(first_template)
         fleet_is "any(.workers[]; .pid == $first)"
         fleet_is 'all(.workers[]; .forked | not)'
-        told preload-refused 1
+        event_count_is preload-refused 1
         template_is '.pid == null and .state == null'
         refused_like 'its command went on to work instead of waiting to be forked, and is worker default/'
         sqmgrctl status | grep -q 'template: none, workers boot separately: its command went on'
@@ -32,7 +32,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         # Each for itself from now on.
         kill_worker "$first" 2
         [ "$(releases 2)" = 1:2 ]
-        told preload-refused 1
+        event_count_is preload-refused 1
         all_are_known
         # What is mended is tried anew.
         set_line command 'sidekiq -r ./app.rb -c 1'
@@ -57,7 +57,7 @@ END
         sed -i '/^command = sidekiq/d' sqmgr.ini
         start_sqmgr
         wait_until 60 ready 2
-        told preload-refused 1
+        event_count_is preload-refused 1
         refused_like "its command does not see '.*sqmgr-preload.rb' where it runs"
         fleet_is '.crash.count == 0 and all(.workers[]; .forked | not)'
         [ "$(releases 2)" = 1:2 ]
@@ -70,7 +70,7 @@ END
         configure_preload 'active_process_count = 2'
         start_sqmgr
         wait_until 60 ready 2
-        told preload-refused 1
+        event_count_is preload-refused 1
         refused_like "its application leaves open what all workers would share: socket [0-9]* to $folder/redis.sock"
         fleet_is 'all(.workers[]; .forked | not)'
         wait_until 20 all_are_known

@@ -9,7 +9,7 @@ load preload
         start_fleet 3
         old=$(worker_pids) old_template=$(template)
         enqueue 2 Tell "$folder/release"
-        wait_until 20 told_are 2
+        wait_until 20 reply_count_is 2
         busy=$(redis lrange told 0 -1 | cut -d' ' -f2 | xargs)
         make_release 2 "sleep 0.05 until File.exist?('$folder/load')"
         sqmgrctl restart
@@ -20,7 +20,7 @@ load preload
         kill_worker "$(without "$old" $busy)" 3
         fleet_is 'all(.workers[]; .generation == 1 and .state == "active")'
         template_is '.state == "loading"'
-        [ "$(tell_all 1 | cut -d' ' -f1)" = 1 ]
+        [ "$(ask_releases 1 | cut -d' ' -f1)" = 1 ]
         old=$(worker_pids)
         sqmgrctl status | grep -q 'template: loading, generation 2.*; that of generation 1 is kept'
         fleet_is 'all(.workers[]; .state == "active" and .waits_for_code == "template")'
@@ -48,7 +48,7 @@ load preload
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
         [[ $(fleet .rollout.error) == *'no database.yml'* ]]
-        told template-failed 3
+        event_count_is template-failed 3
         [ "$(worker_pids)" = "$old" ]
         fleet_is 'all(.workers[]; .state == "active" and .outdated)'
         alive "$template"
@@ -70,14 +70,14 @@ load preload
 @test "preload: a changed environment loads another template, which the next worker is forked from" {
         flavour=sweet start_fleet 2
         old=$(worker_pids) template=$(template)
-        [ "$(tell_all 2 | cut -d' ' -f3 | xargs)" = 'sweet sweet' ]
+        [ "$(ask_releases 2 | cut -d' ' -f3 | xargs)" = 'sweet sweet' ]
         sed -i 's/FLAVOUR=sweet/FLAVOUR=sour/' sqmgr.ini
         sqmgrctl reload
         wait_until 60 other_template_than "$template"
         [ "$(worker_pids)" = "$old" ]
         kill_worker "${old%% *}" 2
         fleet_is "any(.workers[]; .pid == ${old##* } and .outdated)"
-        [ "$(tell_all 2 | sort -k3 | cut -d' ' -f3 | xargs)" = 'sour sweet' ]
+        [ "$(ask_releases 2 | sort -k3 | cut -d' ' -f3 | xargs)" = 'sour sweet' ]
 
         # preload = no: no worker is ended, and the next are started.
         current=$(template) old=$(worker_pids)
@@ -89,7 +89,7 @@ load preload
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is 'all(.workers[]; .forked | not)'
         [ "$(forks)" = "" ]
-        [ "$(tell_all 2 | cut -d' ' -f3 | xargs)" = 'sour sour' ]
+        [ "$(ask_releases 2 | cut -d' ' -f3 | xargs)" = 'sour sour' ]
         # And back.
         set_line preload yes
         sqmgrctl reload

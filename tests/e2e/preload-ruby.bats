@@ -12,7 +12,7 @@ load helpers
 app=$e2e/preload_app.rb
 export PRELOAD=$top/src/preload/sqmgr-preload.rb
 
-stand() { python3 "$e2e/preload_stand.py" "$@"; }
+preload_stand() { python3 "$e2e/preload_stand.py" "$@"; }
 
 # Sets $template, and leaves the rest of its message in the file `ready`.
 start_template() { # [--user UID] COMMAND...
@@ -20,37 +20,37 @@ start_template() { # [--user UID] COMMAND...
         launch stand python3 "$e2e/preload_stand.py" serve "$@"
         stand_pid=$!
         wait_until 10 test -S stand
-        stand ready >said
+        preload_stand ready >said
         { read -r template && cat >ready; } <said
         [ "$(head -n 2 ready)" = $'ready\nversion=1' ]
 }
 
-marks() { printf '%s\n' "SQMGR_WORKER=default/$1" "SQMGR_INDEX=$1" SQMGR_GENERATION=7 "SQMGR_START=1234567$1"; } # INDEX
+env_markers() { printf '%s\n' "SQMGR_WORKER=default/$1" "SQMGR_INDEX=$1" SQMGR_GENERATION=7 "SQMGR_START=1234567$1"; } # INDEX
 
 # Sets $worker.
 start_worker() { # INDEX [WORD...]
         local words
-        mapfile -t words < <(marks "$1")
-        worker=$(stand fork "${words[@]}" "${@:2}")
-        stand go "$worker"
+        mapfile -t words < <(env_markers "$1")
+        worker=$(preload_stand fork "${words[@]}" "${@:2}")
+        preload_stand go "$worker"
 }
 
-beat() { # PID...: all of them
+have_heartbeats() { # PID...: all of them
         local pid beaten
         beaten=$(redis smembers processes)
         for pid; do
                 grep -q ":$pid:" <<<"$beaten" || return 1
         done
 }
-told() { # PID...: all of them
+have_facts() { # PID...: all of them
         local pid
         for pid; do
                 [ -e "facts.$pid" ] || return 1
         done
 }
 is_sqmgrs() { [ "$(ps -o ppid= -o sid= "$1" | xargs)" = "$stand_pid $1" ]; } # PID
-shows_marks() { # PID INDEX
-        tr '\0' '\n' <"/proc/$1/environ" | grep -E '^SQMGR_(WORKER|INDEX|GENERATION|START)=' | sort | cmp - <(marks "$2" | sort)
+has_env_markers() { # PID INDEX
+        tr '\0' '\n' <"/proc/$1/environ" | grep -E '^SQMGR_(WORKER|INDEX|GENERATION|START)=' | sort | cmp - <(env_markers "$2" | sort)
 }
 # In less time than a Ruby takes to begin.
 push() { # JID CLASS [PATH]
@@ -74,21 +74,21 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         for index in 1 2 3; do
                 start_worker $index
                 is_sqmgrs "$worker"
-                shows_marks "$worker" $index
+                has_env_markers "$worker" $index
                 workers+=("$worker")
         done
-        wait_until 20 beat "${workers[@]}"
+        wait_until 20 have_heartbeats "${workers[@]}"
         [ "$(redis scard processes)" = 3 ]
         [ "$(redis smembers processes | cut -d: -f3 | sort -u | wc -l)" = 3 ]
 
         for index in 1 2 3; do
                 push $index Tell "$folder/go"
         done
-        wait_until 20 told "${workers[@]}"
+        wait_until 20 have_facts "${workers[@]}"
         for index in 1 2 3; do
                 worker=${workers[index - 1]}
                 fact "$worker" '.env | to_entries[] | "\(.key)=\(.value)" | select(test("^SQMGR_(WORKER|INDEX|GENERATION|START|TEMPLATE|PRELOAD_COMPACT)="))' |
-                        sort | cmp - <(marks $index | sort)
+                        sort | cmp - <(env_markers $index | sort)
                 [ "$(fact "$worker" .env.RUBYOPT)" = "$RUBYOPT" ]
                 [ "$(fact "$worker" .child)" = "$child" ]
                 [ "$(fact "$worker" .original)" = "$child" ]
@@ -107,7 +107,7 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         wait_until 10 grep -q "pid=$worker .*Received TSTP" stand.log
         kill -TERM "${workers[@]}"
         for worker in "${workers[@]}"; do
-                [ "$(stand wait "$worker")" = 'exit 0' ]
+                [ "$(preload_stand wait "$worker")" = 'exit 0' ]
         done
         lines exits "${workers[@]}"
         lines terms "${workers[@]}"
@@ -115,8 +115,8 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         # Their main threads, too, are told apart in the log.
         [ "$(grep 'Running in ruby' stand.log | grep -o 'tid=[^ :]*' | sort -u | wc -l)" = 3 ]
 
-        stand close
-        [ "$(stand wait "$template")" = 'exit 0' ]
+        preload_stand close
+        [ "$(preload_stand wait "$template")" = 'exit 0' ]
         lines exits "${workers[@]}"
 }
 
@@ -124,23 +124,23 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
         local pid
         start_redis
         start_template sidekiq -r "$app" -c 1
-        pid=$(stand fork SQMGR_WORKER=default/1 "log=$folder/other.log")
-        stand drop "$pid"
-        [ "$(stand wait "$pid")" = 'exit 0' ]
+        pid=$(preload_stand fork SQMGR_WORKER=default/1 "log=$folder/other.log")
+        preload_stand drop "$pid"
+        [ "$(preload_stand wait "$pid")" = 'exit 0' ]
 
         # What the application does as it is forked may fail.
         touch refuse
-        [ "$(stand fork SQMGR_WORKER=default/1)" = $'error\nerrno=125\nnot now' ]
+        [ "$(preload_stand fork SQMGR_WORKER=default/1)" = $'error\nerrno=125\nnot now' ]
         rm refuse
 
         # Whatever else comes is left alone, and no descriptor is kept.
-        stand send 2 wink fork
-        stand send 0 fork SQMGR_WORKER=default/1
+        preload_stand send 2 wink fork
+        preload_stand send 0 fork SQMGR_WORKER=default/1
         # Its parent may take its time to end: until then it is none of sqmgr's children.
         touch dawdle
-        pid=$(stand surplus SQMGR_WORKER=default/1)
-        stand go "$pid"
-        wait_until 20 beat "$pid"
+        pid=$(preload_stand surplus SQMGR_WORKER=default/1)
+        preload_stand go "$pid"
+        wait_until 20 have_heartbeats "$pid"
         lines forks "$pid"
         lines startups "$pid"
         [ "$(redis scard processes)" = 1 ]
@@ -149,8 +149,8 @@ lines() { [ "$(sort "$1" 2>/dev/null)" = "$(printf '%s\n' "${@:2}" | sort)" ]; }
 
         # Its workers live on.
         kill -TERM "$template"
-        [ "$(stand wait "$template")" = 'signal 15' ]
-        stand over
+        [ "$(preload_stand wait "$template")" = 'signal 15' ]
+        preload_stand over
         [ ! -e exits ]
         [ ! -e terms ]
         [ ! -e called.compact ]
@@ -181,7 +181,7 @@ END
         grep -qx 'thread=poller' ready
         grep -q '^thread=#<Thread:.*app.rb:4' ready
 
-        stand close
+        preload_stand close
         MANY=1 start_template sidekiq -r ./app.rb
         grep -qx 'unsafe=26 more' ready
         grep -q '^thread=[0-9]* more' ready
@@ -217,7 +217,7 @@ END
                 start_worker $worker
                 workers+=("$worker")
         done
-        wait_until 20 beat "${workers[@]}"
+        wait_until 20 have_heartbeats "${workers[@]}"
         push 1 Ask "$folder/go"
         push 2 Ask "$folder/go"
         wait_until 20 has_lines backends 3
@@ -225,7 +225,7 @@ END
         touch go
         wait_until 20 has_done 2
 
-        stand close
+        preload_stand close
         OWN=1 start_template sidekiq -r ./app.rb
         [ "$(grep -c ^unsafe ready)" = 1 ]
         grep -qx "unsafe=socket [0-9]* to $PGHOST/.s.PGSQL.5432" ready
@@ -238,11 +238,11 @@ works_through() { # COMMAND...
         [ "$(wc -l <ready)" = 2 ]
         start_worker 1
         is_sqmgrs "$worker"
-        shows_marks "$worker" 1
-        wait_until 20 beat "$worker"
+        has_env_markers "$worker" 1
+        wait_until 20 have_heartbeats "$worker"
 
         push "$worker" Tell "$folder/go"
-        wait_until 20 told "$worker"
+        wait_until 20 have_facts "$worker"
         { read -r child && read -r original; } <boot
         # Bundler has its own before it.
         [[ $child == '["'*"$RUBYOPT\", nil, [], []]" ]]
@@ -252,9 +252,9 @@ works_through() { # COMMAND...
         [ "$(fact "$worker" '.env | del(.PRELOAD) | map(select(contains("sqmgr-preload"))) | length')" = 0 ]
         touch go
         kill -TERM "$worker"
-        [ "$(stand wait "$worker")" = 'exit 0' ]
-        stand close
-        [ "$(stand wait "$(stand pid)")" = 'exit 0' ]
+        [ "$(preload_stand wait "$worker")" = 'exit 0' ]
+        preload_stand close
+        [ "$(preload_stand wait "$(preload_stand pid)")" = 'exit 0' ]
 }
 
 @test "whatever stands between sqmgr and Sidekiq: bundle exec, a binstub, a shell or a Ruby that stays" {
@@ -294,7 +294,7 @@ END
         start_template sidekiq -r ./app.rb -c 1
         mv stand.log stand.log.1
         start_worker 1 "log=$folder/stand.log"
-        wait_until 20 beat "$worker"
+        wait_until 20 have_heartbeats "$worker"
         push 1 Write
         wait_until 20 has_done 1
         [ "$(stat -c %a stand.log)" = 640 ]
@@ -305,9 +305,9 @@ END
 
         # Where there can be none, as before.
         kill -TERM "$worker"
-        [ "$(stand wait "$worker")" = 'exit 0' ]
+        [ "$(preload_stand wait "$worker")" = 'exit 0' ]
         start_worker 2 log=/proc/nowhere/worker.log
-        wait_until 20 beat "$worker"
+        wait_until 20 have_heartbeats "$worker"
         grep -q "pid=$worker " stand.log.1
 }
 
@@ -334,7 +334,7 @@ outlives_a_failure() {
                 others+=($!)
         done
         wait_until 10 others_run
-        said=$(stand fork SQMGR_WORKER=default/1)
+        said=$(preload_stand fork SQMGR_WORKER=default/1)
         [[ $said == $'error\nerrno=11\n'* ]]
         outlives_a_failure || return 0
         while [[ $said == error* ]]; do
@@ -342,14 +342,14 @@ outlives_a_failure() {
                 kill "${others[-1]}"
                 wait "${others[-1]}" || true
                 unset 'others[-1]'
-                said=$(stand fork SQMGR_WORKER=default/1)
+                said=$(preload_stand fork SQMGR_WORKER=default/1)
         done
 
         # There it needs more than one.
         [ ${#others[@]} = 0 ] || kill "${others[@]}"
         worker=$said
-        stand go "$worker"
-        wait_until 20 beat "$worker"
+        preload_stand go "$worker"
+        wait_until 20 have_heartbeats "$worker"
         [ "$(redis scard processes)" = 1 ]
         lines forks "$worker"
 }
@@ -359,8 +359,8 @@ outlives_a_failure() {
         [ "$(ruby -r"$PRELOAD" -e 'p defined?(SqmgrPreload)')" = nil ]
         launch worker env SQMGR_TEMPLATE=3 RUBYOPT=-r"$PRELOAD" sidekiq -r "$app" -c 1
         worker=$!
-        wait_until 20 beat "$worker"
+        wait_until 20 have_heartbeats "$worker"
         push "$worker" Tell "$folder/go"
-        wait_until 20 told "$worker"
+        wait_until 20 have_facts "$worker"
         [ "$(fact "$worker" .child)" = '[nil, nil, [], []]' ]
 }

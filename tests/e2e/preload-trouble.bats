@@ -14,7 +14,7 @@ load preload
         kill -KILL "$template"
         wait_until 60 other_template_than "$template"
         [ "$(worker_pids)" = "$old" ]
-        told template-failed 1
+        event_count_is template-failed 1
         sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) was killed by signal 9"
         sqmgrctl metrics | grep -qx 'sqmgr_template_failures_total{fleet="default"} 1'
         touch release
@@ -89,7 +89,7 @@ loads_begun() { [ "$(wc -l <loading)" = "$1" ]; }
         wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
         [ "$(releases 2)" = 2:2 ]
         wait_until 20 gone "$(head -n 1 loading)"
-        told template-failed 0
+        event_count_is template-failed 0
         wait_until 60 gone "$old"
         wait_until 20 all_are_known
 }
@@ -182,7 +182,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
         [ "$(template)" = "$template" ]
         fleet_is 'all(.workers[]; .forked)'
         alive "${old##* }"
-        told template-failed 0
+        event_count_is template-failed 0
         count=$(find "/proc/$sqmgr_pid/fd" -type l | wc -l)
         run -0 sqmgrctl reexec
         wait_until 20 ready 3
@@ -205,7 +205,7 @@ job_shown() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = 1 ]; }
         pid=$(sqmgrctl jobs --json | jq '.jobs[0].pid')
         fleet_is ".workers[] | select(.pid == $pid) | .forked"
         kill_worker "$pid" 2
-        wait_until 20 told job-rescued 1
+        wait_until 20 event_count_is job-rescued 1
         touch release
         wait_until 30 has_done 1
         [ "$(redis hvals ledger:started)" = 2 ]

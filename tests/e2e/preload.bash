@@ -57,34 +57,29 @@ set_line() { # KEY VALUE
 }
 
 # What each of so many workers runs, with its pid, in the order of these.
-tell_all() { # COUNT
+ask_releases() { # COUNT
         local go
         go=$(mktemp -u "$folder/go.XXXXXX")
         redis del told >/dev/null
         # Sidekiq 7 says to whom it connects.
         enqueue "$1" Tell "$go" >/dev/null
-        wait_until 30 told_are "$1"
+        wait_until 30 reply_count_is "$1"
         redis lrange told 0 -1 | sort -k2,2n
         touch "$go"
 }
-told_are() { [ "$(redis llen told)" = "$1" ]; }
+reply_count_is() { [ "$(redis llen told)" = "$1" ]; }
 all_done() { [ "$(jobs_done)" = "$(jobs_started)" ]; }
-releases() { tell_all "$1" | cut -d' ' -f1 | sort | uniq -c | awk '{ print $2 ":" $1 }' | xargs; } # COUNT
+releases() { ask_releases "$1" | cut -d' ' -f1 | sort | uniq -c | awk '{ print $2 ":" $1 }' | xargs; } # COUNT
 
 template() { fleet .template.pid; }
 template_is() { fleet_is ".template | $1"; }
 template_ready() { template_is '.state == "ready"'; }
 other_template_than() { template_is ".state == \"ready\" and .pid != $1"; }
 forks() { sqmgrctl metrics | awk '$1 ~ /^sqmgr_template_forks_total/ { print $2 }'; }
-told() { # EVENT COUNT
-        local events
-        events=$(sqmgrctl events --json) &&
-                [ "$(jq -rs "[.[] | select(.event == \"$1\")] | length" <<<"$events")" = "$2" ]
-}
 
 parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status"; }
 session_of() { ps -o sid= "$1" | xargs; }
-mark_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; } # PID NAME
+env_of() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; } # PID NAME
 
 # All processes of the fleet's that live, wrappers, templates and workers, by the mark that they carry.
 marked_pids() {

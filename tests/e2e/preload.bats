@@ -16,11 +16,11 @@ load preload
                 pid=$(fleet ".workers[$index - 1].pid")
                 [ "$(parent_of "$pid")" = "$sqmgr_pid" ]
                 [ "$(session_of "$pid")" = "$pid" ]
-                [ "$(mark_of "$pid" SQMGR_WORKER)" = "default/$index" ]
-                [ "$(mark_of "$pid" SQMGR_INDEX)" = "$index" ]
-                [ "$(mark_of "$pid" SQMGR_GENERATION)" = 1 ]
-                [ "$(mark_of "$pid" SQMGR_FLEET)" = default ]
-                [[ $(mark_of "$pid" SQMGR_START) =~ ^[0-9]+$ ]]
+                [ "$(env_of "$pid" SQMGR_WORKER)" = "default/$index" ]
+                [ "$(env_of "$pid" SQMGR_INDEX)" = "$index" ]
+                [ "$(env_of "$pid" SQMGR_GENERATION)" = 1 ]
+                [ "$(env_of "$pid" SQMGR_FLEET)" = default ]
+                [[ $(env_of "$pid" SQMGR_START) =~ ^[0-9]+$ ]]
         done
         all_are_known
 
@@ -35,8 +35,8 @@ load preload
         grep -qx 'sqmgr_template_failures_total{fleet="default"} 0' shown
         grep -qx 'sqmgr_template_forks_total{fleet="default"} 3' shown
         grep -qE '^sqmgr_template_memory_bytes\{fleet="default"\} [0-9.e+]{8,}$' shown
-        told template-loading 1
-        told template-ready 1
+        event_count_is template-loading 1
+        event_count_is template-ready 1
         run sqmgrctl doctor
         run ! grep preload <<<"$output"
 
@@ -45,8 +45,8 @@ load preload
         [ "$(template)" = "$template" ]
         [ "$(forks)" = 4 ]
         fleet_is 'all(.workers[]; .forked)'
-        [ "$(mark_of "$(fleet '.workers[1].pid')" SQMGR_WORKER)" = default/2 ]
-        told template-loading 1
+        [ "$(env_of "$(fleet '.workers[1].pid')" SQMGR_WORKER)" = default/2 ]
+        event_count_is template-loading 1
         [ "$(releases 3)" = 1:3 ]
         all_are_known
 }
@@ -129,7 +129,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         fleet_is 'all(.workers[]; .forked) and .template.refused == null'
         for pid in $(worker_pids); do
                 [ "$(parent_of "$pid")" = "$sqmgr_pid" ]
-                [ "$(mark_of "$pid" SQMGR_WORKER | cut -d/ -f1)" = default ]
+                [ "$(env_of "$pid" SQMGR_WORKER | cut -d/ -f1)" = default ]
                 [ "$(stat -c %u "/proc/$pid")" = "$user" ]
         done
         [ "$(releases 2)" = 1:2 ]
@@ -167,10 +167,10 @@ start_as_other() { # COUNT COMMAND [LINE...]
         enqueue 1 Sleep 6
         wait_until 60 has_done 1
         fleet_is '.waits_for_code == "fork" and .template.refused == null'
-        told template-failed 0
+        event_count_is template-failed 0
         kill "${others[@]}"
         wait_until 60 ready 2
         [ "$(template)" = "$template" ]
-        told preload-refused 0
+        event_count_is preload-refused 0
         all_are_known
 }

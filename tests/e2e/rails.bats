@@ -137,7 +137,7 @@ perform_later() { # [FIRST LAST WAIT]...
 }
 runs_are() { sql_is 'SELECT count(*) FROM runs' "$1"; }
 releases_of() { sql "SELECT string_agg(DISTINCT release::text, ' ') FROM runs WHERE number BETWEEN $1 AND $2"; } # FIRST LAST
-jobs_told() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
+job_count_is() { [ "$(sqmgrctl jobs --json | jq '.jobs | length')" = "$1" ]; }
 in_release() { # DIRECTORY: do all workers that take jobs run there, and are there two?
         local pid pids
         pids=$(fleet '.workers[] | select(.state == "active") | .pid')
@@ -146,7 +146,7 @@ in_release() { # DIRECTORY: do all workers that take jobs run there, and are the
                 [ "$(in_machine readlink "/proc/$pid/cwd")" = "$1" ]
         done
 }
-in_force() { in_machine readlink /srv/app/current; }
+current_release() { in_machine readlink /srv/app/current; }
 all_alive() { in_machine kill -0 "$@"; } # PID...
 all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
 
@@ -163,15 +163,15 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
         commit_release 1
         run -0 cap_do deploy
         wait_until 60 ready 2
-        first=$(in_force) old=$(worker_pids)
+        first=$(current_release) old=$(worker_pids)
         # Four threads are left to the short ones, which go on during the deployment.
         perform_later 1 6 /srv/app/shared/tmp/old 101 180 0.5
-        wait_until 60 jobs_told 10
+        wait_until 60 job_count_is 10
 
         commit_release 2
         run -0 cap_do deploy
         [[ $output == *'is in force: 2 workers replaced'* ]]
-        second=$(in_force)
+        second=$(current_release)
         [ "$second" != "$first" ]
         in_release "$second"
         # shellcheck disable=SC2086
@@ -187,18 +187,18 @@ all_gone() { not in_machine ps -o pid= -p "$*"; } # PID...
 
         kept=$(worker_pids)
         perform_later 301 306 /srv/app/shared/tmp/new
-        wait_until 30 jobs_told 6
+        wait_until 30 job_count_is 6
         for_developer config/initializers/broken.rb <<<'raise "no key for the mail server"'
         commit_release 3
         run cap_do deploy
         [ "$status" -ne 0 ]
         [[ $output == *'restart halted, the old workers go on'*'no key for the mail server'* ]]
-        [[ $(in_force) != "$second" ]]
+        [[ $(current_release) != "$second" ]]
         # shellcheck disable=SC2086
         all_alive $kept
         in_release "$second"
         run -0 cap_do deploy:rollback
-        [ "$(in_force)" = "$second" ]
+        [ "$(current_release)" = "$second" ]
         wait_until 60 fleet_is '.rollout.state == "done" and .active == 2'
         in_release "$second"
         perform_later 401 420 0

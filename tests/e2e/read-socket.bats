@@ -23,7 +23,7 @@ read_all() { # SOCKET
 }
 
 # Has it all been told to those who may give orders?
-all_is_told() { # WORD...
+shows_all() { # WORD...
         local word
         read_all "$folder/sqmgr.sock" Restart Abort Reexec Reload >all.log
         for word; do
@@ -59,7 +59,7 @@ END
         wait_until 20 ready 1
         sqmgrctl restart dies
         wait_until 20 state_is dies halted
-        wait_until 20 all_is_told "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "it answers 'NOPERM"
+        wait_until 20 shows_all "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "it answers 'NOPERM"
 
         read_all "$folder/sqmgr.read.sock" >viewed.log
         for method in GetStatus GetEvents GetQueues GetMetrics GetJobs Follow Ping GetVersion; do

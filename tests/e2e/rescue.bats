@@ -31,7 +31,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         jid=$(redis hkeys ledger:started)
         pid=$(busy_worker)
         kill -KILL "$pid"
-        wait_until 20 told job-lost 1
+        wait_until 20 event_count_is job-lost 1
         sqmgrctl events | grep -q "error: Hold $jid (queue default) was running in default/[12] (pid $pid), which was killed by signal 9 (SIGKILL): it is lost"
         touch "$folder/release"
         [ "$(redis llen queue:default)" = 0 ]
@@ -45,13 +45,13 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         for round in 1 2; do
                 wait_until 60 shown 1
                 kill -KILL "$(busy_worker)"
-                wait_until 20 told job-rescued "$round"
+                wait_until 20 event_count_is job-rescued "$round"
         done
         wait_until 60 shown 1
         jid=$(redis hkeys ledger:started)
         kill -KILL "$(busy_worker)"
-        wait_until 20 told job-parked 1
-        told job-rescued 2
+        wait_until 20 event_count_is job-parked 1
+        event_count_is job-rescued 2
         [ "$(redis llen queue:default)" = 0 ]
         run -0 ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each { |job|
                 puts [job.klass, job.jid, job["error_class"], job["error_message"]].join(" ") }'
@@ -74,7 +74,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         kill -KILL "$pid"
         wait_until 10 gone "$pid"
         start_sqmgr
-        wait_until 20 told job-rescued 1
+        wait_until 20 event_count_is job-rescued 1
         touch "$folder/release"
         wait_until 60 has_done 1
         wait_until 60 ready 2
@@ -87,7 +87,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         touch "$folder/release"
         wait_until 60 has_done 2
         wait_until 60 ready 2
-        told job-rescued 1
+        event_count_is job-rescued 1
 }
 
 @test "rescue: jobs in private queues are left to those" {
@@ -100,10 +100,10 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         pids=$(sqmgrctl jobs --json | jq '.jobs[].pid' | sort -u)
         # shellcheck disable=SC2086
         kill -KILL $pids
-        wait_until 20 told rescue-off 1
+        wait_until 20 event_count_is rescue-off 1
         wait_ticks 12
-        told rescue-off 1
-        told job-rescued 0
+        event_count_is rescue-off 1
+        event_count_is job-rescued 0
         [ "$(redis llen queue:default)" = 0 ]
 }
 
@@ -121,7 +121,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 20 tried
         # As it does a minute after the last heartbeat.
         redis del "$identity:work"
-        wait_until 20 told rescue-failed 1
+        wait_until 20 event_count_is rescue-failed 1
         sqmgrctl events | grep -q "was running when it died cannot be learned any more, Redis: it answers '.*WRONGTYPE"
 }
 
@@ -135,7 +135,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 15 not redis_state_is connected
         wait_ticks 12
         kill -CONT "$redis_pid"
-        wait_until 30 told job-rescued 1
+        wait_until 30 event_count_is job-rescued 1
         touch "$folder/release"
         wait_until 60 has_done 1
 }
@@ -158,7 +158,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
                         sqmgrctl reexec
                 fi
                 kill -CONT "$redis_pid"
-                wait_until 30 told job-rescued 1
+                wait_until 30 event_count_is job-rescued 1
                 sqmgrctl events | grep -q "(pid $pid), which was killed by signal 9 (SIGKILL): it is put back"
                 touch "$folder/release"
                 rescued=$((rescued + 1))
@@ -180,7 +180,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         kill -KILL $pids
         wait_until 15 not redis_state_is connected
         kill -CONT "$redis_pid"
-        wait_until 30 told job-rescued 1
+        wait_until 30 event_count_is job-rescued 1
         wait_until 30 only_other
         touch "$folder/release"
         wait_until 60 has_done 1
@@ -207,7 +207,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
                 pid=${pids[RANDOM % ${#pids[@]}]}
                 # Stopped, it beats no more.
                 kill -STOP "$pid" || continue
-                echo "$(last_beat "$pid") $pid" >>"$folder/kills"
+                echo "$(last_heartbeat "$pid") $pid" >>"$folder/kills"
                 kill -KILL "$pid"
         done
         drained() { shown 0 && [ "$(redis llen queue:default)" = 0 ] && fleet_is 'all(.workers[]; .busy == 0)'; }

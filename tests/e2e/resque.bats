@@ -16,7 +16,7 @@ resque_enqueue() { ruby "$e2e/resque_worker.rb" --enqueue "$@"; } # COUNT JOB AR
 title_is() { tr '\0' ' ' <"/proc/$1/cmdline" | grep -q "$2"; } # PID PATTERN
 worker_is() { fleet_is "any(.workers[]; .pid == $1 and ($2))"; } # PID CONDITION
 holding() { redis_has hold:worker; }
-beats() { redis hvals resque:workers:heartbeat; }
+heartbeats() { redis hvals resque:workers:heartbeat; }
 running_jobs_are() { # CONDITION
         local jobs_json
         jobs_json=$(sqmgrctl jobs --json) && jq -e ".jobs | $1" <<<"$jobs_json" >/dev/null
@@ -32,10 +32,10 @@ nothing_lost() { # COUNT
         resque_fleet
         fleet_is '.framework == "resque" and all(.workers[]; .concurrency == 1 and .busy == 0)'
         [ "$(redis scard resque:workers)" = 2 ]
-        written=$(beats)
+        written=$(heartbeats)
         [[ $written == *+05:45* ]]
         wait_until 20 fleet_is 'all(.workers[]; .uptime_seconds > 8)'
-        [ "$(beats)" = "$written" ]
+        [ "$(heartbeats)" = "$written" ]
         wait_until 20 fleet_is 'all(.workers[]; .ready and .state == "active" and .beat_age_seconds < 5)'
 
         resque_enqueue 2 hold "$folder/release"

@@ -21,7 +21,7 @@ burst() { # COUNT SECONDS QUEUE
         redis rename "queue:$3.staged" "queue:$3"
 }
 
-none_harmed() { # COUNT of jobs
+each_job_done_once() { # COUNT of jobs
         [ "$(jobs_started)" -eq "$1" ]
         [ "$(jobs_done)" -eq "$1" ]
         [ "$(jobs_run_twice)" -eq 0 ]
@@ -52,7 +52,7 @@ END
                 wait_until 60 any_event '.event == "scaled" and (.text | contains("8 -> 7 workers"))'
                 wait_until 60 fleet_is '.target <= 6'
         fi
-        none_harmed 2000
+        each_job_done_once 2000
         [ "$(sqmgrctl metrics | awk '/^sqmgr_fleet_max_processes/ { print $2 }')" = 24 ]
 }
 
@@ -86,7 +86,7 @@ END
         [ "$most" -le 10 ]
         wait_until 120 has_done 1500
         # What the unmanaged one did counts, too.
-        none_harmed 1500
+        each_job_done_once 1500
         alive "$unmanaged"
 
         sqmgrctl scale default 3
@@ -125,5 +125,5 @@ END
         wait_until 30 scaling_is '.because | contains("a restart is under way: the count is kept")'
         wait_until 120 fleet_is '.rollout.state == "done" and .target == 3'
         wait_until 120 has_done 400
-        none_harmed 400
+        each_job_done_once 400
 }

@@ -17,7 +17,7 @@ node() { # NAME COMMAND...
         redis-cli -s "$folder/$name.sock" ${password:+-a "$password" --no-auth-warning} "$@"
 }
 node_is() { [ "$(node "$1" role | head -n 1)" = "$2" ]; } # NAME ROLE
-in_step() { node "$1" info replication | grep -q '^master_link_status:up'; } # NAME
+in_sync() { node "$1" info replication | grep -q '^master_link_status:up'; } # NAME
 
 start_sentinel() { # NUMBER MASTER-ADDRESS [LINE...]
         local number=$1 master=$2
@@ -60,7 +60,7 @@ start_cluster() {
                 start_node "$replica" "${address%:*}" --replicaof "$net.1" 6379 "${node_options[@]}"
         done
         for replica in $replicas; do
-                wait_until 20 in_step "$replica"
+                wait_until 20 in_sync "$replica"
         done
         for number in 1 2 3; do
                 start_sentinel $number "$net.1" "${sentinel_lines[@]}"

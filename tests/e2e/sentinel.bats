@@ -68,7 +68,7 @@ fails_over_by() { # COMMAND...
 @test "SENTINEL FAILOVER during a rollout: sqmgr follows, the rollout goes through, and back again" {
         fails_over_by wait_until 30 sentinel_fails_over
         wait_until 30 node_is a slave
-        wait_until 30 in_step a
+        wait_until 30 in_sync a
         wait_until 30 sentinel_fails_over
         wait_until 30 server_is "$a"
         wait_until 30 ready 3

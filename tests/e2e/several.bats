@@ -8,11 +8,11 @@ load helpers
 
 stubs() { pgrep -f "^$stub.*$folder" | sort -n; }
 two_stubs() { [ "$(stubs | wc -l)" = 2 ]; }
-told_of_several() { [[ $(sqmgrctl events) == *'takes jobs though'* || $(sqmgrctl events) == *'left process'* ]]; }
-told_of_one_beside_it() { [[ $(sqmgrctl events) == *'beats beside default/1'* ]]; }
+warns_of_several() { [[ $(sqmgrctl events) == *'takes jobs though'* || $(sqmgrctl events) == *'left process'* ]]; }
+warns_of_sibling() { [[ $(sqmgrctl events) == *'beats beside default/1'* ]]; }
 work_lists() { [ "$(redis --scan --pattern '*:work*' | wc -l)" = "$1" ]; }
 # For longer than stop_timeout.
-busy_and_let_be() { # PID
+busy_beyond_timeout() { # PID
         fleet_is ".workers[] | select(.pid == $1) | .state == \"quiet\" and .busy == 1 and .state_seconds > 31"
 }
 
@@ -32,11 +32,11 @@ END
         echo 0 >"steer/busy.$first"
         run -0 sqmgrctl quiet default/1
         wait_until 20 gone "$first"
-        wait_until 20 told_of_several
+        wait_until 20 warns_of_several
         wait_until 20 fleet_is '.workers[] | select(.index == 1) | .state == "quiet" and .busy == 1'
         second=$(fleet '.workers[] | select(.index == 1) | .pid')
         [ "$second" != "$first" ]
-        wait_until 60 busy_and_let_be "$second"
+        wait_until 60 busy_beyond_timeout "$second"
         alive "$second" "$wrapper"
 
         echo 0 >steer/busy
@@ -58,16 +58,16 @@ END
         wait_until 20 two_stubs
         first=$(worker_pids)
         second=$(stubs | grep -vx "$first")
-        wait_until 30 told_of_one_beside_it
+        wait_until 30 warns_of_sibling
         echo 1 >"steer/busy.$second"
         run -0 sqmgrctl restart
         wait_until 20 gone "$first"
-        wait_until 20 told_of_several
-        wait_until 60 busy_and_let_be "$second"
+        wait_until 20 warns_of_several
+        wait_until 60 busy_beyond_timeout "$second"
         alive "$second"
         # Nor is what it runs taken for what a dead one ran.
         [[ $(sqmgrctl events) != *'when it died'* ]]
-        told job-lost 0
+        event_count_is job-lost 0
         echo 0 >"steer/busy.$second"
         wait_until 20 gone "$second"
         wait_until 20 fleet_is '.active == 1 and (.workers | length) == 1'
@@ -114,14 +114,14 @@ ready_after = 1s
 END
         start_sqmgr
         wait_until 60 ready 1
-        wait_until 60 told_of_one_beside_it
+        wait_until 60 warns_of_sibling
         first=$(worker_pids)
         wrapper=$(awk '/^PPid:/ { print $2 }' "/proc/$first/status")
         enqueue 2 Hold "$folder/release"
         # Each tells of its job with its next beat.
         wait_until 30 work_lists 2
         kill -KILL -- "-$wrapper"
-        wait_until 30 told job-lost 2
+        wait_until 30 event_count_is job-lost 2
         touch "$folder/release"
 }
 

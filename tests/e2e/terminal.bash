@@ -11,5 +11,5 @@ open_terminal() { # COLUMNS ROWS [VARIABLE=VALUE]
 tmux_do() { tmux -N -S "$folder/tmux.sock" "$@" 3>&- 9>&-; }
 type_line() { tmux_do send-keys -t t "$1" Enter; }
 press() { tmux_do send-keys -t t "$@"; } # KEY...
-picture() { tmux_do capture-pane -p -t t "$@"; }
-shows() { picture -J | grep -q -e "$1"; } # PATTERN
+screen_text() { tmux_do capture-pane -p -t t "$@"; }
+shows() { screen_text -J | grep -q -e "$1"; } # PATTERN

@@ -6,9 +6,9 @@
 load helpers
 load terminal
 
-shows_once() { [ "$(picture | grep -c -e "$1")" = 1 ]; } # PATTERN
+shows_once() { [ "$(screen_text | grep -c -e "$1")" = 1 ]; } # PATTERN
 # The same of a sentence, wherever it is broken.
-says() { picture -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
+screen_has() { screen_text -J | tr -s ' \n' ' ' | grep -q -e "$1"; } # PATTERN
 
 # Jobs that hold the old workers: a restart takes as long as the test wants.
 hold_workers() {
@@ -164,7 +164,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'bash -c "sqmgrctl restart --wait=drained"; echo code $?'
         wait_until 20 shows '2/2 replaced, 2 draining'
         tmux_do send-keys -t t C-c
-        wait_until 10 says "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
+        wait_until 10 screen_has "detached, the restart goes on: 'sqmgrctl status --watch' shows it, 'sqmgrctl abort' ends it"
         type_line 'echo code $?'
         wait_until 10 shows '^code 130'
         fleet_is '.quiet == 2 and .generation == 2'
@@ -220,7 +220,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         printf 'booting\nno database.yml\n' >steer/fail
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 20 shows '^code 1'
-        says "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
+        screen_has "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
         shows '^  no database.yml$'
         # Elsewhere each sentence is one line.
         run -1 sqmgrctl restart --wait

@@ -6,9 +6,9 @@
 load helpers
 load terminal
 
-shows() { picture | grep -q -e "$1"; } # PATTERN
-shows_twice() { [ "$(picture | grep -c -e "$1")" = 2 ]; } # PATTERN
-coloured() { picture -e | grep -q $'\033'; }
+shows() { screen_text | grep -q -e "$1"; } # PATTERN
+shows_twice() { [ "$(screen_text | grep -c -e "$1")" = 2 ]; } # PATTERN
+coloured() { screen_text -e | grep -q $'\033'; }
 has_cursor() { [ "$(tmux_do display-message -p -t t '#{cursor_flag} #{alternate_on}')" = '1 0' ]; }
 
 open_top() {
@@ -36,7 +36,7 @@ closed() { # CODE
         shows 'Enter opens  s sort  / filter  Q quiet  R restart'
         press b
         wait_until 10 shows 'by busy'
-        [ "$(picture | grep -o 'default/[0-9]' | head -n 1)" = default/2 ]
+        [ "$(screen_text | grep -o 'default/[0-9]' | head -n 1)" = default/2 ]
         press /
         press default/3
         wait_until 10 shows 'Filter: default/3_'

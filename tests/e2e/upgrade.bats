@@ -72,15 +72,15 @@ processes() {
 }
 
 # What must not be changed by an upgrade while nothing else happens.
-standing() {
+fleet_summary() {
         sqmgrctl status --json | jq -S '[.fleets[] | {name, state, target, generation, rollout: .rollout.state,
                 outdated: .rollout.outdated,
                 workers: [.workers[] | {id, pid, state, reason, generation, outdated}]}]'
 }
-stands_as() { [ "$(standing)" = "$1" ]; }
+fleet_summary_is() { [ "$(fleet_summary)" = "$1" ]; }
 
 # The stubs' jobs, as many as are done, until there is no file `go`.
-feed() {
+refill_queue() {
         while [ -e "$folder/go" ]; do
                 redis eval "local n = redis.call('llen', 'stub:jobs')
                         for i = n, 40 do
@@ -91,7 +91,7 @@ feed() {
 }
 start_feeding() {
         touch "$folder/go"
-        feed >"$folder/feed.log" 2>&1 3>&- 9>&- &
+        refill_queue >"$folder/feed.log" 2>&1 3>&- 9>&- &
         feeder=$!
 }
 ledger_has_all() { [ "$(grep -c ^done ledger)" = "$(redis get stub:count)" ]; }
@@ -112,7 +112,7 @@ end_all() {
         redis flushall
 }
 
-at_work() { # FLEET WORKERS
+ready_count_is() { # FLEET WORKERS
         sqmgrctl status --json |
                 jq -e ".fleets[] | select(.name == \"$1\") | [.workers[] | select(.ready)] | length == $2"
 }
@@ -147,25 +147,25 @@ begin_many() {
         configure_many
         start_old
         for name in scaled held stopped rolling; do
-                wait_until 30 at_work $name 2
+                wait_until 30 ready_count_is $name 2
         done
-        wait_until 20 at_work default 3
+        wait_until 20 ready_count_is default 3
         start_feeding
 
         sqmgrctl scale scaled 3
-        wait_until 20 at_work scaled 3
+        wait_until 20 ready_count_is scaled 3
         echo 2 >steer.held/busy
-        wait_until 20 held_is_busy
+        wait_until 20 held_fleet_is_busy
         sqmgrctl quiet held
         sqmgrctl stop stopped
         touch steer.rolling/hang
         sqmgrctl restart rolling
-        wait_until 30 many_stand
+        wait_until 30 all_fleets_as_expected
 }
-held_is_busy() {
+held_fleet_is_busy() {
         sqmgrctl status --json | jq -e '.fleets[] | select(.name == "held") | all(.workers[]; .busy == 2)'
 }
-many_stand() {
+all_fleets_as_expected() {
         sqmgrctl status --json | jq -e '[.fleets[] | {(.name): .}] | add |
                 .default.active == 3 and .scaled.active == 3 and
                 (.held.workers | length == 2 and all(.[]; .state == "quiet")) and
@@ -173,15 +173,15 @@ many_stand() {
                 .rolling.rollout.state == "running" and .rolling.starting > 0 and .rolling.active == 2'
 }
 
-go_on_with_many() {
+finish_with_many() {
         rm steer.rolling/hang steer.held/busy
         wait_until 30 rollout_is rolling "done" 2
-        wait_until 30 at_work rolling 2
+        wait_until 30 ready_count_is rolling 2
         sqmgrctl start held
         sqmgrctl start stopped
-        wait_until 30 at_work held 2
-        wait_until 30 at_work stopped 2
-        at_work scaled 3
+        wait_until 30 ready_count_is held 2
+        wait_until 30 ready_count_is stopped 2
+        ready_count_is scaled 3
 
         # The old sqmgrctl may be asked for a while yet.
         [ "$("$before/main/sqmgrctl" status --json | jq .pid)" = "$sqmgr_pid" ]
@@ -189,7 +189,7 @@ go_on_with_many() {
         rollout_is default "done" 2
         rollout_is scaled "done" 2
         rollout_is rolling "done" 3
-        at_work scaled 3
+        ready_count_is scaled 3
 }
 
 @test "upgrade: orders, rollouts and workers stand as they stood, by re-exec, by signal and by death" {
@@ -198,14 +198,14 @@ go_on_with_many() {
         for way in reexec signal death; do
                 for ((round = 0; round < ${SQMGR_LONG:+5}+1; round++)); do
                         begin_many
-                        stood=$(standing) were=$(processes) pid=$sqmgr_pid
+                        stood=$(fleet_summary) were=$(processes) pid=$sqmgr_pid
                         [ "$(wc -l <<<"$were")" -ge 11 ]
                         "upgrade_by_$way"
                         [ "$way" = death ] || [ "$sqmgr_pid" = "$pid" ]
                         [ "$(sqmgrctl status --json | jq .pid)" = "$sqmgr_pid" ]
-                        wait_until 20 stands_as "$stood" || diff <(echo "$stood") <(standing)
+                        wait_until 20 fleet_summary_is "$stood" || diff <(echo "$stood") <(fleet_summary)
                         [ "$(processes)" = "$were" ]
-                        go_on_with_many
+                        finish_with_many
                         balance
                         end_all
                 done

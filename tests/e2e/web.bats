@@ -21,7 +21,7 @@ start_web() { # OPTION...
 }
 
 # N connections of that kind, until `exec 7>&-`.
-hold() { # N KIND
+hold_connections() { # N KIND
         mkfifo hold.in hold.out
         client hold "$folder/web.sock" "$@" <hold.in >hold.out 3>&- 9>&- &
         exec 7>hold.in 8<hold.out
@@ -31,11 +31,11 @@ hold() { # N KIND
 }
 
 # What does not change by itself from one moment to the next.
-settled() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$") | not)) else . end)'; }
+without_variable_fields() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$") | not)) else . end)'; }
 
 same_status() {
-        get /api/status | jq '.instances[0].status' | settled >web.json
-        sqmgrctl status --json | settled >ctl.json
+        get /api/status | jq '.instances[0].status' | without_variable_fields >web.json
+        sqmgrctl status --json | without_variable_fields >ctl.json
         diff web.json ctl.json
 }
 
@@ -190,7 +190,7 @@ same_status() {
         get / >/dev/null
         before=$(web_memory)
         for kind in idle half idle half; do
-                hold 1000 "$kind"
+                hold_connections 1000 "$kind"
                 [ "$held" = 1000 ]
                 get /metrics | grep -q '^sqmgr_web_connections 100[0-9]$'
                 answers /
@@ -203,7 +203,7 @@ same_status() {
         [ $((first - before)) -lt 40000 ]
         [ $((last - before)) -lt 50000 ]
         # More than there is room for.
-        hold 1200 half
+        hold_connections 1200 half
         answers /
         get /metrics | grep -q '^sqmgr_web_refused_connections_total [1-9]'
         exec 7>&-
@@ -217,13 +217,13 @@ same_status() {
         local before
         get / >/dev/null
         before=$(web_memory)
-        hold 300 stream
+        hold_connections 300 stream
         [ "$held" = 256 ]
         [ "$(status_of /live)" = 503 ]
         answers /api/status
         exec 7>&-
         wait_until 40 eval 'get /metrics | grep -q "^sqmgr_web_streams 0$"'
-        hold 200 slow
+        hold_connections 200 slow
         wait_until 20 same_status
         exec 7>&-
         echo "memory: $before kB, then $(web_memory) kB"
@@ -253,7 +253,7 @@ count_calls() { # STATUSES
         record $!
         wait_until 20 has_statuses 2
         count_calls 3
-        hold 50 stream
+        hold_connections 50 stream
         [ "$held" = 50 ]
         local before
         before=$(called GetMetrics)

@@ -6,7 +6,7 @@
 load helpers
 
 # The output holds these patterns, each in a line after the one of the pattern before.
-tells() { # PATTERN...
+why_has_lines() { # PATTERN...
         local pattern line
         while read -r line; do
                 pattern=$1
@@ -21,7 +21,7 @@ tells() { # PATTERN...
 @test "why: a worker that is well, one that waits for its jobs, and one that is gone" {
         start_fleet 1 'memory_threshold = 1G'
         run -0 sqmgrctl why default/1
-        tells '* default/1 (pid *) started' '* default/1 (pid *) takes jobs' 'Now: active for *s, all is well' \
+        why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) takes jobs' 'Now: active for *s, all is well' \
                 'process *, generation 1, started *s ago' '0 jobs running at its last beat *s ago' \
                 'memory *M, 0% of memory_threshold 1G'
         [[ $output != *journalctl* ]]
@@ -30,7 +30,7 @@ tells() { # PATTERN...
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 300s
         run -0 sqmgrctl why default/1
-        tells '* started' "* fleet 'default': restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace" \
+        why_has_lines '* started' "* fleet 'default': restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace" \
                 '* default/1 (pid *) takes no more jobs: restart, 1 running' \
                 'Now: quiet for *s: a restart puts new code in force; it waits for 1 running job to finish' \
                 'process *, generation 1 (outdated), *' '1 job running at its last beat *'
@@ -42,7 +42,7 @@ tells() { # PATTERN...
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '(.workers | length) == 1'
         run -0 sqmgrctl why default/1
-        tells '* started' '* is told to exit: restart' '* exited with status 0, as told: restart' 'Now: it is gone'
+        why_has_lines '* started' '* is told to exit: restart' '* exited with status 0, as told: restart' 'Now: it is gone'
         run -0 sqmgrctl why default/1 --json
         jq -e '.worker == null and .events[-1].event == "gone"' <<<"$output"
 }
@@ -61,7 +61,7 @@ tells() { # PATTERN...
         wait_until 20 ready 1
         run -0 sqmgrctl why default/1
         [[ ${lines[0]} == "Older events are not kept here; the journal may have them: 'journalctl SQMGR_WORKER=default/1', of all lives of that name" ]]
-        tells 'Now: active for *' 'process *, generation 1, *'
+        why_has_lines 'Now: active for *' 'process *, generation 1, *'
         record "$(worker_pids)"
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Sidekiq tells of itself: the fields of its heartbeat, identities, titles and names of threads. Each
- * line is one of these; `-` is a field that is missing. */
+/* Fuzzes what a Sidekiq reports: heartbeat fields, identities, titles and thread names. Each line is one of
+ * these; `-` is a missing field. */
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
 #include "observe/match.h"

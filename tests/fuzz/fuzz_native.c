@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker that speaks sqmgr-heartbeat(7) tells of itself: the lines of its file, which are tried as
- * identities in Redis, too. */
+/* Fuzzes what a worker reports by sqmgr-heartbeat(7): the lines of its file, also tried as identities in
+ * Redis. */
 #include "frameworks/native/native.h"
 #include "fuzz.h"
 #include "model/worker.h"

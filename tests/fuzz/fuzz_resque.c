@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Resque worker tells of itself: each line is an identity, a title, a time and a job. */
+/* Fuzzes what a Resque worker reports: each line is an identity, a title, a time and a job. */
 #include "base/field.h"
 #include "frameworks/resque/resque.h"
 #include "fuzz.h"

@@ -65,7 +65,7 @@ static void check_reply(const struct rollout_reply *reply)
         fuzz_check(*epoch_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
 }
 
-/* Whatever it says, this host goes on to say words that there are, and can begin anew. */
+/* Whatever Redis answers, this host sends only known words, and can begin anew. */
 static void check_group(const struct rollout_reply *reply)
 {
         struct rollout_group group = rollout_group_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an RQ worker tells of itself. The first lines are the fields of its record, of which `-` is one that
- * is missing; each line after them is an identity, a title, a time and the key of a queue. */
+/* Fuzzes what an RQ worker reports. The first lines are the fields of its record, where `-` is a missing
+ * field. Each later line is an identity, a title, a time and the key of a queue. */
 #include "frameworks/rq/rq.h"
 #include "fuzz.h"
 #include "model/worker.h"

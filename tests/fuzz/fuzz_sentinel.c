@@ -51,7 +51,7 @@ static void act(struct sentinel *sentinel, int action)
                 peer_run();
                 break;
         case 1:
-                sentinel_doubt(sentinel);
+                sentinel_distrust(sentinel);
                 break;
         case 2:
                 sentinel_locate(sentinel);

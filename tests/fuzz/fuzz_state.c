@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a state file, and the world that goes on with what they tell. The first byte says whether they
- * come as they are, or behind a header that fits them, and of which version that is. */
+/* Fuzzes the bytes of a state file, and the world that continues from them. The first byte says whether they
+ * come as they are, or behind a valid header, and of which version that is. */
 #include "base/hash.h"
 #include "continuity/codec.h"
 #include "continuity/state.h"
@@ -71,7 +71,7 @@ static void continue_fleet(struct fleet *fleet, const struct state_fleet *saved)
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &saved->templates[i];
 
-                if (!template_lives(template))
+                if (!template_is_alive(template))
                         continue;
                 uint64_t main_start = template->generation % 3 == 1 ? 0 : template->pid_start;
                 (void)template_observe_adopted(fleet, template, i == 0, main_start, template->serving_start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two clients of the control socket, one who may only look, and the real server with the real handlers. The
+/* Two clients of the control socket, one of them a viewer, and the real server with the real handlers. The
  * first bytes say in what pieces the rest arrives; a byte that no text has changes the client. */
 #include "../guard.h"
 #include "daemon/api/control.h"
@@ -37,8 +37,8 @@ static sd_event *event;
 static struct world *world;
 static struct control *control;
 static struct call *kept;
-static struct wakeup loop_turn;
-static struct runtime runtime = {.wakeup = &loop_turn};
+static struct wakeup loop_iterate;
+static struct runtime runtime = {.wakeup = &loop_iterate};
 static struct persist runtime_keeper = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
@@ -200,7 +200,7 @@ static struct client client_open_view(struct server *server)
         return client;
 }
 
-static unsigned client_turn(struct client *client)
+static unsigned client_iterate(struct client *client)
 {
         unsigned n = 0;
 
@@ -229,14 +229,14 @@ static void talk(struct client clients[static CLIENTS], struct input *input)
                 const uint8_t *change = memchr(input->at, CHANGE, input->left);
                 size_t n = MIN(wanted, change ? (size_t)(change - input->at) : input->left);
 
-                uint64_t before = loop_turn.pass.serial;
+                uint64_t before = loop_iterate.pass.serial;
                 if (n > 0)
                         (void)send(clients[at].fd, input->at, n, MSG_DONTWAIT | MSG_NOSIGNAL);
                 input->at += n;
                 input->left -= n;
-                (void)client_turn(&clients[at]);
-                /* Who may only look changes nothing. */
-                fuzz_check(at != VIEWER || loop_turn.pass.serial == before);
+                (void)client_iterate(&clients[at]);
+                /* A viewer changes nothing. */
+                fuzz_check(at != VIEWER || loop_iterate.pass.serial == before);
                 if (input->at == change) {
                         (void)input_byte(input);
                         at = (at + 1) % CLIENTS;
@@ -269,7 +269,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         /* Whatever those did: another one is answered. */
         struct client other = client_open(server);
         fuzz_check(send(other.fd, PING, sizeof(PING), MSG_NOSIGNAL) == sizeof(PING));
-        fuzz_check(client_turn(&other) == 1);
+        fuzz_check(client_iterate(&other) == 1);
         client_close(&other);
         for (size_t i = 0; i < CLIENTS; i++)
                 client_close(&clients[i]);

@@ -11,8 +11,8 @@
 
 static sd_event *event;
 static int peer_fd = -1;
-static char said[8192]; /* that is to go out in one piece */
-static size_t said_len;
+static char unsent[8192]; /* that is to go out in one piece */
+static size_t unsent_len;
 
 static redisContext *peer_connect(void)
 {
@@ -21,7 +21,7 @@ static redisContext *peer_connect(void)
         fuzz_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
         close_fd(peer_fd);
         peer_fd = fds[1];
-        said_len = 0;
+        unsent_len = 0;
         redisContext *context = redisConnectFd(fds[0]);
         fuzz_check(context);
         context->flags &= ~REDIS_BLOCK;
@@ -45,7 +45,7 @@ static void peer_begin(void)
 {
         (void)signal(SIGPIPE, SIG_IGN);
         fuzz_check(sd_event_new(&event) >= 0);
-        said_len = 0;
+        unsent_len = 0;
 }
 
 static void peer_end(void)
@@ -66,9 +66,9 @@ static void peer_listen(void)
 /* Lets go what was said, and turns the loop until it has nothing to do. */
 static void peer_run(void)
 {
-        if (peer_fd >= 0 && said_len > 0)
-                (void)send(peer_fd, said, said_len, MSG_DONTWAIT | MSG_NOSIGNAL);
-        said_len = 0;
+        if (peer_fd >= 0 && unsent_len > 0)
+                (void)send(peer_fd, unsent, unsent_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        unsent_len = 0;
         for (unsigned turn = 0; turn < 1000 && sd_event_run(event, 0) > 0; turn++)
                 peer_listen();
 }
@@ -78,12 +78,12 @@ static void peer_hang_up(void)
         peer_fd = close_fd(peer_fd);
 }
 
-static void peer_say(const void *bytes, size_t n)
+static void peer_send(const void *bytes, size_t n)
 {
-        n = MIN(n, sizeof(said) - said_len);
+        n = MIN(n, sizeof(unsent) - unsent_len);
         if (n > 0)
-                memcpy(said + said_len, bytes, n);
-        said_len += n;
+                memcpy(unsent + unsent_len, bytes, n);
+        unsent_len += n;
 }
 
 /* A step's byte: bytes of the input follow, so many; or a number; and what comes then is of the same piece.
@@ -103,11 +103,11 @@ static int peer_step(struct input *input, const char *const phrases[], size_t n)
         if (step & STEP_RAW) {
                 size_t len = MIN(value, input->left);
 
-                peer_say(input->at, len);
+                peer_send(input->at, len);
                 input->at += len;
                 input->left -= len;
         } else if (value < n) {
-                peer_say(phrases[value], strlen(phrases[value]));
+                peer_send(phrases[value], strlen(phrases[value]));
         } else {
                 action = (int)(value - n);
         }

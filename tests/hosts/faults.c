@@ -34,7 +34,7 @@ void group_fail_over(struct group_sim *sim)
                 sim->host[i].able_at = 0;
                 core_redis_failed_over(sim->host[i].core);
                 sim->host[i].undone |= host_restarts(&sim->host[i]) && !sim->host[i].excused &&
-                                       !host_holds_place(sim, &sim->host[i]);
+                                       !host_holds_lease(sim, &sim->host[i]);
         }
         unsigned undone = group_excuse(sim);
         group_report(sim, "Redis: failover, the last %.1f s are lost, %u turns among them",

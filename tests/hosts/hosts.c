@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_USEC (5 * USEC_PER_SEC)
+#define POLL_USEC (5 * USEC_PER_SEC)
 /* An answer is waited for no longer. */
 #define COMMAND_USEC (5 * USEC_PER_SEC)
 
@@ -53,7 +53,7 @@ bool host_restarts(const struct host *host)
 }
 
 /* What Redis shows of a host is of this one: of two of one name, of that whose instance stands there. */
-bool host_holds_place(const struct group_sim *sim, const struct host *host)
+bool host_holds_lease(const struct group_sim *sim, const struct host *host)
 {
         int state = keys_state(&sim->redis.keys, host->name);
         const struct entry *entry = keys_find(&sim->redis.keys, KEY_HOSTS, host->name);
@@ -71,7 +71,7 @@ unsigned group_excuse(struct group_sim *sim)
         for (size_t i = 0; i < sim->n_hosts; i++) {
                 struct host *host = &sim->host[i];
 
-                if (!host_restarts(host) || host->excused || host_holds_place(sim, host))
+                if (!host_restarts(host) || host->excused || host_holds_lease(sim, host))
                         continue;
                 host->excused = true;
                 n++;
@@ -102,7 +102,7 @@ static unsigned asked_hosts(const struct group_sim *sim)
 }
 
 /* It has been able since then to say what it does, of the epoch that Redis has. */
-static bool could_say(const struct group_sim *sim, const struct host *host, usec_t since)
+static bool could_report(const struct group_sim *sim, const struct host *host, usec_t since)
 {
         return host->able_at > 0 && host->able_at <= since && !host->flight.under_way && !sim->forged &&
                !host_has_twin(sim, host) && host->group.trouble == ROLLOUT_TROUBLE_NONE &&
@@ -120,8 +120,8 @@ static void check_taken(struct group_sim *sim, const struct host *taker, unsigne
                 const struct host *host = &sim->host[i];
 
                 n += host != taker && host_restarts(host) && !host->excused;
-                if (host != taker && host_restarts(host) && host->undone && !host_holds_place(sim, host) &&
-                    could_say(sim, host, taker->connected_at))
+                if (host != taker && host_restarts(host) && host->undone && !host_holds_lease(sim, host) &&
+                    could_report(sim, host, taker->connected_at))
                         group_violate(sim, "%s takes a turn before %s had a lease to say that it restarts",
                                       taker->name, host->name);
         }
@@ -164,7 +164,7 @@ static void execute(struct group_sim *sim, struct host *host)
         bool rolled[HOSTS_MAX] = {false};
         for (size_t i = 0; i < sim->n_hosts; i++)
                 rolled[i] = !sim->forged && host_restarts(&sim->host[i]) &&
-                            host_holds_place(sim, &sim->host[i]) && is_renewed(sim, &sim->host[i]);
+                            host_holds_lease(sim, &sim->host[i]) && is_renewed(sim, &sim->host[i]);
         size_t n = script_run(&sim->redis, sim->now, words, flight->n, reply, &error);
         sim->n_calls++;
         if (n == 0 || rollout_reply_decode(reply, n, &flight->reply) < 0) {
@@ -178,7 +178,7 @@ static void execute(struct group_sim *sim, struct host *host)
             keys_state(&sim->redis.keys, host->name) == HOST_LEASE_ROLLING)
                 check_taken(sim, host, failed);
         for (size_t i = 0; flight->what == FLIGHT_BEGIN && i < sim->n_hosts; i++)
-                if (rolled[i] && !host_holds_place(sim, &sim->host[i]))
+                if (rolled[i] && !host_holds_lease(sim, &sim->host[i]))
                         group_violate(sim, "the next order forgets that %s restarts", sim->host[i].name);
         /* By an order, or by another machine of its name, a host may lose its place. */
         /* What a failover did to a host is over where it is forgotten. */
@@ -248,7 +248,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         snprintf(host->acted_id, sizeof(host->acted_id), "%s", group->id);
         host->acted_at = sim->now;
         if (!host_restarts(host))
-                host->excused = !host_holds_place(sim, host);
+                host->excused = !host_holds_lease(sim, host);
         host->restarts = true;
         core_restart(host->core, sim->faults && rng_chance(&sim->rng, 60));
         rollout_group_observe_begun(group, now);
@@ -360,7 +360,7 @@ static void look(struct group_sim *sim, struct host *host)
                                   keys_field(&sim->redis.keys, "id"), state, now))
                 return;
         if (host_restarts(host) && group->lease == HOST_LEASE_ROLLING &&
-            could_say(sim, host, usec_sub(sim->now, USEC_PER_MIN)) &&
+            could_report(sim, host, usec_sub(sim->now, USEC_PER_MIN)) &&
             keys_state(&sim->redis.keys, host->name) != HOST_LEASE_ROLLING &&
             sim->now > sim->ordered_at + USEC_PER_MIN)
                 group_violate(sim, "Redis does not know that %s restarts, which could say so for a minute",
@@ -382,7 +382,7 @@ void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
         host->group = rollout_group_new();
         if (!state_lost && host->saved_size > 0)
                 (void)rollout_group_unpack(&reader, "group", &host->group);
-        host->poll_at = sim->now + rng_range(&sim->rng, 0, LOOK_USEC);
+        host->poll_at = sim->now + rng_range(&sim->rng, 0, POLL_USEC);
         core_begin(host->core);
         if (state_lost) {
                 host->acted_number = 0;
@@ -435,7 +435,7 @@ void host_step(struct group_sim *sim, struct host *host)
                 deliver(sim, host);
         if (sim->now < host->poll_at)
                 return;
-        host->poll_at = sim->now + LOOK_USEC;
+        host->poll_at = sim->now + POLL_USEC;
         look(sim, host);
 }
 

@@ -79,7 +79,7 @@ struct host {
         uint8_t saved[1024];        /* in the state file: what was packed of it */
         size_t saved_size;
         usec_t saved_at;       /* by its clock */
-        bool exists, up, gone; /* gone for good, as a machine */
+        bool exists, up, gone; /* the machine is gone permanently */
         bool partitioned, clone;
         usec_t frozen_until, up_at, poll_at;
         usec_t able_at;      /* since when it has been able to ask Redis; 0: it is not */
@@ -136,7 +136,7 @@ void host_step(struct group_sim *sim, struct host *host);
 bool host_reaches(const struct group_sim *sim, const struct host *host);
 /* For the group. */
 bool host_restarts(const struct host *host);
-bool host_holds_place(const struct group_sim *sim, const struct host *host);
+bool host_holds_lease(const struct group_sim *sim, const struct host *host);
 bool host_has_twin(const struct group_sim *sim, const struct host *host);
 /* extra: the words behind its own, up to NULL. */
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);

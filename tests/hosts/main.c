@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs seeds of a group of hosts, and tells of the first that fails. */
+/* Runs seeds of a group of hosts, and prints the first that fails. */
 #include "base/parse.h"
 #include "hosts.h"
 #include <getopt.h>

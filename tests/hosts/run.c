@@ -46,7 +46,7 @@ static unsigned count_unended(const struct group_sim *sim, bool speak)
 }
 
 /* Nothing more is to come of what was ordered: after the pause that forged orders lead to, and a canary. */
-static bool is_at_rest(const struct group_sim *sim)
+static bool is_settled(const struct group_sim *sim)
 {
         for (size_t i = 0; i < sim->n_hosts; i++)
                 if (host_restarts(&sim->host[i]) && !sim->host[i].gone)
@@ -213,7 +213,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose)
                 step(sim);
         }
         make_peace(sim);
-        for (usec_t until = sim->now + PEACE; sim->now < until && sim->broken[0] == '\0' && !is_at_rest(sim);)
+        for (usec_t until = sim->now + PEACE; sim->now < until && sim->broken[0] == '\0' && !is_settled(sim);)
                 step(sim);
         if (sim->broken[0] == '\0')
                 check_reported(sim);

@@ -187,7 +187,7 @@ static void act_on_worker(struct sim *sim, const struct act *act)
 
         if (!process)
                 return;
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
         report(sim, "  that is %s", process_name(sim, process));
         switch (act->kind) {
         case ACT_WORKER_KILL:
@@ -203,10 +203,10 @@ static void act_on_worker(struct sim *sim, const struct act *act)
                 process->hang_until = sim->now + act->b;
                 break;
         case ACT_WORKER_QUIET:
-                if (manners->quiet_signal != 0 && !process->uncaught)
-                        process_signal(sim, process, manners->quiet_signal, false);
+                if (behavior->quiet_signal != 0 && !process->uncaught)
+                        process_signal(sim, process, behavior->quiet_signal, false);
                 else if (process->booted && process->reported_to_exit == 0)
-                        process_signal(sim, process, manners->stop_signal, false);
+                        process_signal(sim, process, behavior->stop_signal, false);
                 break;
         default:
                 process->jumped_bytes += act->b % (2048 * MEGABYTE);
@@ -378,7 +378,7 @@ void act_calm(struct sim *sim)
                 /* The operator does what status says of one that may not have received its signal. */
                 if (process->worker && process->worker->orders.unconfirmed && !process->stopping &&
                     process->term_from == USEC_INFINITY)
-                        (void)process_signal(sim, process, process_manners(sim, process)->stop_signal, false);
+                        (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal, false);
                 /* That it drains is seen by nobody who does not know it. */
                 if (fleet_is_bare(sim, process->fleet) &&
                     (process->stopping || process->term_from != USEC_INFINITY))

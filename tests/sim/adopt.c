@@ -270,7 +270,7 @@ static void see_strangers(struct sim *sim)
                 .worker = "red/1",
                 .generation = "7",
                 .booted_as =
-                        sim->fleets[0].manners->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
+                        sim->fleets[0].behavior->shows_boot ? sim->shell.settings.fleets[0]->traits : NULL,
         };
 
         see(sim, &sighting);
@@ -311,7 +311,7 @@ static int search(struct sim *sim)
         adoption_search_begin(adoption);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 /* Of the dead nothing is to be seen. */
-                if (sim->processes[i]->left_behind || !process_lives(sim->processes[i]))
+                if (sim->processes[i]->left_behind || !process_is_alive(sim->processes[i]))
                         continue;
                 if (fails && rng_chance(&sim->rng, 100))
                         return -EMFILE;
@@ -367,7 +367,7 @@ static void continue_state(struct sim *sim, const struct state *state, struct le
 static bool may_lose_ledger(const struct sim *sim)
 {
         for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_lives(sim->processes[i]) &&
+                if (process_is_alive(sim->processes[i]) &&
                     (sim->now < sim->processes[i]->marked_at || sim->processes[i]->claim_at != USEC_INFINITY))
                         return false;
         return true;
@@ -483,7 +483,7 @@ void shell_start(struct sim *sim)
         shell->wake_at = sim->now + 1;
         sim->read_left = 0;
         pressure_forgotten(sim);
-        shell->turn_at = shell->stalled_until = 0;
+        shell->iterated_at = shell->stalled_until = 0;
         check_distrust(sim, UINT32_MAX);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->read_bytes = 0;

@@ -51,7 +51,7 @@ static usec_t stale_usec(const struct sim *sim, unsigned fleet)
         return settings_of(sim, fleet)->traits->stale_usec + 2 * sim->shell.settings.check_interval;
 }
 
-/* Its beat was read to have changed since time, Redis and sqmgr are trusted, and of late (P5, P9). */
+/* The heartbeat has changed recently, while time, Redis and sqmgr were trusted (P5, P9). */
 static bool has_evidence(const struct sim *sim, const struct process *process)
 {
         return sim->fleets[process->fleet].link.up && process->trusted_reads > 0 &&
@@ -118,8 +118,8 @@ static unsigned count_living(const struct sim *sim, unsigned fleet)
         unsigned living = 0;
 
         for (size_t i = 0; i < sim->n_processes; i++)
-                living += sim->processes[i]->fleet == fleet && process_lives(sim->processes[i]) &&
-                          (sim->processes[i]->worker || !check_is_nobodys(sim->processes[i]));
+                living += sim->processes[i]->fleet == fleet && process_is_alive(sim->processes[i]) &&
+                          (sim->processes[i]->worker || !check_is_unowned(sim->processes[i]));
         /* A fork that was asked for is one more. */
         return living + check_forking(sim, fleet, 0);
 }
@@ -138,7 +138,7 @@ static unsigned draining_for_restart(const struct fleet *fleet, const struct wor
         return n;
 }
 
-/* Whether sqmgr still looks for this one, and starts none in its place meanwhile. */
+/* True while sqmgr still searches for this worker, and so starts no other for its index. */
 static bool is_sought(const struct sim *sim, const struct process *process)
 {
         return sim->shell.adoption && sim->shell.world->fleets[process->mark_fleet]->held;
@@ -178,8 +178,8 @@ static void check_memory(struct sim *sim, const struct fleet *fleet, unsigned nu
                 const struct process *process = sim->processes[i];
 
                 any |= process->fleet == number && process->worker && process->worker->state <= WORKER_ACTIVE;
-                /* One that was told to exit grows no more. */
-                if (process->runner_alive && !check_is_nobodys(process) &&
+                /* A worker that was asked to exit grows no more. */
+                if (process->runner_alive && !check_is_unowned(process) &&
                     !(process->worker && process->worker->state == WORKER_STOPPING))
                         promised += known_size(sim, process->fleet) -
                                     MIN(known_size(sim, process->fleet), process->held_bytes);
@@ -219,8 +219,8 @@ static void check_start(struct sim *sim, const struct action *action)
                           (worker->state == WORKER_STARTING && worker->generation == fleet->generation);
         }
         for (size_t i = 0; i < sim->n_processes; i++)
-                if (process_lives(sim->processes[i]) && !sim->processes[i]->worker &&
-                    !check_is_nobodys(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
+                if (process_is_alive(sim->processes[i]) && !sim->processes[i]->worker &&
+                    !check_is_unowned(sim->processes[i]) && !is_sought(sim, sim->processes[i]))
                         violate(sim, "P4", "a start while %s lives and is not known",
                                 process_name(sim, sim->processes[i]));
         if (living >= fleet_max_processes(fleet))
@@ -229,7 +229,7 @@ static void check_start(struct sim *sim, const struct action *action)
         if (trying >= target_of(sim, fleet) + MAX(fleet_surge(fleet), 1U))
                 violate(sim, "P3", "a start with %u active and starting, the target is %u and the surge %u",
                         trying, target_of(sim, fleet), fleet_surge(fleet));
-        if (hung > 0 && model->heard_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
+        if (hung > 0 && model->fresh_since == 0 && trying > usec_sub(target_of(sim, fleet), hung))
                 violate(sim, "P5", "a start with %u hung, %u trying and none heard of", hung, trying);
         if (pressure_holds(sim, number, living, target_of(sim, fleet)) && any_tries(fleet))
                 violate(sim, "memory",
@@ -385,7 +385,7 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
 {
         const struct fleet_sim *model = &sim->fleets[process->fleet];
         bool heard =
-                model->heard_since != 0 && sim->now >= model->heard_since + stale_usec(sim, process->fleet);
+                model->fresh_since != 0 && sim->now >= model->fresh_since + stale_usec(sim, process->fleet);
         unsigned starting = 0;
 
         for (size_t i = 0; i < action->fleet->n_workers; i++)
@@ -399,7 +399,7 @@ static void check_hang_stop(struct sim *sim, const struct action *action, const 
                         (unsigned long long)((sim->now - process->changed_at) / SEC));
         if (!model->link.up)
                 violate(sim, "P5", "%s is ended as hung with Redis away", process_name(sim, process));
-        if (!heard && (model->heard_since != 0 || starting > 0 ||
+        if (!heard && (model->fresh_since != 0 || starting > 0 ||
                        action->fleet->n_workers < fleet_max_processes(action->fleet)))
                 violate(sim, "P5", "%s is ended as hung while none is heard of", process_name(sim, process));
 }
@@ -440,7 +440,8 @@ static void check_stop(struct sim *sim, const struct action *action, struct proc
 
 static void check_kill(struct sim *sim, const struct action *action, const struct process *process)
 {
-        /* The one that was told has ended meanwhile, and has a successor: the signal goes to it alone. */
+        /* The process that was signaled has ended, and has a successor: the signal goes to the successor
+         * alone. */
         if (action->worker->process.heartbeat_pid != 0 &&
             action->worker->process.heartbeat_start != process->runner_start)
                 return;
@@ -477,7 +478,7 @@ void check_action(struct sim *sim, const struct action *action)
                 check_kill(sim, action, process);
 }
 
-void check_restless(const struct sim *sim, struct process *process)
+void check_not_idle(const struct sim *sim, struct process *process)
 {
         if (process->tried_at == 0 || sim->now >= process->try_at + 2 * SEC)
                 process->tried_at = sim->now;
@@ -494,19 +495,20 @@ void check_reported(struct sim *sim, const struct action *action, const struct p
         bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
                      sim->now >= process->tried_at + 10 * SEC;
 
-        if (reports && process_manners(sim, process)->quiet_signal != 0 && !process->refused)
+        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
                 violate(sim, "P1", "%s is told to exit, though it would be quiet",
                         process_name(sim, process));
         if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
                 violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
 }
 
-/* No flapping: a worker is told once, and again only where something came between. */
+/* No flapping: a worker is signaled once, and again only if something happened in between. */
 void check_signalled(struct sim *sim, const struct action *action, struct process *process)
 {
         unsigned *times = action->kind == ACTION_QUIET ? &process->quiets : &process->stops;
 
-        /* A title is read at each look, and tells of it some looks later: until then it is told again. */
+        /* A title is read at each poll, and follows some polls later: until then the worker is signaled
+         * again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
@@ -518,7 +520,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         if (process_traits(sim, process)->quiet_when_idle)
                 sim->fleets[process->fleet].p6_since = 0;
         if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
-            (process_manners(sim, process)->second_kills || process->drains))
+            (process_behavior(sim, process)->second_kills || process->drains))
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
@@ -582,7 +584,7 @@ static void check_processes(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 const struct process *process = sim->processes[i];
 
-                if (process_lives(process) && !process->worker && !check_is_nobodys(process) &&
+                if (process_is_alive(process) && !process->worker && !check_is_unowned(process) &&
                     !is_sought(sim, process))
                         violate(sim, "P4", "%s lives and is forgotten", process_name(sim, process));
         }
@@ -596,7 +598,7 @@ static void check_processes(struct sim *sim)
                         if (worker->state == WORKER_GONE)
                                 continue;
                         if (!process || process->worker != worker ||
-                            (!process_lives(process) && process->exit_report_at == USEC_INFINITY))
+                            (!process_is_alive(process) && process->exit_report_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
                                         WORKER_ID(worker));
                         if (worker->generation > fleet->generation)
@@ -672,7 +674,7 @@ void check_hung(struct sim *sim)
                         heard = process->fleet == i && process->worker &&
                                 process->worker->state <= WORKER_QUIET && has_evidence(sim, process);
                 }
-                model->heard_since = !heard ? 0 : model->heard_since != 0 ? model->heard_since : sim->now;
+                model->fresh_since = !heard ? 0 : model->fresh_since != 0 ? model->fresh_since : sim->now;
         }
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];

@@ -47,7 +47,7 @@ static uint64_t digest_templates(uint64_t hash, const struct fleet *fleet)
                         template->generation, (uint64_t) template->serving_pid, template->serving_start,
                 };
 
-                if (template_lives(template))
+                if (template_is_alive(template))
                         hash = digest(hash, known, ELEMENTSOF(known));
         }
         return hash ^ fleet->preload.refused_generation;

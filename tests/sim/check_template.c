@@ -9,7 +9,7 @@
 
 #define SEC USEC_PER_SEC
 
-bool check_is_nobodys(const struct process *process)
+bool check_is_unowned(const struct process *process)
 {
         if (process->left_behind || process->let_go || process->unseen)
                 return true;
@@ -225,7 +225,7 @@ unsigned check_living_templates(const struct sim *sim, unsigned fleet)
                 const struct process *process = sim->processes[i];
 
                 n += process->fleet == fleet && process->is_template && !process->let_go &&
-                     (process_lives(process) || process->as_template.template);
+                     (process_is_alive(process) || process->as_template.template);
         }
         return n;
 }
@@ -296,7 +296,7 @@ bool check_templates_settled(const struct sim *sim, unsigned number)
 
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->fleet == number && sim->processes[i]->is_template &&
-                    process_lives(sim->processes[i]) && !sim->processes[i]->let_go &&
+                    process_is_alive(sim->processes[i]) && !sim->processes[i]->let_go &&
                     !sim->processes[i]->as_template.template)
                         return false;
         if (halted && check_template(sim, number, false))

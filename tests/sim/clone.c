@@ -8,9 +8,9 @@
 #define SEC USEC_PER_SEC
 /* Beyond any serial of ours. */
 #define CLONE_SERIAL 0x80000000U
-/* Looks at one that boots come sooner than that. */
-#define LOOK_USEC (500 * USEC_PER_MSEC)
-/* Ours has beaten of late. */
+/* A worker that boots is polled sooner than that. */
+#define POLL_USEC (500 * USEC_PER_MSEC)
+/* Our worker has sent a heartbeat recently. */
 #define HEARD_USEC (20 * SEC)
 
 static void clone_add(struct sim *sim, struct rng *rng, unsigned fleet, pid_t pid, usec_t at)
@@ -56,7 +56,7 @@ void clone_of(struct sim *sim, const struct process *process)
         clone_add(sim, &rng, process->fleet, process->runner_pid, at);
 }
 
-/* Nothing keeps the looks from coming until then. */
+/* Polls are not delayed until then. */
 static bool is_undisturbed(const struct sim *sim, usec_t until)
 {
         return redis_answers(sim) && sim->now >= MAX(sim->slow_until, sim->proc_fails_until) &&
@@ -83,7 +83,7 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
                         return true;
                 if (!process->booted && evidence_denies_boot(sim, process) &&
                     (boot_at == USEC_INFINITY ||
-                     (boot_at > usec_add(sim->now, LOOK_USEC) &&
+                     (boot_at > usec_add(sim->now, POLL_USEC) &&
                       (clone->listed || is_undisturbed(sim, usec_add(boot_at, HEARD_USEC))))))
                         continue;
                 if (process->booted && !(sim->shell.hosts >> process->host & 1))

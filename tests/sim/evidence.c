@@ -18,14 +18,14 @@ bool fleet_is_bare(const struct sim *sim, unsigned fleet)
 
 bool evidence_denies_boot(const struct sim *sim, const struct process *process)
 {
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
 
-        return manners->shows_boot && !manners->title_may_lack;
+        return behavior->shows_boot && !behavior->title_may_lack;
 }
 
 bool evidence_booted(const struct sim *sim, const struct process *process)
 {
-        return process->booted && process->runner_alive && process_manners(sim, process)->shows_boot &&
+        return process->booted && process->runner_alive && process_behavior(sim, process)->shows_boot &&
                !process->titleless;
 }
 
@@ -57,7 +57,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
         unsigned busy = 1;
         bool quiet = false;
 
-        if (traits->lives_as_heartbeat)
+        if (traits->process_is_heartbeat)
                 heartbeat->sent_usec = sim->now;
         if (!traits->title_completes)
                 return;
@@ -70,7 +70,7 @@ void evidence_complete(struct sim *sim, const struct process *process, struct he
 }
 
 /* As idle_check.c finds it out: it runs a job in a child, or has slept through all looks of the last 3 s. */
-bool evidence_at_rest(struct sim *sim, struct process *process)
+bool evidence_idle(struct sim *sim, struct process *process)
 {
         if (sim->now < sim->proc_fails_until && rng_chance(&sim->rng, 300))
                 return false;

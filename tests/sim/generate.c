@@ -22,7 +22,7 @@ static void make_framework(uint64_t seed, unsigned number, struct fleet_sim *fle
         struct rng rng = rng_fork(seed, 100 + number);
         const struct traits *traits;
 
-        fleet->manners = manners_choose(&rng, &traits);
+        fleet->behavior = behavior_choose(&rng, &traits);
         int heartbeat = traits->heartbeat_chosen && rng_chance(&rng, 300) ? HEARTBEAT_FILE : HEARTBEAT_UNSET;
         bool bounded = traits->stop_chosen && rng_chance(&rng, 500);
         for (unsigned i = 0; i < ELEMENTSOF(fleet->settings); i++) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one that has beaten. */
+/* Of a worker that has sent a heartbeat. */
 static const char *identity_text(struct process *process)
 {
         if (process->name[0] == '\0')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs seeds, spread over the processors, and tells of the first that fails. */
+/* Runs seeds on all processors, and prints the first that fails. */
 #include "base/parse.h"
 #include "story.h"
 #include <getopt.h>

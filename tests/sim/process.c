@@ -7,7 +7,7 @@
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-bool process_lives(const struct process *process)
+bool process_is_alive(const struct process *process)
 {
         return process->main_alive || process->runner_alive;
 }
@@ -100,7 +100,7 @@ static bool pid_is_free(const struct sim *sim, pid_t pid)
         return true;
 }
 
-/* Now and then that of a worker that died of late, whose heartbeat is still to be read. */
+/* Now and then the pid of a worker that died recently, whose heartbeat is still to be read. */
 static pid_t new_pid(struct sim *sim, struct rng *rng)
 {
         for (size_t i = 0; i < sim->n_processes; i++)
@@ -109,7 +109,7 @@ static pid_t new_pid(struct sim *sim, struct rng *rng)
         return sim->next_pid++;
 }
 
-static void process_mark(const struct sim *sim, struct process *process, uint64_t generation)
+static void process_marker(const struct sim *sim, struct process *process, uint64_t generation)
 {
         struct rng *rng = &process->rng;
         usec_t launch = rng_range(rng, 0, (rng_chance(rng, 100) ? 5 * SEC : 50 * MSEC));
@@ -222,11 +222,11 @@ static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, ui
         process->native_thread = rng_chance(rng, release->native_thread * 10);
         process->leak_per_sec = release->leak_per_sec / 2 + rng_range(rng, 0, release->leak_per_sec);
         process->next_at = MIN(process->boot_at, process->crash_at);
-        process_mark(sim, process, generation);
-        struct rng manners = rng_fork(sim->seed, 1000000 + process->serial);
-        manners_give(sim, process);
-        process->restarts = process->wrapped && rng_chance(&manners, 250);
-        process->twins = process->restarts && rng_chance(&manners, 400);
+        process_marker(sim, process, generation);
+        struct rng behavior = rng_fork(sim->seed, 1000000 + process->serial);
+        behavior_give(sim, process);
+        process->restarts = process->wrapped && rng_chance(&behavior, 250);
+        process->twins = process->restarts && rng_chance(&behavior, 400);
         sim->processes[sim->n_processes++] = process;
         return process;
 }
@@ -268,7 +268,7 @@ void process_go(struct sim *sim, struct process *process)
 }
 
 /* What the dead runner wrote stays in Redis, as its own. */
-static void leave_ghost(struct sim *sim, struct process *process)
+static void leave_stale_record(struct sim *sim, struct process *process)
 {
         struct process *ghost = new_process(sim);
 
@@ -288,7 +288,7 @@ static void respawn(struct sim *sim, struct process *process)
 {
         struct rng *rng = &process->rng;
 
-        leave_ghost(sim, process);
+        leave_stale_record(sim, process);
         process->respawn_at = USEC_INFINITY;
         process->serial = sim->serial++;
         process->name[0] = '\0';
@@ -403,7 +403,7 @@ static void step_jobs(struct sim *sim, struct process *process)
                 return;
         process->job_at = sim->now + 1 + rng_wait(&process->rng, process->release.job_gap);
         if (process->quiet || process->fetched_until != 0 ||
-            process->n_jobs == process_manners(sim, process)->jobs_max)
+            process->n_jobs == process_behavior(sim, process)->jobs_max)
                 return;
         process_woken(sim, process);
         usec_t length = job_length(sim, process);
@@ -412,25 +412,25 @@ static void step_jobs(struct sim *sim, struct process *process)
         sim->n_jobs++;
 }
 
-static unsigned reported_jobs(const struct manners *manners, const struct process *process)
+static unsigned reported_jobs(const struct behavior *behavior, const struct process *process)
 {
-        return manners->counts_fetches ? process_jobs(process) : process->n_jobs;
+        return behavior->counts_fetches ? process_jobs(process) : process->n_jobs;
 }
 
-static bool work_changed(const struct manners *manners, const struct process *process)
+static bool work_changed(const struct behavior *behavior, const struct process *process)
 {
-        return manners->heartbeats_at_change && (process->copied_busy != reported_jobs(manners, process) ||
-                                                 process->copied_quiet != process->quiet);
+        return behavior->heartbeats_at_change && (process->copied_busy != reported_jobs(behavior, process) ||
+                                                  process->copied_quiet != process->quiet);
 }
 
-static usec_t next_heartbeat(const struct sim *sim, struct process *process, const struct manners *manners)
+static usec_t next_heartbeat(const struct sim *sim, struct process *process, const struct behavior *behavior)
 {
         struct rng *rng = &process->rng;
         const struct release *release = &process->release;
-        usec_t span = (process->n_jobs > 0 ? manners->heartbeat_busy : manners->heartbeat_idle)
+        usec_t span = (process->n_jobs > 0 ? behavior->heartbeat_busy : behavior->heartbeat_idle)
                               ?: release->heartbeat_interval;
 
-        if (work_changed(manners, process))
+        if (work_changed(behavior, process))
                 return sim->now + 1;
         if (rng_chance(rng, release->double_heartbeats))
                 return sim->now + rng_range(rng, 100 * MSEC, 500 * MSEC);
@@ -443,12 +443,12 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
 /* The work state is copied, a round trip later the quiet flag may be read, and both are written. */
 static void step_heartbeat(struct sim *sim, struct process *process)
 {
-        const struct manners *manners = process_manners(sim, process);
+        const struct behavior *behavior = process_behavior(sim, process);
         struct rng *rng = &process->rng;
 
         if (process->write_at == USEC_INFINITY &&
-            (sim->now >= process->heartbeat_at || work_changed(manners, process))) {
-                process->copied_busy = process->title_busy = reported_jobs(manners, process);
+            (sim->now >= process->heartbeat_at || work_changed(behavior, process))) {
+                process->copied_busy = process->title_busy = reported_jobs(behavior, process);
                 process->copied_quiet = process->title_quiet = process->quiet;
                 process->write_at = sim->now + redis_trip(sim, rng);
                 if (rng_chance(rng, process->release.slow_trips))
@@ -460,8 +460,8 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         struct heartbeat heartbeat = {
                 .sent_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec),
                 .busy = process->copied_busy,
-                .concurrency = manners->jobs_max,
-                .quiet = manners->quiet_read_late ? process->quiet : process->copied_quiet,
+                .concurrency = behavior->jobs_max,
+                .quiet = behavior->quiet_read_late ? process->quiet : process->copied_quiet,
                 .work_list_known = process_traits(sim, process)->has_work_list,
                 .work_list_empty = process->copied_busy == 0,
                 .start = process->reports_start ? process->runner_start : 0,
@@ -475,7 +475,7 @@ static void step_heartbeat(struct sim *sim, struct process *process)
         if (process->job_at == USEC_INFINITY)
                 process->job_at = sim->now + rng_range(rng, 10 * MSEC, SEC);
         process->write_at = USEC_INFINITY;
-        process->heartbeat_at = next_heartbeat(sim, process, manners);
+        process->heartbeat_at = next_heartbeat(sim, process, behavior);
 }
 
 /* Returns true where the process has ended. */
@@ -486,7 +486,7 @@ static bool step_end(struct sim *sim, struct process *process)
                 return true;
         }
         if (sim->now >= process->term_from && !process->stopping)
-                manners_stop(sim, process);
+                behavior_stop(sim, process);
         if (process->stopping && process->exit_at == USEC_INFINITY &&
             (process_jobs(process) == 0 || sim->now >= process->stop_by))
                 process->exit_at = sim->now + rng_range(&process->rng, 20 * MSEC, 2 * SEC);
@@ -542,7 +542,7 @@ static void step_runner(struct sim *sim, struct process *process)
                         process->job_at = sim->now;
         }
         if (sim->now >= process->quiet_from)
-                manners_become_quiet(sim, process);
+                behavior_become_quiet(sim, process);
         if (process->booted)
                 step_jobs(sim, process);
         if (!step_end(sim, process) && process->booted && !fleet_is_bare(sim, process->fleet))
@@ -598,16 +598,16 @@ void process_end_wrapper(struct sim *sim, struct process *process)
 
 int process_signal(struct sim *sim, struct process *process, int signo, bool group)
 {
-        if (!process_lives(process) || (!group && !process->runner_alive && !process->main_alive))
+        if (!process_is_alive(process) || (!group && !process->runner_alive && !process->main_alive))
                 return ESRCH;
         process->restarts &=
-                !group || signo == process_manners(sim, process)->quiet_signal || signo == SIGKILL;
+                !group || signo == process_behavior(sim, process)->quiet_signal || signo == SIGKILL;
         if (process->runner_alive && signo == SIGKILL)
                 runner_dies(sim, process, "is killed");
         else if (process->runner_alive)
-                manners_signal(sim, process, signo);
+                behavior_signal(sim, process, signo);
         if (process->wrapped && process->main_alive && (group || !process->runner_alive) &&
-            signo != process_manners(sim, process)->quiet_signal &&
+            signo != process_behavior(sim, process)->quiet_signal &&
             (signo == SIGKILL || !process->runner_alive))
                 wrapper_dies(sim, process);
         process->next_at = next_of(sim, process);

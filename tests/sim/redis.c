@@ -29,7 +29,7 @@ struct record redis_read(struct sim *sim, struct process *process)
         struct record record = process->records[0];
         /* What a late replica has yet to tell of the dead would look like life: nobody could tell it apart,
          * so that is left out; and so would an old record whose standing there is its beat. */
-        bool late = process->runner_alive && !process_traits(sim, process)->lives_as_heartbeat;
+        bool late = process->runner_alive && !process_traits(sim, process)->process_is_heartbeat;
         bool frozen = late && sim->now < sim->frozen_until;
 
         if (frozen)
@@ -38,7 +38,7 @@ struct record redis_read(struct sim *sim, struct process *process)
                 record = process->records[sim->lag];
         /* A frozen replica expires nothing. */
         if (record.written_at != 0 && !frozen &&
-            sim->now - record.written_at > process_manners(sim, process)->record_life)
+            sim->now - record.written_at > process_behavior(sim, process)->record_expiry)
                 record.written_at = 0;
         if (sim->now < sim->garbage_until) {
                 if (rng_chance(&sim->rng, 500))

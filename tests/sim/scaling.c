@@ -47,7 +47,7 @@ unsigned scaling_count(const struct sim *sim, unsigned number)
                    settings->active_process_max);
 }
 
-/* Bursts of a minute or some, and calm; in the end it is calm for good. */
+/* Bursts of some minutes, with pauses; the last pause lasts until the end. */
 static struct queues *make_queues(struct sim *sim, struct fleet_sim *model)
 {
         struct queues *queues = calloc(1, sizeof(*queues));

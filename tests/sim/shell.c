@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What src/daemon does around the core, with modelled parts: the loop, the looks, the link to Redis, signals.
- */
+/* What src/daemon does around the core, with modelled parts: the loop, polls, the connection to Redis,
+ * signals. */
 #include "model/deadlines.h"
 #include "model/exit_status.h"
 #include "model/idle_proof.h"
@@ -213,7 +213,7 @@ static void exit_step(struct sim *sim, struct process *process)
         } else if (heartbeats_apart && !process->main_alive) {
                 observe_promoted(worker);
                 return;
-        } else if (process_lives(process) &&
+        } else if (process_is_alive(process) &&
                    (process->main_alive || worker->process.pid == process->runner_pid)) {
                 return;
         }
@@ -366,7 +366,7 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
         if (worker->process.heartbeat_pid != 0 &&
             (!process->runner_alive || worker->process.heartbeat_start != process->runner_start))
                 return ESRCH;
-        bool quiets = signo == process_manners(sim, process)->quiet_signal;
+        bool quiets = signo == process_behavior(sim, process)->quiet_signal;
         process->refused |= quiets && process->uncaught;
         if (quiets && (worker->process.heartbeat_pid == 0 || !evidence_catches(process)))
                 return worker->process.heartbeat_pid == 0 ? ESRCH : ENOTSUP;
@@ -374,28 +374,28 @@ static int signal_worker(struct sim *sim, const struct worker *worker, int signo
 }
 
 /* Returns whether it is not to be quieted yet, as it may be taking a job. */
-static bool awaits_rest(struct sim *sim, const struct action *action, struct process *process)
+static bool awaits_idle_check(struct sim *sim, const struct action *action, struct process *process)
 {
         if (action->kind != ACTION_QUIET)
                 return false;
-        if (!worker_awaits_idle_check(action->worker, sim->now) || evidence_at_rest(sim, process)) {
+        if (!worker_awaits_idle_check(action->worker, sim->now) || evidence_idle(sim, process)) {
                 check_reported(sim, action, process);
                 return false;
         }
-        check_restless(sim, process);
+        check_not_idle(sim, process);
         observe_quieted(action->worker, action->reason, EAGAIN, sim->now);
         return true;
 }
 
-static int signal_of(const struct manners *manners, const struct action *action)
+static int signal_of(const struct behavior *behavior, const struct action *action)
 {
         switch (action_signal(action)) {
         case ACTION_SIGNAL_QUIET:
-                return manners->quiet_signal;
+                return behavior->quiet_signal;
         case ACTION_SIGNAL_STOP:
-                return manners->cut_off_signal != 0 && !worker_proven_idle(action->worker)
-                               ? manners->cut_off_signal
-                               : manners->stop_signal;
+                return behavior->cut_off_signal != 0 && !worker_proven_idle(action->worker)
+                               ? behavior->cut_off_signal
+                               : behavior->stop_signal;
         case ACTION_SIGNAL_KILL:
                 return SIGKILL;
         case ACTION_SIGNAL_NONE:
@@ -437,7 +437,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 start(sim, action);
                 return true;
         }
-        const int signo = signal_of(process_manners(sim, process), action);
+        const int signo = signal_of(process_behavior(sim, process), action);
         check_unproven(sim, action, process, signo != 0);
         bool forced = sim->now >= fleet_forced_at(action->fleet);
         if (signo != 0 && !forced && worker_is_remainder(worker)) {
@@ -447,7 +447,7 @@ static bool carry_out(struct sim *sim, const struct action *action)
                 }
                 check_remainder(sim, process);
         }
-        if (awaits_rest(sim, action, process))
+        if (awaits_idle_check(sim, action, process))
                 return false;
         if (action_signal(action) == ACTION_SIGNAL_STOP && worker->orders.succeeded &&
             worker->process.heartbeat_pid != 0 && worker->process.heartbeat_pid != worker->process.pid)
@@ -495,14 +495,14 @@ static void observe_disturbance(struct sim *sim)
         usec_t interval = shell->settings.check_interval;
         int64_t slept = (int64_t)(sim->suspended_usec - shell->seen_suspended);
         int64_t stepped = sim->stepped_usec - shell->seen_stepped;
-        bool late = sim->now > shell->turn_at + interval + MAX(2 * interval, 5 * USEC_PER_SEC);
+        bool late = sim->now > shell->iterated_at + interval + MAX(2 * interval, 5 * USEC_PER_SEC);
 
-        if (shell->turn_at != 0 &&
+        if (shell->iterated_at != 0 &&
             (late || slept > (int64_t)USEC_PER_SEC || llabs(slept + stepped) > (int64_t)USEC_PER_SEC)) {
                 shell->trusted_at = sim->now;
                 check_distrust(sim, UINT32_MAX);
         }
-        shell->turn_at = sim->now;
+        shell->iterated_at = sim->now;
         shell->seen_stepped = sim->stepped_usec;
         shell->seen_suspended = sim->suspended_usec;
 }
@@ -513,7 +513,7 @@ static bool all_gone(const struct world *world)
                 if (world->fleets[i]->n_workers > 0)
                         return false;
                 for (size_t j = 0; j < TEMPLATES_MAX; j++)
-                        if (template_lives(&world->fleets[i]->templates[j]))
+                        if (template_is_alive(&world->fleets[i]->templates[j]))
                                 return false;
         }
         return world->shutting_down;
@@ -554,7 +554,7 @@ static bool has_ended(struct sim *sim)
         return !shell->running;
 }
 
-void shell_turn(struct sim *sim)
+void shell_iterate(struct sim *sim)
 {
         static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
         struct shell *shell = &sim->shell;
@@ -583,7 +583,7 @@ static void timer_step(struct sim *sim)
 
         if (due != PASS_POLL_NONE)
                 look(sim, due == PASS_POLL_FAST);
-        shell_turn(sim);
+        shell_iterate(sim);
 }
 
 static bool input_step(struct sim *sim)
@@ -648,5 +648,5 @@ void shell_step(struct sim *sim)
         if (due)
                 timer_step(sim);
         else if (input)
-                shell_turn(sim);
+                shell_iterate(sim);
 }

@@ -29,8 +29,8 @@ struct world;
 
 struct sim;
 
-/* What workers of one framework do and tell: manners.c. Shares are of 100. */
-struct manners {
+/* What workers of one framework do and tell: behavior.c. Shares are of 100. */
+struct behavior {
         const char *framework;
         unsigned weight; /* how many fleets are of it, against those of the others */
 
@@ -51,7 +51,7 @@ struct manners {
         bool quiet_read_late;                  /* a round trip after its work state was copied */
         bool reports_start;                    /* some do: when their process was started */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
-        usec_t record_life;
+        usec_t record_expiry;
 
         bool shows_boot; /* by its title or threads */
         bool title_may_lack;
@@ -88,8 +88,8 @@ struct template_process {
         struct template *template; /* NULL: not known to sqmgr */
         uint64_t generation;
         bool unhooked, unsafe;
-        bool awaits_word; /* its command is not begun before it was tried to write the state */
-        bool connected;   /* sqmgr has the other end of its channel */
+        bool awaits_start; /* its command is not begun before it was tried to write the state */
+        bool connected;    /* sqmgr has the other end of its channel */
         bool loaded, ready;
         usec_t ready_report_at; /* that it is ready gets through to sqmgr */
         usec_t ended_at;        /* by sqmgr's word; 0: it was not */
@@ -136,12 +136,12 @@ struct process {
         bool restarts, twins;
         usec_t respawn_at;
         usec_t forgotten_at; /* the shell learned that the runner which beat has ended; 0: none has */
-        bool knows_end;      /* this runner was told to exit */
+        bool knows_end;      /* this runner was asked to exit */
         usec_t died_at;      /* the last of them */
 
         usec_t spawned_at, boot_at, crash_at, hang_until;
         bool booted, frozen, elsewhere, deaf, native_thread;
-        bool uncaught, bare, titleless, reports_start; /* of its manners */
+        bool uncaught, bare, titleless, reports_start; /* of its behavior */
         usec_t booted_at;
         unsigned host; /* what the host was called as it booted */
         char name[40]; /* under which it beats; "": none is made yet */
@@ -267,21 +267,21 @@ struct link {
 struct fleet_sim {
         struct fleet_settings settings[2]; /* the ini file, and what a reload would make of it */
         unsigned in_force;
-        const struct manners *manners;
+        const struct behavior *behavior;
         struct release release, good;
-        struct link link;  /* up for good where it needs no Redis */
+        struct link link;  /* permanently up, if it needs no Redis */
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
         usec_t p6_since, gap_since;
-        usec_t heard_since; /* at least one of its workers is heard; 0: none is */
+        usec_t fresh_since; /* at least one of its workers is heard; 0: none is */
         uid_t uid;
         usec_t hour_at;
         unsigned hour_starts, burst_starts;
         unsigned hour_target; /* the most that were wanted in that hour */
         usec_t burst_at;
         uint64_t reloaded_generation; /* that a reload made, not a restart */
-        unsigned count;               /* that scaling has put in force; 0: none */
+        unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
         usec_t demand_until;
         unsigned waiting;
@@ -328,7 +328,7 @@ struct shell {
         usec_t down_usec;
         unsigned deaths;
         usec_t trusted_at; /* the last disturbance of time ended, or sqmgr began */
-        usec_t turn_at, seen_suspended;
+        usec_t iterated_at, seen_suspended;
         int64_t seen_stepped;
 };
 
@@ -423,11 +423,11 @@ void sim_run_to(struct sim *sim, usec_t until);
 
 /* scaling.c */
 void scaling_open(struct sim *sim);
-/* sqmgr has started, and goes on from what was written. */
+/* sqmgr has started, and continues from the saved state. */
 void scaling_started(struct sim *sim);
 /* The queues of the fleet are read. */
 void scaling_look(struct sim *sim, unsigned number);
-/* The count in force, the operator's left aside. */
+/* The current count, without the operator's order. */
 unsigned scaling_count(const struct sim *sim, unsigned number);
 
 /* process.c */
@@ -441,7 +441,7 @@ void process_exits(struct sim *sim, struct process *process, const char *how);
 void process_step(struct sim *sim, struct process *process);
 /* What a job of the process of this serial left behind; NULL: nothing is known of such a one. */
 struct process *process_left_behind(struct sim *sim, pid_t serial, uint64_t start);
-bool process_lives(const struct process *process);
+bool process_is_alive(const struct process *process);
 unsigned process_jobs(const struct process *process);
 unsigned process_threads(const struct sim *sim, const struct process *process);
 uint64_t process_bytes(const struct sim *sim, const struct process *process);
@@ -495,16 +495,16 @@ void templates_begin(struct sim *sim);
 void template_unknown(struct sim *sim, bool read);
 void template_befalls(struct sim *sim, const struct act *act);
 
-/* manners.c */
-const struct manners *manners_choose(struct rng *rng, const struct traits **ret_traits);
-const struct manners *process_manners(const struct sim *sim, const struct process *process);
+/* behavior.c */
+const struct behavior *behavior_choose(struct rng *rng, const struct traits **ret_traits);
+const struct behavior *process_behavior(const struct sim *sim, const struct process *process);
 /* To a process that was just made. */
-void manners_give(const struct sim *sim, struct process *process);
-void manners_become_quiet(struct sim *sim, struct process *process);
+void behavior_give(const struct sim *sim, struct process *process);
+void behavior_become_quiet(struct sim *sim, struct process *process);
 /* Its stop signal has come so far that it is acted on. */
-void manners_stop(struct sim *sim, struct process *process);
+void behavior_stop(struct sim *sim, struct process *process);
 /* A signal other than KILL, to a runner that lives. */
-void manners_signal(struct sim *sim, struct process *process, int signo);
+void behavior_signal(struct sim *sim, struct process *process, int signo);
 
 /* evidence.c: what the core is shown. */
 bool fleet_is_local(const struct sim *sim, unsigned fleet); /* it needs no Redis */
@@ -518,7 +518,7 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
                     bool *ret_quiet);
 /* What the shell adds to a record that was read of a worker. */
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
-bool evidence_at_rest(struct sim *sim, struct process *process);
+bool evidence_idle(struct sim *sim, struct process *process);
 /* The beat of a worker that needs no Redis; false: there is none. */
 bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret);
 
@@ -547,7 +547,7 @@ void redis_empty(struct sim *sim);
 /* shell.c: what src/daemon does around the core; adopt.c: its begin and its end. */
 usec_t shell_next_at(const struct sim *sim);
 void shell_step(struct sim *sim);
-void shell_turn(struct sim *sim);
+void shell_iterate(struct sim *sim);
 void shell_start(struct sim *sim);
 void shell_die(struct sim *sim);
 /* Asks a fleet's Redis what is to be looked at, where it is there and nothing was asked yet. */
@@ -584,7 +584,7 @@ const char *act_text(const struct act *act, char text[static 128]);
 void check_flapping(struct sim *sim, const struct fleet *fleet);
 unsigned check_number(const struct sim *sim, const struct fleet *fleet);
 void check_action(struct sim *sim, const struct action *action);
-/* Right before a signal that ends what is left of a worker. */
+/* Right before a signal that ends an orphan. */
 void check_remainder(struct sim *sim, const struct process *process);
 /* The shell has learned that the runner which beat has ended: what is read from now on is another's. */
 void check_succeeded(struct process *process);
@@ -592,7 +592,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
 /* Right before it is quieted. */
 void check_reported(struct sim *sim, const struct action *action, const struct process *process);
 /* It is not, since it is not at rest. */
-void check_restless(const struct sim *sim, struct process *process);
+void check_not_idle(const struct sim *sim, struct process *process);
 /* One that may be no worker gets no signal, and is let go of only where it is none. */
 void check_unproven(struct sim *sim, const struct action *action, struct process *process, bool signals);
 void check_turn(struct sim *sim);
@@ -608,7 +608,7 @@ void check_found(struct sim *sim, const struct process *process, const struct cl
 void check_held(struct sim *sim, bool whole);
 /* Of what a new sqmgr must know: another one where anything of it is another. */
 uint64_t check_digest(const struct sim *sim);
-/* What was written is in force again. */
+/* The saved state is current again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
@@ -620,7 +620,7 @@ bool check_settled(struct sim *sim, bool must);
 
 /* check_template.c */
 /* Nobody has to know of this process. */
-bool check_is_nobodys(const struct process *process);
+bool check_is_unowned(const struct process *process);
 /* How many forks of this fleet, from this generation on, were asked for and have not come forward. */
 unsigned check_forking(const struct sim *sim, unsigned fleet, uint64_t generation);
 /* How many processes of templates live, or are taken for alive. */
@@ -633,9 +633,9 @@ bool check_preloads(const struct sim *sim, unsigned fleet);
 const struct template_process *check_template(const struct sim *sim, unsigned fleet, bool newest);
 /* A start: it is forked from the right one, once. */
 void check_fork(struct sim *sim, const struct action *action);
-/* Right before it may go on. */
+/* Right before the fork gets `go`. */
 void check_go(struct sim *sim, const struct process *process);
-/* Right before it is told to end; and before it is killed for that it did not. */
+/* Right before the template is asked to end; and before it is killed because it did not. */
 void check_template_end(struct sim *sim, const struct template_process *template);
 void check_template_kill(struct sim *sim, const struct template_process *template);
 /* A worker that is known to have waited for the word to go on: failures were told of its fleet before it was

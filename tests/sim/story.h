@@ -11,6 +11,6 @@ void story_explain(const struct origin *origin, bool shrink);
 void story_name(const struct origin *origin);
 /* Runs it and tells everything. Returns true where it fails. */
 bool story_report_all(const struct origin *origin);
-/* Everything is told as it comes, of who is called so. */
+/* Each event is printed as it comes, with the name of its process. */
 void story_begin(struct sim *sim, const char *name);
 void story_end(struct sim *sim);

@@ -15,7 +15,7 @@
 /* As src/daemon/poll/poll.c. */
 #define OWN_MEMORY_EVERY 12
 /* As src/daemon/workers/templates.c. */
-#define WALK_USEC SEC
+#define SIBLING_SCAN_USEC SEC
 
 static void make_preloading(struct sim *sim, unsigned number)
 {
@@ -89,7 +89,7 @@ static struct process *spawn(struct sim *sim, const struct fleet *fleet)
                 .generation = fleet->generation,
                 .unhooked = rng_chance(&rng, process->release.unhooked * 10),
                 .unsafe = rng_chance(&rng, process->release.unsafe * 10),
-                .awaits_word = true,
+                .awaits_start = true,
                 .connected = true,
                 .ready_report_at = USEC_INFINITY,
                 .fork_at = USEC_INFINITY,
@@ -318,7 +318,7 @@ static void look(struct sim *sim, struct template *template, bool fast)
 void template_looks(struct sim *sim, struct fleet *fleet, bool fast)
 {
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_lives(&fleet->templates[i]))
+                if (template_is_alive(&fleet->templates[i]))
                         look(sim, &fleet->templates[i], fast);
         for (size_t i = 0; i < fleet->n_workers && !fast; i++) {
                 struct worker *worker = fleet->workers[i];
@@ -442,7 +442,7 @@ static bool siblings_are_seen(const struct sim *sim, const struct worker *worker
 {
         const struct process *process = worker->handle;
 
-        return !worker->fleet->redis_up || sim->now >= worker->state_at + WALK_USEC ||
+        return !worker->fleet->redis_up || sim->now >= worker->state_at + SIBLING_SCAN_USEC ||
                match_scanned_at(&sim->fleets[process->fleet].link.match) >= worker->state_at;
 }
 
@@ -475,7 +475,7 @@ void template_orphaned(struct sim *sim, struct process *process)
                 template->template = NULL;
                 hang_up(sim, template);
         }
-        if (!template->awaits_word && !process->awaits_go)
+        if (!template->awaits_start && !process->awaits_go)
                 return;
         process->boot_at = USEC_INFINITY;
         process->crash_at = MIN(process->crash_at, sim->now + rng_range(&process->rng, MSEC, 30 * MSEC));
@@ -506,8 +506,8 @@ static void adopt(struct sim *sim, struct fleet *fleet, const struct template *k
                 report(sim, "takes over %s", process_name(sim, process));
                 template->process = &process->as_template;
                 process->as_template.template = template;
-                /* Its exit is told again. */
-                if (!process_lives(process) || !process->main_alive)
+                /* Reports its exit again. */
+                if (!process_is_alive(process) || !process->main_alive)
                         process->exit_report_at = sim->now + MSEC;
                 return;
         }
@@ -517,13 +517,13 @@ void templates_begin(struct sim *sim)
 {
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->as_template.template)
-                        sim->processes[i]->as_template.awaits_word = false;
+                        sim->processes[i]->as_template.awaits_start = false;
 }
 
 void templates_adopt(struct sim *sim, struct fleet *fleet, const struct state_fleet *saved)
 {
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_lives(&saved->templates[i]))
+                if (template_is_alive(&saved->templates[i]))
                         adopt(sim, fleet, &saved->templates[i]);
 }
 

@@ -19,9 +19,9 @@ static void forget_dead(struct sim *sim)
                              process->exit_report_at != USEC_INFINITY;
                 usec_t remembered = process->leftover ? LEFTOVER_USEC : REMEMBERED_USEC;
 
-                if (known || (process->left_behind
-                                      ? !!sim->shell.adoption
-                                      : process_lives(process) || sim->now < process->died_at + remembered))
+                if (known || (process->left_behind ? !!sim->shell.adoption
+                                                   : process_is_alive(process) ||
+                                                             sim->now < process->died_at + remembered))
                         sim->processes[kept++] = process;
                 else
                         free(process);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker of the C speaker's; what each of these does is told in jobs.bash. Usage: worker FOLDER THREADS
- * [fork] */
+/* A worker with the C client; jobs.bash describes what each one does. Usage: worker FOLDER THREADS [fork] */
 #include "sqmgr_heartbeat.h"
 #include <dirent.h>
 #include <pthread.h>

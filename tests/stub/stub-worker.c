@@ -336,7 +336,7 @@ static void release_threads(void)
 static int work(void)
 {
         redisContext *redis = NULL;
-        bool has_beaten = false, was_quiet = false;
+        bool has_sent_heartbeat = false, was_quiet = false;
         unsigned idle_heartbeats = 0;
         time_t stop_by = 0;
         char path[PATH_MAX];
@@ -367,8 +367,8 @@ static int work(void)
                 }
                 if (redis && !steering_file("mute", true, path) && !steering_file("mute", false, path)) {
                         redis = redis_exchange(redis, append_heartbeat(redis, busy));
-                        if (redis && !has_beaten) {
-                                has_beaten = true;
+                        if (redis && !has_sent_heartbeat) {
+                                has_sent_heartbeat = true;
                                 note("beats");
                         }
                         if (redis && idle && ++idle_heartbeats == 2)
@@ -424,7 +424,7 @@ static int parse_options(int argc, char **argv)
         return options.concurrency <= MAX_THREADS ? 0 : -EINVAL;
 }
 
-/* Pid and start time name a process for good. */
+/* Pid and start time identify a process permanently. */
 static int open_ledger(void)
 {
         char text[1024];

@@ -30,7 +30,7 @@ static struct reported {
         unsigned identities, heartbeats;
         pid_t heartbeat_pid;
         struct heartbeat heartbeat;
-        unsigned others_looked_for;
+        unsigned siblings_polled;
         pid_t other;
         bool ambiguous;
 } reported[WORKERS];
@@ -98,7 +98,7 @@ static inline void on_sibling(struct worker *worker, pid_t pid, _unused_ void *u
 {
         struct reported *to = &reported[worker - workers];
 
-        to->others_looked_for++;
+        to->siblings_polled++;
         to->other = pid;
 }
 
@@ -191,8 +191,8 @@ static inline int look(unsigned n, unsigned poll_items)
         return r;
 }
 
-/* A walk through the set is not due until ten times the duration of the last has passed. */
-static inline void look_until_found(unsigned n)
+/* A scan of the set is not due until ten times the duration of the last scan has passed. */
+static inline void poll_until_found(unsigned n)
 {
         for (unsigned i = 0; i < n; i++)
                 while (reported[i].identities == 0)

@@ -83,7 +83,7 @@ static const struct scenario scenarios[] = {
  * the least to the most takes a boot. */
 static inline double margin_of(const struct scenario *scenario)
 {
-        double margin = 2 * LOOK + HEARTBEAT + (scenario->blind ? scenario->targets[0] / 3 : 0);
+        double margin = 2 * POLL_SECONDS + HEARTBEAT + (scenario->blind ? scenario->targets[0] / 3 : 0);
 
         for (unsigned count = scenario->sites[0].min; count < scenario->sites[0].max; count *= 2)
                 margin += scenario->boot;

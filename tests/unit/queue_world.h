@@ -9,18 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEP           0.5 /* seconds, as all times here */
-#define HEARTBEAT      10.0
-#define LOOK           5.0 /* of sqmgr */
-#define LOOK_HORIZON   3.0
-#define LOOK_JUDOSCALE 10.0
-#define DOWN_AFTER     600.0
-#define STOP_SECONDS   25.0 /* what Sidekiq gives jobs once it is told to exit */
-#define QUEUES_MAX     2
-#define SITES_MAX      3
-#define THREADS_MAX    10
-#define MACHINES_MAX   64
-#define CLASSES_MAX    3
+#define STEP                   0.5 /* seconds, as all times here */
+#define HEARTBEAT              10.0
+#define POLL_SECONDS           5.0 /* of sqmgr */
+#define POLL_SECONDS_HORIZON   3.0
+#define POLL_SECONDS_JUDOSCALE 10.0
+#define DOWN_AFTER             600.0
+#define STOP_SECONDS           25.0 /* what Sidekiq gives jobs once it is asked to exit */
+#define QUEUES_MAX             2
+#define SITES_MAX              3
+#define THREADS_MAX            10
+#define MACHINES_MAX           64
+#define CLASSES_MAX            3
 
 /* Jobs of one kind. */
 struct class
@@ -363,7 +363,7 @@ static inline void put_count(struct run *run, struct site *site, double boot)
                 drain_machine(run, site);
 }
 
-/* What its jobs have come to is told with its beat, as Sidekiq does. */
+/* The results of its jobs are reported with its heartbeat, as Sidekiq does. */
 static inline void send_heartbeat(struct run *run, struct machine *machine)
 {
         unsigned busy = running(run, machine), done = machine->begun - busy;
@@ -460,7 +460,7 @@ static inline void ask_sqmgr(struct run *run, size_t s)
                 unsigned threads = active * scenario->concurrency;
                 reading.done_busy += busy;
                 if (scenario->sites[i].is_other) {
-                        reading.others_idle += threads > busy ? threads - busy : 0;
+                        reading.foreign_idle += threads > busy ? threads - busy : 0;
                         continue;
                 }
                 weight += scenario->sites[i].max;
@@ -555,8 +555,11 @@ static inline void ask(struct run *run, size_t s)
 static inline void decide(struct run *run)
 {
         static const double poll_items[] = {
-                [RULE_SQMGR] = LOOK, [RULE_HORIZON] = LOOK_HORIZON, [RULE_JUDOSCALE] = LOOK_JUDOSCALE,
-                [RULE_FIXED] = LOOK, [RULE_SCHEDULE] = LOOK,
+                [RULE_SQMGR] = POLL_SECONDS,
+                [RULE_HORIZON] = POLL_SECONDS_HORIZON,
+                [RULE_JUDOSCALE] = POLL_SECONDS_JUDOSCALE,
+                [RULE_FIXED] = POLL_SECONDS,
+                [RULE_SCHEDULE] = POLL_SECONDS,
         };
 
         for (size_t s = 0; s < run->scenario->n_sites; s++) {

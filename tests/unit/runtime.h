@@ -30,27 +30,27 @@ struct world;
 
 static struct settings *runtime_settings;
 static struct world *runtime_world;
-static struct wakeup runtime_turn;
+static struct wakeup runtime_wakeup;
 static struct runtime runtime;
-static unsigned runtime_turns; /* so far */
+static unsigned runtime_wakeups; /* so far */
 
-static inline void runtime_count_turn(bool timer _unused_, void *userdata _unused_)
+static inline void runtime_count_wakeup(bool timer _unused_, void *userdata _unused_)
 {
-        runtime_turns++;
+        runtime_wakeups++;
 }
 
 static inline void runtime_start(const char *text)
 {
         runtime_settings = read_good(text);
-        runtime_turns = 0;
+        runtime_wakeups = 0;
         ck_assert_int_eq(world_new(runtime_settings, 1, &runtime_world), 0);
-        ck_assert_int_eq(wakeup_open(&runtime_turn, event, runtime_world, runtime_count_turn, NULL), 0);
+        ck_assert_int_eq(wakeup_open(&runtime_wakeup, event, runtime_world, runtime_count_wakeup, NULL), 0);
         runtime = (struct runtime){
                 .event = event,
-                .wakeup = &runtime_turn,
+                .wakeup = &runtime_wakeup,
                 .world = runtime_world,
                 .links = {.event = event,
-                          .wakeup = &runtime_turn,
+                          .wakeup = &runtime_wakeup,
                           .world = runtime_world,
                           .found = attach_heartbeat},
                 .instance = "0123456789abcdef",
@@ -82,7 +82,7 @@ static inline void runtime_end(void)
         heartbeats_free(runtime.local);
         free(runtime.status_parent);
         proc_host_close(runtime.host);
-        wakeup_close(&runtime_turn);
+        wakeup_close(&runtime_wakeup);
         world_free(runtime_world);
         settings_free(runtime_settings);
         while (waitpid(-1, NULL, 0) > 0)

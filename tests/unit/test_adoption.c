@@ -191,49 +191,49 @@ TEST(in_our_service_another_instance_is_our_own_with_its_state_elsewhere)
 TEST(of_several_of_one_worker_the_leader_counts_then_the_eldest)
 {
         struct sighting wrapper = marked(20, "mail/1"), child = marked(19, "mail/1");
-        struct sighting orphan = marked(10, "mail/2"), elder = marked(30, "mail/2");
-        struct sighting younger = marked(31, "mail/2");
+        struct sighting orphan = marked(10, "mail/2"), earlier = marked(30, "mail/2");
+        struct sighting later = marked(31, "mail/2");
 
         child.parent = child.group = child.session = 20;
         orphan.group = orphan.session = 9;
-        younger.start = 99;
+        later.start = 99;
         /* None of the others is passed over: it may be the worker all the same. */
-        ADOPTS_ALL("mail/1=20 mail/2=30 mail/7=31 mail/8=10", child, wrapper, orphan, younger, elder);
+        ADOPTS_ALL("mail/1=20 mail/2=30 mail/7=31 mail/8=10", child, wrapper, orphan, later, earlier);
         for (size_t i = 0; i < 4; i++)
                 ck_assert(world->fleets[0]->workers[i]->process.unproven);
 }
 
 TEST(what_has_booted_is_the_worker_before_what_an_elder_one_left_behind)
 {
-        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+        struct sighting earlier = marked(10, "mail/1"), live = marked(20, "mail/1");
         struct sighting wrapper = marked(30, "mail/2"), below = marked(31, "mail/2");
         struct sighting left = marked(29, "mail/2");
 
         live.booted_as = below.booted_as = &sidekiq_traits;
         below.parent = below.group = below.session = 30;
-        ADOPTS_ALL("mail/1=20 mail/2=30", elder, live, left, wrapper, below);
+        ADOPTS_ALL("mail/1=20 mail/2=30", earlier, live, left, wrapper, below);
         ck_assert(!world->fleets[0]->workers[0]->process.unproven);
         ck_assert(!world->fleets[0]->workers[1]->process.unproven);
 }
 
 TEST(of_what_has_not_booted_the_last_start_counts)
 {
-        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+        struct sighting earlier = marked(10, "mail/1"), live = marked(20, "mail/1");
 
-        elder.started_at = STARTED - 1;
+        earlier.started_at = STARTED - 1;
         live.started_at = STARTED;
-        ADOPTS_ALL("mail/1=20", elder, live);
+        ADOPTS_ALL("mail/1=20", earlier, live);
         ck_assert(world->fleets[0]->workers[0]->process.unproven);
 }
 
 TEST(two_that_have_booted_in_one_place_are_both_taken)
 {
-        struct sighting elder = marked(10, "mail/1"), live = marked(20, "mail/1");
+        struct sighting earlier = marked(10, "mail/1"), live = marked(20, "mail/1");
 
-        elder.started_at = STARTED - 1;
+        earlier.started_at = STARTED - 1;
         live.started_at = STARTED;
-        elder.booted_as = live.booted_as = &sidekiq_traits;
-        ADOPTS_ALL("mail/1=20 mail/7=10", elder, live);
+        earlier.booted_as = live.booted_as = &sidekiq_traits;
+        ADOPTS_ALL("mail/1=20 mail/7=10", earlier, live);
 }
 
 /* The state names a worker of that start, whose processes have ended meanwhile. */
@@ -488,7 +488,7 @@ TEST(a_fork_that_was_not_reported_to_go_on_and_has_ended_is_no_crash)
         ck_assert_uint_eq(world->fleets[0]->crash.count, 0);
         ck_assert_uint_eq(world->n_events, 0);
         fleet_reap(world->fleets[0], NULL);
-        /* One that lives was told. */
+        /* One that is alive was signaled. */
         worker = adoption_take_known(adoption, world->fleets[0], &waited, 8, 0, NOW);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
         ck_assert(worker->process.forked && !worker->process.awaits_go);

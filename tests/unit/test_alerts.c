@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are told, and that a bad one stops nobody.
- */
+/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are given, and that a bad script stops
+ * nobody. */
 #include "daemon/lifecycle/alerts.h"
 #include "model/fleet.h"
 #include "model/world.h"

@@ -90,7 +90,7 @@ TEST(one_that_is_quiet_by_its_title_is_not_reported_again)
 {
         struct worker *worker = test_spawn_quiet(&t);
 
-        for (int i = 0; i < WORKER_LOUD_HEARTBEATS; i++)
+        for (int i = 0; i < WORKER_NOT_QUIET_HEARTBEATS; i++)
                 send_heartbeat(worker, false);
         ck_assert(plans(ACTION_QUIET, worker)); /* it has not taken the signal */
         observe_title(worker, true, 0, true);
@@ -216,7 +216,7 @@ static usec_t longest_unnoticed_pause(void)
 
 static const usec_t intervals[] = {100 * USEC_PER_MSEC, 5 * USEC_PER_SEC, 10 * USEC_PER_SEC, USEC_PER_MIN};
 
-/* The machine is paused right before it would beat again, and the other host goes on. */
+/* The machine pauses right before its next heartbeat, and the other host continues. */
 TEST_LOOP(no_pause_that_goes_unnoticed_gives_it_the_heartbeats_of_another_host, ELEMENTSOF(intervals))
 {
         struct worker *worker = test_spawn(&t);

@@ -59,7 +59,7 @@ static bool look(uint64_t size, double age)
 }
 
 /* Looks for so many seconds, one each second. */
-static void look_for(unsigned seconds, uint64_t size, double age)
+static void poll_for(unsigned seconds, uint64_t size, double age)
 {
         for (unsigned i = 0; i < seconds; i++) {
                 test_tick(&t, 1);
@@ -71,7 +71,7 @@ static void begin(void)
 {
         test_settle(&t);
         SERVE(t.fleet, "default");
-        look_for(5, 0, 0);
+        poll_for(5, 0, 0);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 2);
 }
 
@@ -99,7 +99,7 @@ TEST(what_waits_doubles_the_count_once_for_each_boot)
                          "fleet 'default': 2 -> 4 workers: 2000 jobs wait, the oldest for 3s: at 1s each "
                          "80.0 threads begin all of them within 24s; more may follow once these have booted");
         ck_assert(!look(2000, 3));
-        look_for(20, 2000, 3);
+        poll_for(20, 2000, 3);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         ck_assert_uint_eq(test_counts(&t).active, 8);
         ck_assert_uint_eq(t.fleet->totals.scaled_up, 2);
@@ -109,14 +109,14 @@ TEST(what_waits_doubles_the_count_once_for_each_boot)
 TEST(the_calm_takes_it_back_one_by_one)
 {
         begin();
-        look_for(20, 2000, 3);
+        poll_for(20, 2000, 3);
         ck_assert_uint_eq(test_counts(&t).active, 8);
-        look_for(55, 0, 0);
+        poll_for(55, 0, 0);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         for (unsigned i = 0; i < 300; i++) {
                 unsigned before = fleet_current_count(t.fleet);
 
-                look_for(1, 0, 0);
+                poll_for(1, 0, 0);
                 ck_assert_uint_ge(fleet_current_count(t.fleet) + 1, before);
                 ck_assert_uint_le(test_counts(&t).quiet + test_counts(&t).stopping, 1);
         }
@@ -131,7 +131,7 @@ TEST(rare_looks_take_it_back_too)
 {
         t.settings.check_interval = 5 * USEC_PER_MIN;
         begin();
-        look_for(20, 2000, 3);
+        poll_for(20, 2000, 3);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         for (unsigned i = 0; i < 20; i++) {
                 test_run(&t, 300);
@@ -184,7 +184,7 @@ TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
 
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
-        look_for(40, 20000, 60);
+        poll_for(40, 20000, 60);
         autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
         ck_assert_uint_gt(findings.n, 0);
         ck_assert_ptr_nonnull(strstr(findings.list[0].text, "threads are needed"));
@@ -201,11 +201,11 @@ TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
 TEST(the_idlest_leaves_first)
 {
         begin();
-        look_for(20, 2000, 3);
+        poll_for(20, 2000, 3);
         for (unsigned i = 1; i <= 8; i++)
                 test_process(test_worker(&t, i))->busy = i == 6 ? 0 : 1;
         for (unsigned i = 0; i < 100 && t.quiets == 0; i++)
-                look_for(1, 0, 0);
+                poll_for(1, 0, 0);
         ck_assert_uint_eq(t.quiets, 1);
         ck_assert_int_eq(test_worker(&t, 1)->state, WORKER_ACTIVE);
         ck_assert(!test_worker(&t, 6) || test_worker(&t, 6)->state != WORKER_ACTIVE);
@@ -275,13 +275,13 @@ TEST(a_fleet_that_is_quieted_neither_grows_nor_shrinks)
         char text[AUTOSCALE_TEXT_MAX];
 
         begin();
-        look_for(20, 2000, 3);
+        poll_for(20, 2000, 3);
         command_quiet_fleet(t.fleet, NULL, t.now);
-        look_for(200, 0, 0);
+        poll_for(200, 0, 0);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
         ck_assert_str_eq(autoscale_text(t.fleet, text), "its workers are to take no jobs: the count is kept");
         command_start(t.fleet, NULL, t.now);
-        look_for(5, 0, 0);
+        poll_for(5, 0, 0);
         ck_assert_uint_eq(fleet_current_count(t.fleet), 8);
 }
 
@@ -311,10 +311,10 @@ TEST(what_others_have_idle_is_subtracted)
         struct autoscale_reading reading = {
                 .queues = one_queue("default", 40, USEC_PER_SEC),
                 .service = 10 * USEC_PER_SEC,
-                .others_known = true,
-                .others_any = true,
-                .others = 2,
-                .others_idle = 40,
+                .foreign_known = true,
+                .foreign_any = true,
+                .foreign_consumers = 2,
+                .foreign_idle = 40,
         };
         char text[AUTOSCALE_TEXT_MAX];
         size_t i = 0;
@@ -387,11 +387,11 @@ TEST(of_a_need_that_two_fleets_follow_each_takes_its_share)
         t.fleet->automatic_count = 2;
         (void)look(400, 1);
         ck_assert_uint_eq(autoscale_of(t.fleet)->fleets, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 10, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 10, 0.001);
 }
 
 /* A look while another host tells this; share: NULL, it is silent. */
-static void look_beside(const struct peer_share *share, uint64_t size)
+static void poll_beside(const struct peer_share *share, uint64_t size)
 {
         static char text[PEER_TEXT_MAX + 1];
         struct peers peers = {0};
@@ -424,22 +424,22 @@ TEST(of_a_need_that_two_hosts_follow_each_takes_its_share)
 
         begin();
         t.fleet_settings.active_process_max = 100;
-        look_beside(NULL, 400);
+        poll_beside(NULL, 400);
         double alone = verdict->need;
         ck_assert_double_gt(alone, 10);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        look_beside(&share, 400);
+        poll_beside(&share, 400);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->busy, 3, 0.001);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 30, 0.001);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 7, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
         ck_assert_double_lt(verdict->need, alone / 3.5);
         ck_assert(autoscale_line(t.fleet, 1, text));
         ck_assert_str_eq(text,
                          "threads: 3 of 30 run jobs, of 2 hosts that scale by these queues; 7 threads of "
                          "others are idle");
         /* Silent, it takes no share any more. */
-        look_beside(NULL, 400);
+        poll_beside(NULL, 400);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
         ck_assert_double_gt(verdict->need, 0.9 * alone);
 }
@@ -452,16 +452,16 @@ TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
         struct peer_share untold = {.weight = 8, .threads = 20, .idle = 7, .queues = ""};
 
         begin();
-        look_beside(&held, 0);
+        poll_beside(&held, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 23, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 23, 0.001);
         ck_assert_double_eq_tol(autoscale_of(t.fleet)->threads, 10, 0.001);
-        look_beside(&other, 0);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
-        look_beside(&untold, 0);
+        poll_beside(&other, 0);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
+        poll_beside(&untold, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 0, 0.001);
-        look_beside(&some, 0);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
+        poll_beside(&some, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 2);
         struct queues *queues = one_queue("default", 0, 0);
         ck_assert_ptr_nonnull(queues_add(queues, "mail", 4));
@@ -472,7 +472,7 @@ TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
         SERVE(t.fleet, "default\0mail");
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_uint_eq(autoscale_of(t.fleet)->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(t.fleet)->others_idle, 18, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 18, 0.001);
         peers_clear(&peers);
 }
 
@@ -484,15 +484,15 @@ TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
         struct peer_share idle = {.idle = PEER_THREADS_MAX, .queues = "default\0"};
 
         begin();
-        look_beside(&none, 4000);
+        poll_beside(&none, 4000);
         ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
-        look_beside(&idle, 4000);
+        poll_beside(&idle, 4000);
         ck_assert_uint_eq(autoscale_wanted(t.fleet), 2);
-        look_beside(&all, 0);
+        poll_beside(&all, 0);
         ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
         for (unsigned i = 0; i < 60; i++) {
                 test_tick(&t, 1);
-                look_beside(&all, 0);
+                poll_beside(&all, 0);
                 ck_assert_uint_le(autoscale_wanted(t.fleet), 8);
         }
 }
@@ -551,18 +551,18 @@ TEST(a_host_reports_of_those_that_follow_the_need_and_of_what_it_has_idle)
 TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 {
         struct fleet_settings settings;
-        struct autoscale_reading reading = {.done_known = true, .others_known = true};
+        struct autoscale_reading reading = {.done_known = true, .foreign_known = true};
 
         begin();
         reading.queues = one_queue("default", 0, 0);
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_COUNT);
         reading.queues = one_queue("default", 0, 0);
-        reading.others_any = true;
+        reading.foreign_any = true;
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
         reading.queues = one_queue("default", 0, 0);
-        reading.others_any = false;
+        reading.foreign_any = false;
         (void)second_fleet(&settings);
         (void)autoscale_observe(t.fleet, &reading, t.now);
         ck_assert_int_eq(autoscale_of(t.fleet)->source, AUTOSCALE_BY_NOTHING);
@@ -623,11 +623,11 @@ TEST(jobs_that_wait_while_all_threads_are_idle_are_reported)
         expect_trouble(0, NULL);
 }
 
-static bool others_take_it;
+static bool other_host_takes_it;
 
-static bool others_serve(const char *queue _unused_, void *userdata _unused_)
+static bool foreign_serve(const char *queue _unused_, void *userdata _unused_)
 {
-        return others_take_it;
+        return other_host_takes_it;
 }
 
 /* What is told of one queue in which 7 jobs have waited for so long. */
@@ -639,7 +639,7 @@ static void expect_queue(const char *name, usec_t age, const char *wanted)
         doctor_queues(&findings, &(struct doctor_queues){.world = t.world,
                                                          .link = t.fleet->link,
                                                          .queues = queues,
-                                                         .others_serve = others_serve});
+                                                         .foreign_serve = foreign_serve});
         ck_assert(!findings.lost);
         ck_assert_uint_eq(findings.n, wanted ? 1 : 0);
         if (wanted) {
@@ -657,16 +657,16 @@ TEST(jobs_that_nobody_takes_are_reported)
         char names[1024] = "";
         size_t size = 0;
 
-        others_take_it = false;
+        other_host_takes_it = false;
         /* What the workers serve is not known yet. */
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
         begin();
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, lost);
         expect_queue("default", 2 * USEC_PER_MIN, NULL);
         expect_queue("lo\x01t", USEC_PER_MIN - 1, NULL);
-        others_take_it = true;
+        other_host_takes_it = true;
         expect_queue("lo\x01t", 2 * USEC_PER_MIN, NULL);
-        others_take_it = false;
+        other_host_takes_it = false;
         /* Of so many that there may be others. */
         for (unsigned i = 0; i < AUTOSCALE_QUEUES_MAX; i++)
                 size += (size_t)snprintf(names + size, sizeof(names) - size, "q%u", i) + 1;

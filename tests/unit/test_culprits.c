@@ -54,7 +54,7 @@ static uint64_t send_heartbeat_after(unsigned seconds, unsigned busy, uint64_t r
         return send_heartbeat(busy, rss_bytes);
 }
 
-static uint64_t look_after(unsigned seconds, uint64_t bytes)
+static uint64_t poll_after(unsigned seconds, uint64_t bytes)
 {
         pass(seconds);
         return look(bytes);
@@ -98,7 +98,7 @@ TEST(the_classes_are_reported_with_the_growth_since_the_last_idle_heartbeat)
 {
         send_heartbeat(0, MIB(100));
         send_heartbeat_after(5, 0, MIB(308));
-        look_after(40, MIB(520));
+        poll_after(40, MIB(520));
         send_heartbeat(3, MIB(520));
         ck_assert_str_eq(reported_memory("ReportJob|MailJob|ReportJob"),
                          "grew by 212M to 520M within 40s, running ReportJob (2), MailJob");
@@ -243,7 +243,7 @@ TEST(a_heartbeat_that_does_not_report_its_memory_has_the_last_sample)
 {
         send_heartbeat(0, 0);
         ck_assert_uint_eq(worker->memory.mark_at, 0);
-        ck_assert_uint_eq(look_after(5, MIB(120)), MIB(120));
+        ck_assert_uint_eq(poll_after(5, MIB(120)), MIB(120));
         ck_assert_uint_eq(look(MIB(130)), MIB(120));
         ck_assert_uint_eq(send_heartbeat_after(5, 0, 0), MIB(130));
 }
@@ -299,16 +299,16 @@ TEST(over_the_threshold_a_heartbeat_from_after_the_first_sample_is_waited_for)
 {
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 2; i++) {
-                look_after(5, MIB(501));
+                poll_after(5, MIB(501));
                 ck_assert(!culprits_take(worker));
         }
-        look_after(5, MIB(501));
+        poll_after(5, MIB(501));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
         ck_assert(!culprits_take(worker));
         send_heartbeat_after(5, 1, MIB(501));
         ck_assert(culprits_take(worker));
         ck_assert(!culprits_take(worker));
-        look_after(5, MIB(501));
+        poll_after(5, MIB(501));
         send_heartbeat(1, MIB(501));
         ck_assert(!culprits_take(worker));
 }
@@ -318,7 +318,7 @@ TEST(where_such_a_heartbeat_has_come_by_then_nothing_is_waited_for)
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert(!culprits_take(worker));
-                look_after(5, MIB(501));
+                poll_after(5, MIB(501));
                 if (i == 1)
                         send_heartbeat(1, MIB(501));
         }
@@ -334,15 +334,15 @@ TEST(over_the_limit_the_heartbeat_that_is_read_with_the_sample_is_too_old)
         observe_memory(worker, MIB(601), t.now);
         send_heartbeat(0, MIB(100));
         ck_assert(!culprits_take(worker));
-        look_after(5, MIB(601));
+        poll_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
         send_heartbeat(1, MIB(601));
         ck_assert(culprits_take(worker));
         /* The threshold below it is no news. */
-        look_after(5, MIB(601));
+        poll_after(5, MIB(601));
         ck_assert_uint_eq(test_events(&t, EVENT_MEMORY_OVER), 1);
-        look_after(5, MIB(400));
-        look_after(5, MIB(601));
+        poll_after(5, MIB(400));
+        poll_after(5, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
 }
@@ -352,11 +352,11 @@ TEST(over_the_threshold_and_later_over_the_limit_it_is_asked_for_twice)
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         for (unsigned i = 0; i < 3; i++) {
-                look_after(5, MIB(501));
+                poll_after(5, MIB(501));
                 send_heartbeat(1, MIB(501));
         }
         ck_assert(culprits_take(worker));
-        look_after(5, MIB(601));
+        poll_after(5, MIB(601));
         ck_assert(!culprits_take(worker));
         send_heartbeat_after(5, 1, MIB(601));
         ck_assert(culprits_take(worker));
@@ -367,7 +367,7 @@ TEST(a_heartbeat_that_comes_much_later_reports_nothing_of_then)
         t.fleet_settings.memory_limit = MIB(600);
         send_heartbeat(1, MIB(100));
         look(MIB(601));
-        look_after(41, MIB(601));
+        poll_after(41, MIB(601));
         send_heartbeat(1, MIB(601));
         ck_assert(!culprits_take(worker));
         send_heartbeat_after(5, 1, MIB(601));

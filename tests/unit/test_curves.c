@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Advice on leaks by what real Ruby processes held, as tests/unit/curves/record has recorded it: a leak is
- * told of with about the right hour, and what only looks like one is not, whenever one begins to watch it. */
+/* Advice on leaks by the memory of real Ruby processes, recorded by tests/unit/curves/record: a leak is
+ * reported with about the right hour, and growth that only resembles a leak is not, whenever watching begins.
+ */
 #include "advice/leak.h"
 #include "model/fleet.h"
 #include "model/trend.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of drains that do not last until their jobs have ended, before and after. */
+/* What is reported of drains that will not last until their jobs have ended, before and after. */
 #include "decide/command.h"
 #include "model/describe.h"
 #include "observe/observe_jobs.h"

@@ -39,13 +39,13 @@ static uint64_t read_of(const char *fleet)
 TEST(the_answer_ends_the_wait_for_the_lines)
 {
         struct fleet *web = world_fleet(runtime_world, "web");
-        unsigned turns = runtime_turns;
+        unsigned turns = runtime_wakeups;
 
         web->lines_token = read_of("web");
         ck_assert_uint_ne(web->lines_token, 0);
         run_until(web->lines_token == 0);
         ck_assert_ptr_null(runtime.exit_log);
-        run_until(runtime_turns > turns);
+        run_until(runtime_wakeups > turns);
 }
 
 TEST(each_death_has_an_answer_of_its_own)

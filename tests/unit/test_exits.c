@@ -10,7 +10,7 @@
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 
-/* Where it stands still, the time for what a test waits for does not pass; 0: it goes on. */
+/* While the clock stands still, the time for what a test waits for does not pass; 0: it runs. */
 static usec_t standstill;
 
 usec_t __real_clock_now(clockid_t clock);
@@ -85,7 +85,7 @@ static bool has_booted(pid_t pid)
 /* An orphan of ours is a zombie first. */
 static bool is_gone(pid_t pid)
 {
-        exits_sweep(&runtime);
+        exits_reap(&runtime);
         return kill(pid, 0) < 0;
 }
 
@@ -94,10 +94,10 @@ TEST(the_status_of_a_worker_that_exits_is_reported)
         struct worker *worker = start("exit 3");
 
         ck_assert_ptr_nonnull(worker->handle);
-        runtime_turn.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
         ck_assert(runtime_reported("status 3"));
-        ck_assert(runtime_turn.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
@@ -137,8 +137,8 @@ TEST(an_exit_has_a_turn_follow)
         struct worker *worker = start("exit 0");
 
         run_until(worker->state == WORKER_GONE);
-        unsigned turns = runtime_turns;
-        run_until(runtime_turns > turns);
+        unsigned turns = runtime_wakeups;
+        run_until(runtime_wakeups > turns);
 }
 
 TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
@@ -146,12 +146,12 @@ TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
         struct worker *worker = start("exit 4");
 
         while (!worker->handle->orphan_search) {
-                exits_sweep(&runtime);
+                exits_reap(&runtime);
                 (void)usleep(1000);
         }
         run_until(worker->state == WORKER_GONE);
         ck_assert(runtime_reported("status 4"));
-        /* The descriptor says so once more, to nobody. */
+        /* The descriptor reports it once more, to nobody. */
         size_t reported = runtime_world->n_events;
         ck_assert_int_ge(sd_event_run(event, 50 * USEC_PER_MSEC), 0);
         ck_assert_uint_eq(runtime_world->n_events, reported);
@@ -216,11 +216,11 @@ TEST(of_a_storm_of_children_some_are_waited_for_at_a_time)
         }
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(waitid(P_PID, (id_t)pids[i], &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-        ck_assert(exits_sweep(&runtime));
+        ck_assert(exits_reap(&runtime));
         for (size_t i = 0; i < N; i++)
                 left += kill(pids[i], 0) == 0;
         ck_assert_uint_gt(left, N / 2);
-        while (exits_sweep(&runtime))
+        while (exits_reap(&runtime))
                 sweeps++;
         ck_assert_uint_gt(sweeps, 2);
         for (size_t i = 0; i < N; i++)
@@ -334,8 +334,8 @@ TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
 TEST(one_that_is_in_the_midst_of_its_exec_is_waited_for)
 {
         struct worker *worker = start("marks=$(env | grep ^SQMGR_)\n" LEAVES(
-                "exec env -i /bin/sh -c \"echo >$d/veiled; while [ ! -e $d/go ]; do sleep 0.01; done; "
-                "export $(echo $marks); exec sleep 1000\"") "until [ -e $d/veiled ]; do sleep 0.01; done");
+                "exec env -i /bin/sh -c \"echo >$d/hidden; while [ ! -e $d/go ]; do sleep 0.01; done; "
+                "export $(echo $marks); exec sleep 1000\"") "until [ -e $d/hidden ]; do sleep 0.01; done");
         pid_t main = worker->process.pid;
 
         standstill = clock_now(CLOCK_MONOTONIC);
@@ -486,7 +486,7 @@ TEST_LOOP(of_a_worker_that_heartbeats_beside_its_main_process_the_kill_ends_what
         run_until(is_gone(main) && is_gone(child));
 }
 
-/* It may have since the last look. But by the operator's own word. */
+/* It may have since the last poll, except by the operator's own order. */
 TEST_LOOP(what_is_left_of_a_worker_and_has_booted_is_not_killed, 2)
 {
         struct worker *worker = start(
@@ -587,7 +587,7 @@ TEST(a_worker_that_cannot_be_watched_does_not_stay)
                         break;
                 /* What was forked all the same is ended: no child is left. */
                 while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0) {
-                        exits_sweep(&runtime);
+                        exits_reap(&runtime);
                         (void)usleep(1000);
                 }
                 fleet_reap(fleet, process_free);

@@ -121,7 +121,7 @@ TEST(hang_action_kill_reports_it_to_exit_and_kills_it)
         test_process(worker)->busy = 3;
         test_after(&t, 305, worker->state, WORKER_STOPPING);
         ck_assert_int_eq(worker->reason, REASON_HUNG);
-        /* That it hangs is what it is told to exit for, not how it is doing that. */
+        /* The hang is the reason to exit, not how it exits. */
         ck_assert(!worker->heartbeat.hung);
         ck_assert_uint_eq(t.kills, 0);
         test_after(&t, 70, t.stops, 1);
@@ -189,7 +189,7 @@ TEST(a_restart_does_not_wait_for_one_that_hangs)
         ck_assert(worker->heartbeat.hung);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_counts(&t).live, 3);
-        /* Even where a place has become empty meanwhile, its old code does not go on. */
+        /* Even if a place has become empty meanwhile, its old code does not continue. */
         test_process(worker)->hung = false;
         test_after(&t, 10, worker->state, WORKER_QUIET);
         test_after(&t, 60, test_counts(&t).live, 2);

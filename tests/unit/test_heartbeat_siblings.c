@@ -21,7 +21,7 @@ static void find_a_descendant(void)
         (void)look(2, POLL_HEARTBEAT);
         server_do("SADD processes " HOST ":%d:aaaaaaaaaaaa", (int)descendant);
         server_do("HSET " HOST ":%d:aaaaaaaaaaaa busy 0 beat 1795238801.5 quiet false", (int)descendant);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_int_eq(reported[0].heartbeat_pid, descendant);
         ck_assert_uint_eq(reported[1].identities, 0);
         ck_assert_ptr_null(slots[0]->info);
@@ -46,10 +46,10 @@ TEST(reports_what_else_of_a_worker_heartbeats)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         heartbeat_as(0, 1, "1795238801.5", 0, false);
-        look_until_found(1);
+        poll_until_found(1);
         descendant = getpid();
         heartbeat_beside("1795238801.5");
-        while (reported[0].others_looked_for == 0)
+        while (reported[0].siblings_polled == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         /* It may be the last word of one that is dead. */
         ck_assert_int_eq(reported[0].other, 0);
@@ -74,8 +74,8 @@ TEST(reports_what_begins_to_heartbeat_after_the_first_walk)
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         heartbeat_as(0, 1, "1795238801.5", 0, false);
-        look_until_found(1);
-        while (reported[0].others_looked_for == 0)
+        poll_until_found(1);
+        while (reported[0].siblings_polled == 0)
                 (void)look(1, POLL_HEARTBEAT | POLL_SIBLINGS);
         unsigned scans = calls_of("sscan");
         descendant = getpid();

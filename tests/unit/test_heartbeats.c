@@ -11,7 +11,7 @@ TEST(finds_a_worker_at_its_first_heartbeat)
         ck_assert_uint_eq(reported[0].identities, 0);
         ck_assert_ptr_null(slots[0]->identity);
         heartbeat_as(0, 1, "1795238801.5", 2, false);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_int_eq(reported[0].heartbeat_pid, workers[0].process.pid);
         ck_assert_uint_eq(reported[0].heartbeats, 1);
         ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238801500000);
@@ -41,7 +41,7 @@ TEST(waits_for_an_old_identity_to_change)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(reported[0].identities, 0);
         heartbeat_as(0, 1, "1795238806.5", 2, false);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_uint_eq(reported[0].heartbeat.sent_usec, 1795238806500000);
 }
 
@@ -55,7 +55,7 @@ static void find_all(unsigned n)
                 (void)look(n, POLL_HEARTBEAT);
         for (unsigned i = 0; i < n; i++)
                 heartbeat_as(i, 1, "1795238801.5", 0, true);
-        look_until_found(n);
+        poll_until_found(n);
 }
 
 TEST(reads_a_known_identity_at_once)
@@ -277,7 +277,7 @@ TEST(takes_no_heartbeat_of_another_host_of_this_name)
         }
         ck_assert_uint_eq(reported[1].identities, 0);
         server_do("SREM processes " IDENTITY, workers[1].process.pid, 1U);
-        look_until_found(2);
+        poll_until_found(2);
         ck_assert(!reported[1].ambiguous);
         ck_assert_str_eq(slots[1]->identity, HOST ":5000001:000000000002");
 }
@@ -305,7 +305,7 @@ TEST(reads_a_namespace)
         server_do("SADD app:processes " IDENTITY, workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY " busy 1 beat 1795238801.5 quiet true", workers[0].process.pid, 1U);
         server_do("HSET app:" IDENTITY ":work a b", workers[0].process.pid, 1U);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT | POLL_WORK_LIST), HEARTBEATS_POLLING);
         ck_assert(reported[0].heartbeat.work_list_known && !reported[0].heartbeat.work_list_empty);
 }
@@ -335,7 +335,7 @@ TEST(follows_the_name_of_its_host)
                 (void)look(2, POLL_HEARTBEAT);
         server_do("SADD processes new:5000001:00000000000a");
         server_do("HSET new:5000001:00000000000a busy 0 beat 1795238801.5 quiet false");
-        look_until_found(2);
+        poll_until_found(2);
         ck_assert_str_eq(slots[1]->identity, "new:5000001:00000000000a");
 
         /* The old one is started again inside its worker, by a command that had the name handed down. */
@@ -458,7 +458,7 @@ TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
         ck_assert_uint_eq(reported[0].identities, 0);
         workers[0].process.pid = 6000000;
         heartbeats_moved(slots[0]);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_int_eq(reported[0].heartbeat_pid, 6000000);
 }
 

@@ -69,7 +69,7 @@ static void get(int fd, const char *path)
         log_message(fd, text);
 }
 
-/* Lets the loop go on until something can be read, or the other end has hung up. Returns what recv() does. */
+/* Runs the loop until something can be read, or the other end has hung up. Returns what recv() returns. */
 static ssize_t hear(int fd, char *text, size_t size)
 {
         for (;;) {
@@ -207,13 +207,13 @@ TEST(all_ends_in_the_midst_of_it)
 /* With room for three, in a folder made of that template. */
 static struct address start_at_path(char *folder)
 {
-        static const struct http_limits room_of_three = {
+        static const struct http_limits three_connections = {
                 .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         char error[256];
 
         ck_assert_ptr_nonnull(mkdtemp(folder));
-        start(&room_of_three);
+        start(&three_connections);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         return address;
@@ -270,7 +270,7 @@ TEST(who_takes_nothing_makes_room)
         unit_remove_tree(folder);
 }
 
-/* Reads what there is, and lets the loop go on, until so many messages have come. */
+/* Reads what there is, and runs the loop, until so many messages have come. */
 static void read_messages(int fd, unsigned n)
 {
         static char text[1 << 16];

@@ -64,7 +64,7 @@ static void await_sleep(bool wanted)
 TEST(one_that_sleeps_for_three_seconds_is_at_rest)
 {
         start(": >$d/up; exec sleep 600");
-        /* The shell has its last words before that. */
+        /* The shell writes its last output before that. */
         for (char title[64] = ""; strncmp(title, "sleep", 5) != 0;)
                 ck_assert_int_eq(proc_title(process->main, title, sizeof(title)), 0);
         await_sleep(true);

@@ -89,7 +89,7 @@ static struct client ask(const char *parameters)
         return client;
 }
 
-/* How many jobs it was told of; -1: an error. */
+/* The number of jobs reported; -1: an error. */
 static int n_jobs(struct client *client)
 {
         struct varlink_reply reply = {0};

@@ -370,7 +370,7 @@ TEST(a_before_start_has_boot_timeout_and_goes_with_all_of_its)
         ck_assert_str_eq(bench.output, "");
 }
 
-/* Told to exit meanwhile, the worker takes it along. */
+/* The worker, asked to exit meanwhile, takes it along. */
 TEST(a_before_start_does_not_outlive_the_start)
 {
         struct launched launched;

@@ -12,11 +12,11 @@
 TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
         web_start("");
-        runtime_turn.pass.poll_at = USEC_INFINITY;
+        runtime_wakeup.pass.poll_at = USEC_INFINITY;
         run_until(web_is_up());
-        ck_assert_uint_le(runtime_turn.pass.poll_at, clock_now(CLOCK_MONOTONIC));
-        unsigned turns = runtime_turns;
-        run_until(runtime_turns > turns);
+        ck_assert_uint_le(runtime_wakeup.pass.poll_at, clock_now(CLOCK_MONOTONIC));
+        unsigned turns = runtime_wakeups;
+        run_until(runtime_wakeups > turns);
 }
 
 TEST(a_server_that_goes_away_is_observed)
@@ -92,11 +92,11 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         struct worker dead = dead_worker();
 
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
-        ck_assert(rescues_hold_the_end(&runtime, clock_now(CLOCK_MONOTONIC)));
-        runtime_turn.pass.unsaved = false;
+        ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
+        runtime_wakeup.pass.unsaved = false;
         run_until(!runtime.rescues);
         ck_assert(runtime_reported("it is put back"));
-        ck_assert(runtime_turn.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         redisReply *reply = server_ask("LLEN queue:low");
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);

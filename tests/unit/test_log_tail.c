@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is quoted of a log: its last lines, and no more than fits. */
+/* What is quoted of a log: its end, and no more than fits. */
 #include "base/fd.h"
 #include "io/log_tail.h"
 #include "unit.h"

@@ -210,7 +210,7 @@ TEST(takes_the_one_that_heartbeats_on)
         heartbeat_of(NEW, 3000, 30 + STALE);
         reads(OLD, 2000, 30 + STALE, "ambiguous");
         reads_both(2000, 3000, 500, "ambiguous");
-        match_connected(&match, 600); /* what was away then tells of neither */
+        match_connected(&match, 600); /* what was away then identifies neither */
         reads(NEW, 4000, 610, "ambiguous");
         reads(NEW, 5000, 601 + STALE, NEW);
 }
@@ -364,7 +364,7 @@ TEST(ignores_one_whose_heartbeat_is_gone)
         heartbeat_of(OLD, 1000, 20);
         reads(OLD, 0, 30, "none");
         reads(OLD, 1000, 40, OLD);
-        ck_assert_uint_eq(find(OLD)->changed_at, 0); /* the same beat again is no change */
+        ck_assert_uint_eq(find(OLD)->changed_at, 0); /* an equal heartbeat is no change */
 }
 
 TEST(ignores_what_belongs_to_others)

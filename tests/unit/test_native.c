@@ -149,7 +149,7 @@ TEST(has_its_row)
         ck_assert_uint_eq(native_traits.id, 2); /* as all state files have it */
         ck_assert_int_eq(native->quiet_signal, SIGTSTP);
         ck_assert_int_eq(native->stop_signal, SIGTERM);
-        /* CONT would have it take jobs again. */
+        /* CONT would make it active again. */
         ck_assert_int_eq(native->wake_signal, 0);
         ck_assert(native->take_record == native_take_record);
         ck_assert_uint_eq(native_traits.stale_usec, 30 * USEC_PER_SEC);
@@ -264,7 +264,7 @@ static void send_heartbeat(const char *at, const char *more)
                 server_do("HSET app:sqmgr:worker:" HOST ":5000000 start %s", more);
 }
 
-static void look_until_reported(void)
+static void poll_until_reported(void)
 {
         while (n_reported == 0)
                 look();
@@ -277,10 +277,10 @@ TEST(reads_a_worker_in_redis)
         send_heartbeat("100.5", NULL);
         server_do("HSET app:sqmgr:worker:" HOST ":5000000 stop_sig USR2 concurrency 3");
         look();
-        /* It was there before the worker, for all that is known. */
+        /* The record may have been there before the worker. */
         ck_assert_uint_eq(n_reported, 0);
         send_heartbeat("105.5", NULL);
-        look_until_reported();
+        poll_until_reported();
         ck_assert_str_eq(slot->identity, HOST ":5000000");
         expect_heartbeat(&reported, &(struct heartbeat){.sent_usec = 105500000,
                                                         .busy = 2,
@@ -292,7 +292,7 @@ TEST(reads_a_worker_in_redis)
         look();
         ck_assert_uint_eq(n_reported, 0);
         server_do("HDEL app:sqmgr:worker:" HOST ":5000000 stop_sig");
-        look_until_reported();
+        poll_until_reported();
         ck_assert_int_eq(reported.stop_signal, 0);
 }
 
@@ -310,7 +310,7 @@ TEST(takes_no_record_that_says_it_is_of_another_process)
         ck_assert_ptr_null(slot->identity);
 
         send_heartbeat("104.25", "77");
-        look_until_reported();
+        poll_until_reported();
         ck_assert_uint_eq(reported.start, 77);
 }
 
@@ -325,7 +325,7 @@ TEST(takes_keys_of_another_kind_for_none)
         send_heartbeat("100.5", NULL);
         look();
         send_heartbeat("105.5", NULL);
-        look_until_reported();
+        poll_until_reported();
 }
 
 TEST_MAIN("native", .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)

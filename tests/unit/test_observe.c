@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What counts as evidence: idle proof, freshness, doubtful time, states, signals. */
+/* What counts as evidence: idle proof, freshness, clock jumps, states, signals. */
 /* promises: P1 P5 P9 */
 #include "decide/command.h"
 #include "model/backoff.h"
@@ -259,7 +259,7 @@ TEST(a_busy_mark_starts_the_proof_over)
         ck_assert(stops_after(worker, 130, 0));
 }
 
-/* Doubtful time */
+/* Clock jumps and suspends */
 
 static void clocks(usec_t monotonic, usec_t slept, int64_t stepped, bool doubtful)
 {

@@ -345,7 +345,7 @@ static void follow_restart(const char *text)
         expect_fleet(&reply, 0, "running", true);
 }
 
-/* Tells of the events so far, as the loop does. */
+/* Reports the events so far, as the loop does. */
 static void notify_events(void)
 {
         for (size_t i = 0; i < world->n_events; i++)
@@ -425,7 +425,7 @@ static void report_event_at(const char *text, double at)
         world_events_clear(world);
 }
 
-/* Each after: as JSON; how many are told, and the last of them. */
+/* Each after: as JSON; how many are reported, and the last of them. */
 static void expect_after(const char *after, size_t n, const char *last_text)
 {
         char call[256];
@@ -447,7 +447,7 @@ TEST(events_after_a_time_are_those_reported_behind_it_whatever_the_clock_does)
         expect_after("1700000003.5", 1, "c");
         expect_after("1700000008", 0, NULL);
 
-        /* As a client hands back what it was told. */
+        /* As a client returns what it was sent. */
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetEvents", "{}"));
         json_t *last = json_array_get(json_object_get(reply.parameters, "events"), 2);
         _cleanup_free_ char *reported = json_dumps(json_object_get(last, "at"), JSON_ENCODE_ANY);

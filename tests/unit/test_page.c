@@ -205,31 +205,33 @@ static void check_headline(const char *change, const char *headline, enum page_l
 
 TEST(says_in_a_sentence_whether_all_is_well)
 {
-        check_headline("{}", "All is well.", PAGE_WELL);
-        check_headline("{\"rollout\": {\"state\": \"running\"}}", "All is well.", PAGE_WELL);
+        check_headline("{}", "All is well.", PAGE_OK);
+        check_headline("{\"rollout\": {\"state\": \"running\"}}", "All is well.", PAGE_OK);
         check_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}}",
                        "default: the restart has halted, the old workers go on.", PAGE_ACT);
         check_headline("{\"active\": 1}", "default: 1 of 2 active.", PAGE_ACT);
-        check_headline("{\"active\": 1, \"starting\": 1}", "default: 1 of 2 active, 1 starting.", PAGE_LOOK);
+        check_headline("{\"active\": 1, \"starting\": 1}", "default: 1 of 2 active, 1 starting.",
+                       PAGE_ATTENTION);
         check_headline("{\"active\": 1, \"crash\": {\"state\": \"failing\"}}",
                        "default: workers do not stay, 1 of 2 active.", PAGE_ACT);
         check_headline("{\"crash\": {\"state\": \"recovering\"}}", "default: recovers from crashes.",
-                       PAGE_LOOK);
+                       PAGE_ATTENTION);
         check_headline("{\"active\": 1, \"hung\": 1, \"workers\": [{\"id\": \"default/2\", \"hung\": true}]}",
                        "default: 1 worker hangs.", PAGE_ACT);
         check_headline("{\"workers\": [{\"id\": \"default/2\", \"waits_for_code\": \"stale\"}]}",
-                       "default: look at 1 worker.", PAGE_LOOK);
-        check_headline("{\"state\": \"stopped\", \"active\": 0}", "default: stopped.", PAGE_LOOK);
+                       "default: look at 1 worker.", PAGE_ATTENTION);
+        check_headline("{\"state\": \"stopped\", \"active\": 0}", "default: stopped.", PAGE_ATTENTION);
         check_headline("{\"waits_for_code\": \"places\", \"waits_for\": \"waits\"}",
-                       "default: it is held up.", PAGE_LOOK);
+                       "default: it is held up.", PAGE_ATTENTION);
         check_headline("{\"template\": {\"refused\": \"why\"}}", "default: its workers boot separately.",
-                       PAGE_LOOK);
+                       PAGE_ATTENTION);
         check_headline("{\"redis\": {\"state\": \"down\"}}", "Redis does not answer.", PAGE_ACT);
-        check_headline("{\"redis\": {\"state\": \"connecting\"}}", "Redis has not answered yet.", PAGE_LOOK);
-        check_headline("{\"shutdown\": {\"text\": \"why\"}}", "sqmgr is stopping.", PAGE_LOOK);
+        check_headline("{\"redis\": {\"state\": \"connecting\"}}", "Redis has not answered yet.",
+                       PAGE_ATTENTION);
+        check_headline("{\"shutdown\": {\"text\": \"why\"}}", "sqmgr is stopping.", PAGE_ATTENTION);
         check_headline("{\"redis\": {\"state\": \"down\"}, \"active\": 1}", "2 things are wrong.", PAGE_ACT);
         check_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}",
-                       "Nothing is broken, but see 2 things.", PAGE_LOOK);
+                       "Nothing is broken, but see 2 things.", PAGE_ATTENTION);
 }
 
 TEST(shows_the_last_state_of_one_that_is_away)
@@ -247,7 +249,7 @@ TEST(shows_the_last_state_of_one_that_is_away)
                              "it was 12min 34s ago."));
         ck_assert_ptr_nonnull(strstr(text, "<b>0 of 2</b> active"));
         ck_assert_ptr_nonnull(strstr(text, "as of 12min 34s ago"));
-        ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
+        ck_assert_ptr_null(strstr(text, "class=\"sign ok\""));
         ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr</code>"));
         free(text);
         json_object_set_new(instance, "status", json_null());

@@ -65,7 +65,7 @@ TEST(an_action_that_fails_is_not_tried_again_in_the_same_pass)
         test_after(&t, 1, t.quiets, quiets + 2);
 }
 
-/* The daemon tells, and the next look makes the plan anew. */
+/* The daemon reports it, and the next poll plans again. */
 TEST(a_plan_for_which_memory_is_short_says_so)
 {
         struct plan plan = {0};

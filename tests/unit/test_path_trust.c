@@ -78,7 +78,7 @@ static const struct {
 } modes[] = {
         {0755, 0755, NULL},
         {0700, 0700, NULL},
-        /* As /tmp is: what is ours below it is nobody else's to move. */
+        /* As in /tmp: other users cannot move what is ours below it. */
         {01777, 0755, NULL},
         {0755, 01777, "a/b"},
         {0755, 0775, "a/b"},

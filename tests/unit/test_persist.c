@@ -81,11 +81,11 @@ TEST(a_state_that_cannot_be_written_is_tried_again)
         unit_remove_tree(dir);
         persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(persist.error, -ENOENT);
-        ck_assert(runtime_turn.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
         persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(persist.error, 0);
-        ck_assert(!runtime_turn.pass.unsaved);
+        ck_assert(!runtime_wakeup.pass.unsaved);
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         state_free(state);

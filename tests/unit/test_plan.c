@@ -482,7 +482,7 @@ TEST(wakes_when_a_worker_becomes_ready)
         ck_assert_uint_eq(t.pass.plan.wake_at, t.now + 10 * USEC_PER_SEC);
 }
 
-/* That it would be told to exit by. */
+/* The time at which it would be asked to exit. */
 static enum action_signal signal_of(const struct worker *worker)
 {
         for (size_t i = 0; i < t.pass.plan.n_actions; i++)

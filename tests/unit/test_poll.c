@@ -35,7 +35,7 @@ static usec_t now(void)
 }
 
 /* The title of a process is its own from its execve() on, which nobody can wait for but by looking. */
-#define look_until(condition, at)                                                                            \
+#define poll_until(condition, at)                                                                            \
         do {                                                                                                 \
                 while (!(condition)) {                                                                       \
                         poll_run(&runtime, false, at);                                                       \
@@ -62,7 +62,7 @@ static void send_heartbeat(const struct worker *worker)
         server_do("SADD processes %s", identity);
 }
 
-/* What stands there before the first look need not be of this worker, until it is seen to change. */
+/* A record from before the first poll need not be this worker's, until it is seen to change. */
 static void heartbeat_until_heard(const struct worker *worker)
 {
         while (!worker->heartbeat.seen) {
@@ -137,15 +137,15 @@ TEST(job_threads_of_an_active_worker_are_a_witness_from_then_on)
         poll_run(&runtime, false, now());
         ck_assert(!worker->evidence.threads_known);
         heartbeat_until_heard(worker);
-        runtime_turn.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         poll_run(&runtime, false, now());
         ck_assert(worker->evidence.threads_known);
         ck_assert(worker->evidence.threads_witness);
         /* The next sqmgr is to know. */
-        ck_assert(runtime_turn.pass.unsaved);
-        runtime_turn.pass.unsaved = false;
+        ck_assert(runtime_wakeup.pass.unsaved);
+        runtime_wakeup.pass.unsaved = false;
         poll_run(&runtime, false, now());
-        ck_assert(!runtime_turn.pass.unsaved);
+        ck_assert(!runtime_wakeup.pass.unsaved);
 }
 
 TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
@@ -156,7 +156,7 @@ TEST(the_title_of_a_worker_reports_what_it_runs_while_its_heartbeat_does_not)
         ck_assert(!worker->evidence.title_known); /* it beats */
         server_kill();
         run_until(!web_is_up());
-        look_until(worker->evidence.title_known, now());
+        poll_until(worker->evidence.title_known, now());
         ck_assert_uint_eq(worker->heartbeat.busy, 2);
 }
 
@@ -191,7 +191,7 @@ TEST_LOOP(after_boot_timeout_a_look_finds_out_whether_it_has_booted, ELEMENTSOF(
         poll_run(&runtime, false, now());
         ck_assert_uint_eq(worker->process.boot_polled_at, 0);
         if (boots[_i].booted)
-                look_until(worker->process.booted, late);
+                poll_until(worker->process.booted, late);
         else
                 poll_run(&runtime, false, late);
         ck_assert_uint_eq(worker->process.boot_polled_at, late);

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Forks a child that runs prepare, says so, and then waits to be ended. It dies with the test. */
+/* Forks a child that runs prepare, reports it, and then waits to be ended. The child dies with the test. */
 static pid_t spawn(void (*prepare)(void))
 {
         int ready[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Random lives of a fleet, from fixed seeds: the simulated world checks P1, P2, P3, P5, P7 and P9 at each
- * action, and in the end, once all is well again, so must the fleet be. */
+ * action. Once all faults are over, the fleet must become healthy. */
 /* promises: P1 P2 P3 P5 P7 P9 */
 #include "decide/command.h"
 #include "model/names.h"
@@ -148,7 +148,7 @@ static void live(struct test_world *t)
         }
 }
 
-/* All is well again: the fleet must come to its count by itself. */
+/* All faults are over: the fleet must come to its count by itself. */
 static void recover(struct test_world *t)
 {
         test_redis(t, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file of the kernel's tells of memory pressure, and how; with files in its place, and with its own. */
+/* Which file of the kernel reports memory pressure, and how; with substitutes, and with the kernel's own
+ * file. */
 #include "io/psi.h"
 #include "model/pressure.h"
 #include "unit.h"

@@ -88,7 +88,7 @@ TEST(no_user_keeps_out_another_and_nobody_root)
         static struct client clients[QUOTA_CONNECTIONS_MAX];
         unsigned n = 0;
 
-        /* A user has 64 places, all who may only read have 128, and all but root 240. */
+        /* A user has 64 connections, all viewers have 128, and all but root 240. */
         for (uid_t uid = 4000; uid < 4002; uid++) {
                 for (unsigned i = 0; i < 64; i++) {
                         clients[n] = open_as(uid, false);

@@ -29,7 +29,8 @@ static void setup(void)
         ck_assert_int_eq(setenv("RES_OPTIONS", "timeout:1 attempts:1", 1), 0);
 }
 
-/* A look-up that nobody waits for any more goes on in its thread: at the end of a process that is a leak. */
+/* A look-up that nobody waits for any more continues in its thread: at the end of a process that is a leak.
+ */
 static void wait_for_threads(void)
 {
         struct stat status;
@@ -518,7 +519,7 @@ TEST_LOOP(frees_itself_in_a_reply, 2)
         run_until(!redis);
         ck_assert_uint_eq(n_replies + n_failures, 10);
         ck_assert_uint_eq(n_replies, _i == 0 ? 1 : 0);
-        ck_assert_uint_eq(n_states, 0); /* who has freed it is told nothing */
+        ck_assert_uint_eq(n_states, 0); /* the callback of a freed object is not called */
 }
 
 TEST(calls_back_when_it_is_freed)
@@ -549,16 +550,16 @@ TEST(gives_up_an_address_that_does_not_answer)
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t len = sizeof(address);
         char url[64];
-        int crowd[8];
+        int many_hosts[8];
 
         /* A listener with a full queue lets those who come later wait. */
         int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, len), 0);
         ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
         ck_assert_int_eq(listen(listener, 0), 0);
-        for (size_t i = 0; i < ELEMENTSOF(crowd); i++) {
-                crowd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-                (void)connect(crowd[i], (struct sockaddr *)&address, len);
+        for (size_t i = 0; i < ELEMENTSOF(many_hosts); i++) {
+                many_hosts[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+                (void)connect(many_hosts[i], (struct sockaddr *)&address, len);
         }
         snprintf(url, sizeof(url), "redis://127.0.0.1:%d", ntohs(address.sin_port));
         settings.url = url;
@@ -566,8 +567,8 @@ TEST(gives_up_an_address_that_does_not_answer)
         start();
         run_until(is_down());
         assert_error("cannot connect: no answer within connect_timeout");
-        for (size_t i = 0; i < ELEMENTSOF(crowd); i++)
-                close_fd(crowd[i]);
+        for (size_t i = 0; i < ELEMENTSOF(many_hosts); i++)
+                close_fd(many_hosts[i]);
         close_fd(listener);
 }
 

@@ -120,7 +120,7 @@ static unsigned runs(void)
 /* One turn of the loop, as the daemon's with the exits of its children. */
 static void wakeup(void)
 {
-        exits_sweep(&runtime);
+        exits_reap(&runtime);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
@@ -131,8 +131,7 @@ static void settle(void)
                 ;
 }
 
-/* Waits for what a caller is told: the reason, then the details, a line each. To be
- * freed. */
+/* Waits for the reply to a caller: the reason, then the details, a line each. To be freed. */
 static char *refusal(struct client *client)
 {
         struct varlink_reply reply = {0};

@@ -92,7 +92,7 @@ static int reload_file(void)
 static int reload(const char *text)
 {
         unit_write_file(dir, "ini", text);
-        runtime_turn.pass.unsaved = false;
+        runtime_wakeup.pass.unsaved = false;
         return reload_file();
 }
 
@@ -112,7 +112,7 @@ TEST(what_changed_is_reported_and_in_force)
         ck_assert_ptr_null(lines[1]);
         ck_assert_uint_eq(fleet_target(world_fleet(runtime_world, "web")), 3);
         ck_assert_ptr_eq(runtime_world->settings, reloader.settings);
-        ck_assert(runtime_turn.pass.unsaved);
+        ck_assert(runtime_wakeup.pass.unsaved);
         ck_assert_str_eq(order_text(), "configuration read again by the operator, 1 change");
 }
 
@@ -175,7 +175,7 @@ TEST_LOOP(a_file_with_anything_wrong_is_refused_whole, ELEMENTSOF(bad))
         ck_assert_ptr_eq(runtime_world->settings, before);
         ck_assert_uint_eq(runtime_world->n_fleets, 1);
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 1);
-        ck_assert(!runtime_turn.pass.unsaved);
+        ck_assert(!runtime_wakeup.pass.unsaved);
 }
 
 TEST(a_file_that_is_not_there_is_refused)
@@ -210,8 +210,8 @@ TEST(the_log_reports_what_a_signal_has_changed)
                                   log, sizeof(log));
         ck_assert_ptr_nonnull(strstr(log, "reload: [fleet:web] active_process_count: 1 -> 2"));
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 2);
-        unsigned turns = runtime_turns;
-        while (runtime_turns == turns)
+        unsigned turns = runtime_wakeups;
+        while (runtime_wakeups == turns)
                 ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
 }
 

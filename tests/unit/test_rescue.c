@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When was a job cut off by the death of its worker, and what is told of it? */
+/* When a job was cut off by the death of its worker, and what is reported of it. */
 #include "model/exit_status.h"
 #include "model/worker.h"
 #include "observe/rescue.h"

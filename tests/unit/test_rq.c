@@ -386,7 +386,7 @@ TEST(has_a_row_of_its_own)
         const struct framework *row = framework_of(framework_traits_find(3));
 
         ck_assert_str_eq(row->traits->name, "rq");
-        ck_assert(row->traits->quiet_is_stop && row->traits->lives_as_heartbeat &&
+        ck_assert(row->traits->quiet_is_stop && row->traits->process_is_heartbeat &&
                   row->traits->memory_of_tree);
         ck_assert_int_eq(row->quiet_signal, 0);
         ck_assert_int_eq(row->stop_signal, SIGTERM);

@@ -115,13 +115,13 @@ TEST(a_long_job_is_reported_of_once)
         while (sd_event_run(event, 0) > 0)
                 ;
         for (unsigned i = 0; i < 3; i++) {
-                unsigned turns = runtime_turns;
+                unsigned turns = runtime_wakeups;
 
                 running_jobs_poll(worker);
                 run_until(!reads(worker));
                 ck_assert_uint_eq(reported(EVENT_JOB_LONG), 1);
                 if (i == 0)
-                        run_until(runtime_turns > turns); /* it is told before the loop sleeps again */
+                        run_until(runtime_wakeups > turns); /* it is reported before the loop sleeps again */
         }
         ck_assert(runtime_reported("Hard j1 (queue low)"));
         put_job("j3", 61);

@@ -126,12 +126,12 @@ TEST(what_waits_and_who_else_serves_is_read)
         ck_assert_uint_eq(count.serving, 1);
         ck_assert_double_eq_tol(count.idle, 3, 0.001);
         look();
-        ck_assert_uint_eq(autoscale_of(web())->others, 1);
+        ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 1);
 }
 
 #define GROUP "rollout_group=g\n"
 
-#define look_until(condition)                                                                                \
+#define poll_until(condition)                                                                                \
         do {                                                                                                 \
                 while (!(condition))                                                                         \
                         look();                                                                              \
@@ -198,17 +198,17 @@ TEST(hosts_of_a_group_share_and_their_processes_count_once)
         put_process(runtime.links.host_name, 4, 8, "default");
         run_until(web_is_up());
         serve("default\0low\0", 13);
-        look_until(autoscale_of(web())->others == 4);
-        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 10 + 3 + 5 + 6, 0.001);
+        poll_until(autoscale_of(web())->foreign_consumers == 4);
+        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 10 + 3 + 5 + 6, 0.001);
         PUT_SHARE("there", "1 8 2 12 0\0default\0");
-        look_until(autoscale_of(web())->others == 3);
+        poll_until(autoscale_of(web())->foreign_consumers == 3);
         /* It does not scale by all of them: so its idle threads count, once. */
         ck_assert_uint_eq(autoscale_of(web())->hosts, 1);
-        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 10 + 3 + 5 + 6, 0.001);
+        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 10 + 3 + 5 + 6, 0.001);
         PUT_SHARE("there", "1 8 4 17 0\0default\0low\0");
-        look_until(autoscale_of(web())->hosts == 2);
-        ck_assert_uint_eq(autoscale_of(web())->others, 2);
-        ck_assert_double_eq_tol(autoscale_of(web())->others_idle, 5 + 6, 0.001);
+        poll_until(autoscale_of(web())->hosts == 2);
+        ck_assert_uint_eq(autoscale_of(web())->foreign_consumers, 2);
+        ck_assert_double_eq_tol(autoscale_of(web())->foreign_idle, 5 + 6, 0.001);
         ck_assert_double_eq_tol(autoscale_of(web())->busy, 4, 0.001);
         /* There is no worker of ours; what is of nobody here this host tells the others. */
         redisReply *reply = server_ask("GET sqmgr:rollout:g:threads:%s", runtime.links.host_name);
@@ -225,7 +225,7 @@ TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
         serve("default\0", 9);
         web()->name_taken = true;
         PUT_SHARE("there", "1 8 4 17 0\0default\0");
-        look_until(autoscale_of(web())->hosts == 2);
+        poll_until(autoscale_of(web())->hosts == 2);
         redisReply *reply = server_ask("EXISTS sqmgr:rollout:g:threads:%s", runtime.links.host_name);
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 0);

@@ -32,8 +32,8 @@ static void setup(void)
         now = BEGIN;
 }
 
-/* One reading, so many seconds after the last; its workers take jobs, and the count comes into force. */
-static unsigned look_after(unsigned seconds)
+/* One reading, so many seconds after the last; its workers are active, and the count is applied. */
+static unsigned poll_after(unsigned seconds)
 {
         now += seconds * USEC_PER_SEC;
         reading.threads = reading.active * reading.concurrency;
@@ -45,11 +45,11 @@ static unsigned look_after(unsigned seconds)
 
 static unsigned look(void)
 {
-        return look_after(10);
+        return poll_after(10);
 }
 
 /* With so many threads at work. Returns the count. */
-static unsigned look_for(double busy, unsigned seconds)
+static unsigned poll_for(double busy, unsigned seconds)
 {
         reading.busy = busy;
         for (unsigned i = 0; i < seconds / 10; i++) {
@@ -66,7 +66,7 @@ static const char *because(void)
 
 TEST(what_is_enough_is_kept)
 {
-        ck_assert_uint_eq(look_for(9, 1200), 2);
+        ck_assert_uint_eq(poll_for(9, 1200), 2);
         ck_assert_int_eq(verdict.cause, SCALING_KEPT);
         ck_assert_str_eq(because(), "9.0 threads are needed, 9.0 at most in 10min, and there are 10");
 }
@@ -77,7 +77,7 @@ TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
         queue.size = 600;
         queue.age = 2 * USEC_PER_SEC;
         /* 18 s are left once more have booted: 600 / (1 + 18 / 0.5) threads. */
-        ck_assert_uint_eq(look_after(5), 4);
+        ck_assert_uint_eq(poll_after(5), 4);
         ck_assert_int_eq(verdict.cause, SCALING_WAITING);
         ck_assert_double_eq_tol(verdict.backlog, 16.2, 0.05);
         ck_assert_str_eq(
@@ -115,7 +115,7 @@ TEST(none_that_takes_jobs_is_no_reason_for_many)
 TEST(a_job_of_hours_asks_for_one_thread)
 {
         reading.service = 3 * USEC_PER_HOUR;
-        ck_assert_uint_eq(look_for(10, 120), 2);
+        ck_assert_uint_eq(poll_for(10, 120), 2);
         queue.size = 3;
         queue.age = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 3);
@@ -124,12 +124,12 @@ TEST(a_job_of_hours_asks_for_one_thread)
 
 TEST(a_load_that_grows_asks_for_what_it_grows_by)
 {
-        ck_assert_uint_eq(look_for(10, 60), 2);
+        ck_assert_uint_eq(poll_for(10, 60), 2);
         /* 20 jobs a second come, and 10 threads do as many: 10 more would be needed. */
         for (unsigned i = 0; i < 4; i++) {
                 queue.size += 20;
                 queue.age += USEC_PER_SEC;
-                look_after(5);
+                poll_after(5);
         }
         ck_assert_uint_ge(reading.count, 3);
         ck_assert_int_eq(verdict.cause == SCALING_LOAD || verdict.cause == SCALING_KEPT, 1);
@@ -146,7 +146,7 @@ TEST(what_is_late_asks_for_more_whatever_is_known)
         queue.age = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 2);
         queue.age = 13 * USEC_PER_SEC;
-        ck_assert_uint_eq(look_after(4), 3);
+        ck_assert_uint_eq(poll_after(4), 3);
         ck_assert_int_eq(verdict.cause, SCALING_LATE);
         ck_assert_str_eq(
                 because(),
@@ -162,13 +162,13 @@ TEST(what_will_be_done_in_time_is_not_late)
         for (unsigned i = 0; i < 4; i++) {
                 queue.size -= 44;
                 queue.age += 4 * USEC_PER_SEC;
-                ck_assert_uint_eq(look_after(4), 2);
+                ck_assert_uint_eq(poll_after(4), 2);
         }
         ck_assert_uint_gt(queue.age, queue.target / 3);
         /* Where nothing is taken from it any more it is. */
         for (unsigned i = 0; i < 20; i++) {
                 queue.age += USEC_PER_SEC;
-                look_after(1);
+                poll_after(1);
         }
         ck_assert_uint_gt(reading.count, 2);
 }
@@ -179,7 +179,7 @@ TEST(threads_that_run_nothing_are_not_late)
         reading.busy = 5;
         queue.size = 1;
         queue.age = 40 * USEC_PER_SEC;
-        ck_assert_uint_eq(look_for(reading.busy, 60), 2);
+        ck_assert_uint_eq(poll_for(reading.busy, 60), 2);
 }
 
 TEST(fewer_only_after_all_of_the_time)
@@ -187,8 +187,8 @@ TEST(fewer_only_after_all_of_the_time)
         reading.count = reading.active = 5;
         reading.busy = 8;
         look();
-        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
-        ck_assert(!verdict.peak_whole);
+        ck_assert_uint_eq(poll_for(reading.busy, 590), 5);
+        ck_assert(!verdict.peak_is_complete);
         ck_assert_uint_eq(look(), 4);
         ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
         /* The next one when that one has drained. */
@@ -204,23 +204,23 @@ TEST(fewer_only_after_all_of_the_time)
 TEST(one_need_in_between_keeps_the_count_for_all_of_the_time)
 {
         reading.count = reading.active = 5;
-        look_for(4, 400);
+        poll_for(4, 400);
         queue.size = 800;
         look();
         queue.size = 0;
-        ck_assert_uint_eq(look_for(reading.busy, 590), 5);
-        ck_assert_uint_lt(look_for(reading.busy, 60), 5);
+        ck_assert_uint_eq(poll_for(reading.busy, 590), 5);
+        ck_assert_uint_lt(poll_for(reading.busy, 60), 5);
 }
 
 TEST(another_time_by_a_reload_is_watched_from_what_is_known)
 {
         reading.count = reading.active = 5;
-        look_for(20, 3000);
-        ck_assert_uint_eq(look_for(4, 580), 5);
+        poll_for(20, 3000);
+        ck_assert_uint_eq(poll_for(4, 580), 5);
         limits.down_after = USEC_PER_HOUR;
-        ck_assert_uint_eq(look_for(reading.busy, 3400), 5);
-        ck_assert(!verdict.peak_whole);
-        ck_assert_uint_lt(look_for(reading.busy, 300), 5);
+        ck_assert_uint_eq(poll_for(reading.busy, 3400), 5);
+        ck_assert(!verdict.peak_is_complete);
+        ck_assert_uint_lt(poll_for(reading.busy, 300), 5);
 }
 
 TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
@@ -228,10 +228,10 @@ TEST(a_shorter_time_by_a_reload_forgets_nothing_that_was_in_it)
         reading.count = reading.active = 5;
         reading.busy = 4;
         limits.down_after = USEC_PER_HOUR;
-        look_for(reading.busy, 230);
+        poll_for(reading.busy, 230);
         reading.busy = 20;
         look();
-        look_for(4, 300);
+        poll_for(4, 300);
         /* The average has come down by then, and one part of an hour is longer than all of that time. */
         double before = verdict.peak;
         limits.down_after = 100 * USEC_PER_SEC;
@@ -270,7 +270,7 @@ TEST(held_keeps_the_count_and_begins_anew)
         for (size_t i = 0; i < ELEMENTSOF(holds); i++) {
                 setup();
                 reading.count = reading.active = 5;
-                look_for(reading.busy, 590);
+                poll_for(reading.busy, 590);
                 reading.hold = holds[i].hold;
                 queue.size = 100000;
                 ck_assert_uint_eq(look(), 5);
@@ -278,16 +278,16 @@ TEST(held_keeps_the_count_and_begins_anew)
                 ck_assert_str_eq(because(), holds[i].text);
                 reading.hold = SCALING_FREE;
                 queue.size = 0;
-                ck_assert_uint_eq(look_for(reading.busy, 590), 5);
-                ck_assert_uint_lt(look_for(reading.busy, 30), 5);
+                ck_assert_uint_eq(poll_for(reading.busy, 590), 5);
+                ck_assert_uint_lt(poll_for(reading.busy, 30), 5);
         }
 }
 
 TEST(what_happened_unseen_is_no_growth)
 {
-        look_for(5, 60);
+        poll_for(5, 60);
         queue.size = 30;
-        look_after(300);
+        poll_after(300);
         ck_assert_double_eq(verdict.growing, 0);
         ck_assert_uint_eq(reading.count, 2);
 }
@@ -302,7 +302,7 @@ TEST(paused_queues_and_those_without_a_target_are_left_out)
 
         reading.queues = queues;
         reading.n_queues = 3;
-        ck_assert_uint_eq(look_for(10, 60), 2);
+        ck_assert_uint_eq(poll_for(10, 60), 2);
         ck_assert_uint_eq(verdict.waiting, 5);
         queues[0].paused = true;
         look();
@@ -348,7 +348,7 @@ TEST(service_time_by_what_is_done)
         look();
         reading.hold = SCALING_FREE;
         reading.done = 0;
-        look_for(reading.busy, 60);
+        poll_for(reading.busy, 60);
         ck_assert_double_ge((double)verdict.service / USEC_PER_SEC, 2);
 }
 
@@ -356,7 +356,7 @@ TEST(jobs_that_never_end_take_at_least_what_was_worked)
 {
         reading.service = 0;
         reading.done_known = true;
-        look_for(5, 300);
+        poll_for(5, 300);
         ck_assert_uint_gt(verdict.service, 100 * USEC_PER_SEC);
 }
 
@@ -368,7 +368,7 @@ TEST(a_counter_that_was_reset_is_no_work_done)
         reading.busy = 6;
         look();
         reading.done = 0;
-        look_for(reading.busy, 60);
+        poll_for(reading.busy, 60);
         ck_assert_uint_gt(verdict.service, 60 * USEC_PER_SEC);
         ck_assert_uint_eq(reading.count, 2);
 }
@@ -377,8 +377,8 @@ TEST(threads_of_others_are_counted_with)
 {
         look();
         queue.size = 600;
-        reading.others_idle = 8;
-        ck_assert_uint_eq(look_after(5), 2);
+        reading.foreign_idle = 8;
+        ck_assert_uint_eq(poll_after(5), 2);
         ck_assert_double_lt(verdict.need, verdict.backlog);
 }
 
@@ -389,10 +389,10 @@ TEST(each_of_those_that_scale_together_takes_its_part)
         reading.active = reading.count = 4;
         reading.part = 1.0 / 3;
         /* 54 threads, of which a third. */
-        ck_assert_uint_eq(look_after(5), 4);
+        ck_assert_uint_eq(poll_after(5), 4);
         ck_assert_double_eq_tol(verdict.need * 3, verdict.backlog, 0.001);
         queue.size = 3000;
-        ck_assert_uint_eq(look_after(5), 6);
+        ck_assert_uint_eq(poll_after(5), 6);
 }
 
 TEST(a_reload_puts_the_count_within_its_limits)
@@ -431,14 +431,14 @@ TEST(figures_without_bounds_are_held_within)
                                 reading.busy = (double)UINT32_MAX;
                                 reading.service = ages[3 - j];
                                 reading.boot = ages[3 - k];
-                                ck_assert_uint_ge(look_for(reading.busy, 30), limits.min);
+                                ck_assert_uint_ge(poll_for(reading.busy, 30), limits.min);
                                 ck_assert_uint_le(reading.count, limits.max);
                                 ck_assert_uint_lt(strlen(because()), SCALING_TEXT_MAX - 1);
                         }
         limits.down_after = 0;
-        look_for(reading.busy, 30);
+        poll_for(reading.busy, 30);
         limits.down_after = USEC_INFINITY;
-        ck_assert_uint_le(look_for(reading.busy, 30), limits.max);
+        ck_assert_uint_le(poll_for(reading.busy, 30), limits.max);
 }
 
 TEST_MAIN("scaling", .each = {setup, NULL})

@@ -27,7 +27,7 @@ static void teardown(void)
         loop_end();
 }
 
-static void look_as(struct scaling_exchange *scaling_exchange, const char *host,
+static void poll_as(struct scaling_exchange *scaling_exchange, const char *host,
                     const struct peer_share *share)
 {
         scaling_exchange_poll(scaling_exchange, host, share, 60, clock_now(CLOCK_MONOTONIC));
@@ -36,10 +36,10 @@ static void look_as(struct scaling_exchange *scaling_exchange, const char *host,
 static const struct peer_share mine = {.weight = 8, .busy = 1, .threads = 2, .queues = "default\0"};
 
 /* Has all hosts of the group read until the condition holds. */
-#define look_until(condition)                                                                                \
+#define poll_until(condition)                                                                                \
         do {                                                                                                 \
                 while (!(condition)) {                                                                       \
-                        look_as(here, "here", &mine);                                                        \
+                        poll_as(here, "here", &mine);                                                        \
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);                        \
                 }                                                                                            \
         } while (0)
@@ -84,15 +84,15 @@ TEST(each_reads_what_the_others_report)
         be_there("there");
         ck_assert_int_eq(scaling_exchange_new(redis, NULL, "g", &there), 0);
         ck_assert(!here->known);
-        look_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
-        look_until(find("there"));
+        poll_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
+        poll_until(find("there"));
         ck_assert_str_eq(here->error, "");
         ck_assert_uint_eq(here->peers.n, 1);
         ck_assert_uint_eq(find("there")->share.weight, 3);
         ck_assert_uint_eq(find("there")->share.threads, 15);
         ck_assert_str_eq(find("there")->share.queues, "mail");
         while (!peers_find(&there->peers, "here")) {
-                look_as(there, "there", NULL);
+                poll_as(there, "there", NULL);
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         }
         /* All of it expires by itself. */
@@ -105,12 +105,12 @@ TEST(each_reads_what_the_others_report)
 TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
 {
         ck_assert(!here->known);
-        look_as(here, "here", NULL);
+        poll_as(here, "here", NULL);
         run_until(here->known);
         ck_assert_uint_eq(here->peers.n, 0);
         ck_assert_int_eq(number("DBSIZE"), 0);
         be_there("here");
-        look_until(number("EXISTS " KEY ":threads:here") == 1);
+        poll_until(number("EXISTS " KEY ":threads:here") == 1);
         ck_assert_uint_eq(here->peers.n, 0);
 }
 
@@ -119,7 +119,7 @@ TEST(a_namespace_stands_in_front)
         struct scaling_exchange *named;
 
         ck_assert_int_eq(scaling_exchange_new(redis, "space", "g", &named), 0);
-        look_as(named, "here", &mine);
+        poll_as(named, "here", &mine);
         run_until(named->known);
         ck_assert_int_eq(number("EXISTS space:" KEY ":threads:here"), 1);
         ck_assert_int_eq(number("DBSIZE"), 1);
@@ -141,7 +141,7 @@ TEST(garbage_beside_a_share_hides_nothing)
         be_there("silent");
         server_do("EVAL %s 0", "redis.call('ZADD', '" KEY ":seen', 1, 'a\\0b', 1, '', 1, ('a'):rep(300))");
         PUT("there", "1 8 1 2 0\0default\0");
-        look_until(find("there"));
+        poll_until(find("there"));
         ck_assert_uint_eq(here->peers.n, 1);
         ck_assert_str_eq(here->error, "");
 }
@@ -151,7 +151,7 @@ TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
         server_do("EVAL %s 0", "for i = 1, 3000 do redis.call('ZADD', '" KEY ":seen', i, 'h' .. i) end "
                                "for i = 1, 3000 do redis.call('SET', '" KEY ":threads:h' .. i, "
                                "'1 8 1 2 0\\0default\\0') end");
-        look_until(find("h1"));
+        poll_until(find("h1"));
         ck_assert_uint_eq(here->peers.n, 1024);
         /* A tenth of a second for each. */
         server_do("DEL " KEY ":threads:h1");
@@ -169,15 +169,15 @@ TEST(of_a_flood_of_hosts_so_many_are_read_and_rarely)
 TEST(what_redis_refuses_is_reported_and_known)
 {
         PUT("there", "1 8 1 2 0\0default\0");
-        look_until(find("there"));
+        poll_until(find("there"));
         server_do("DEL " KEY ":seen");
         server_do("SET " KEY ":seen x");
-        look_until(!find("there"));
+        poll_until(!find("there"));
         ck_assert_ptr_nonnull(strstr(here->error, "WRONGTYPE"));
         ck_assert(here->known);
         server_do("DEL " KEY ":seen");
         be_there("there");
-        look_until(find("there"));
+        poll_until(find("there"));
         ck_assert_str_eq(here->error, "");
 }
 
@@ -187,7 +187,7 @@ TEST(a_replica_that_was_named_is_reported_of_and_kept)
         PUT("there", "1 8 1 2 0\0default\0");
         server_do("REPLICAOF 127.0.0.1 1");
         uint64_t before = redis_connection_count(redis);
-        look_until(find("there") && here->error[0] != '\0');
+        poll_until(find("there") && here->error[0] != '\0');
         ck_assert_ptr_nonnull(strstr(here->error, "READONLY"));
         ck_assert_uint_eq(redis_connection_count(redis), before);
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
@@ -211,7 +211,7 @@ TEST(the_rights_that_a_rollout_needs_are_enough)
                 ck_assert_int_eq(redis_probe(other, i == 0 ? "queue:x" : KEY), 0);
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
                 ck_assert_int_eq(scaling_exchange_new(other, NULL, "g", &scaling_exchange), 0);
-                look_as(scaling_exchange, "here", &mine);
+                poll_as(scaling_exchange, "here", &mine);
                 run_until(scaling_exchange->known);
                 ck_assert_uint_eq(scaling_exchange->peers.n, i);
                 if (i == 0)
@@ -229,16 +229,16 @@ TEST(the_rights_that_a_rollout_needs_are_enough)
 TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
 {
         PUT("there", "1 8 1 2 0\0default\0");
-        look_until(find("there"));
+        poll_until(find("there"));
         server_kill();
         run_until(redis_state(redis) == REDIS_STATE_DOWN);
-        look_as(here, "here", &mine);
+        poll_as(here, "here", &mine);
         ck_assert_ptr_nonnull(find("there"));
         server_start(0, NULL, NULL);
         server_wait();
         PUT("other", "1 3 1 2 0\0default\0");
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
-        look_until(find("other"));
+        poll_until(find("other"));
         ck_assert_ptr_nonnull(find("there"));
         ck_assert_uint_eq(here->peers.n, 2);
         scaling_exchange_poll(here, "here", NULL, 60, clock_now(CLOCK_MONOTONIC));
@@ -248,7 +248,7 @@ TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
 TEST(freed_with_questions_under_way_it_hears_of_none)
 {
         PUT("there", "1 8 1 2 0\0default\0");
-        look_as(here, "here", &mine);
+        poll_as(here, "here", &mine);
         here = scaling_exchange_free(here);
         run_until(number("EXISTS " KEY ":threads:here") == 1);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);

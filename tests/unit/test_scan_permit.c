@@ -3,19 +3,19 @@
 /* promises: P5 */
 #include "heartbeats_bench.h"
 
-#define OTHERS 200
+#define OTHER_HOSTS 200
 
-static redisContext *others[OTHERS];
+static redisContext *others[OTHER_HOSTS];
 
 /* So many hosts wish for a walk, too, through a set that takes its time. */
-static void others_come(void)
+static void hosts_arrive(void)
 {
         redisReply *reply = server_ask("EVAL %s 0",
                                        "for i = 1, 10000 do redis.call('SADD', 'processes', 'other:' .. i .. "
                                        "':0123456789ab') end");
 
         freeReplyObject(reply);
-        for (unsigned i = 0; i < OTHERS; i++) {
+        for (unsigned i = 0; i < OTHER_HOSTS; i++) {
                 others[i] = redisConnectUnix(server_socket);
                 reply = redisCommand(others[i], "CLIENT TRACKING ON OPTIN");
                 ck_assert_ptr_nonnull(reply);
@@ -24,9 +24,9 @@ static void others_come(void)
         }
 }
 
-static void others_leave(void)
+static void hosts_leave(void)
 {
-        for (unsigned i = 0; i < OTHERS; i++) {
+        for (unsigned i = 0; i < OTHER_HOSTS; i++) {
                 redisFree(others[i]);
                 others[i] = NULL;
         }
@@ -45,7 +45,7 @@ static unsigned scanners(void)
 
 static void end(void)
 {
-        others_leave();
+        hosts_leave();
         teardown();
 }
 
@@ -55,7 +55,7 @@ TEST(is_counted_while_it_wants_a_walk)
         (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(scanners(), 1);
         heartbeat_as(0, 1, "1795238801.5", 0, false);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert_int_eq(look(1, POLL_HEARTBEAT), HEARTBEATS_POLLING);
         while (scanners() != 0)
                 (void)look(1, POLL_HEARTBEAT);
@@ -72,35 +72,35 @@ TEST(is_counted_while_it_wants_a_walk)
 
 TEST(in_a_crowd_one_that_boots_costs_nothing)
 {
-        others_come();
+        hosts_arrive();
         boots = 0;
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         (void)look(1, POLL_HEARTBEAT);
-        run_until(scanners() == OTHERS);
+        run_until(scanners() == OTHER_HOSTS);
         server_do("CONFIG RESETSTAT");
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), 0);
         ck_assert_uint_eq(calls_of("scard"), 0);
-        ck_assert_uint_eq(scanners(), OTHERS);
+        ck_assert_uint_eq(scanners(), OTHER_HOSTS);
 }
 
 /* Its wait of many seconds ends with the crowd. A walk before its first beat there was none: the second one
  * shows that it beats. */
 TEST(in_a_crowd_it_waits_for_its_turn)
 {
-        others_come();
+        hosts_arrive();
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        ck_assert_uint_eq(scanners(), OTHERS + 1);
+        ck_assert_uint_eq(scanners(), OTHER_HOSTS + 1);
         ck_assert(heartbeats_wait_for_scan(slots[0], workers[0].spawned_at));
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("scard"), 1);
         ck_assert_uint_eq(calls_of("sscan"), 0);
 
-        others_leave();
+        hosts_leave();
         heartbeat_as(0, 1, "1795238801.5", 0, false);
         while (calls_of("sscan") == 0)
                 (void)look(1, POLL_HEARTBEAT);
@@ -116,13 +116,13 @@ TEST_LOOP(who_may_not_ask_walks_nevertheless, 3)
 {
         static const char *const forbidden[] = {"-info", "-client", "-scard"};
 
-        others_come();
+        hosts_arrive();
         server_do("ACL SETUSER default %s", forbidden[_i]);
         spawn(0);
         while (heartbeats_scanned_at(slots[0]) < workers[0].spawned_at)
                 (void)look(1, POLL_HEARTBEAT);
         heartbeat_as(0, 1, "1795238801.5", 0, false);
-        look_until_found(1);
+        poll_until_found(1);
         ck_assert(is_up());
         ck_assert_uint_eq(redis_connection_count(redis), 1);
 }
@@ -132,7 +132,7 @@ TEST(a_busy_server_opens_no_gate)
 {
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
-        others_come();
+        hosts_arrive();
         server_do("CONFIG SET busy-reply-threshold 1");
         redisContext *script = redisConnectUnix(server_socket);
         redisAppendCommand(script, "EVAL %s 0", "while true do end");
@@ -157,7 +157,7 @@ TEST(a_busy_server_opens_no_gate)
         for (unsigned i = 0; i < 50; i++)
                 (void)look(1, POLL_HEARTBEAT);
         ck_assert_uint_eq(calls_of("sscan"), walked);
-        ck_assert_uint_eq(scanners(), OTHERS + 1);
+        ck_assert_uint_eq(scanners(), OTHER_HOSTS + 1);
 }
 
 TEST_MAIN("gate", .each = {setup, end}, .once = {server_directory_make, server_directory_remove},

@@ -93,10 +93,10 @@ END_TEST
 
 START_TEST(in_a_crowd_nobody_wishes_before_there_may_be_something)
 {
-        struct scan_throttle_reading crowd = reading(50000, 1000);
+        struct scan_throttle_reading many_hosts = reading(50000, 1000);
 
         ck_assert(scan_throttle_request(&scan_throttle, 1000, false));
-        ck_assert(!scan_throttle_decide(&scan_throttle, &crowd, 0, 1000));
+        ck_assert(!scan_throttle_decide(&scan_throttle, &many_hosts, 0, 1000));
         ck_assert(!scan_throttle_request(&scan_throttle, 2000, false));
         ck_assert(!scan_throttle_is_due(&scan_throttle, 2000));
         ck_assert(scan_throttle_request(&scan_throttle, 3000, true));
@@ -108,11 +108,11 @@ END_TEST
 
 START_TEST(the_wait_ends_early_where_the_others_are_done)
 {
-        struct scan_throttle_reading crowd = reading(50000, 1000), alone = reading(50000, 1);
-        usec_t asked = 1000 + scan_throttle_gap(&crowd) / 50;
+        struct scan_throttle_reading many_hosts = reading(50000, 1000), alone = reading(50000, 1);
+        usec_t asked = 1000 + scan_throttle_gap(&many_hosts) / 50;
 
         ck_assert(scan_throttle_request(&scan_throttle, 1000, true));
-        ck_assert(!scan_throttle_decide(&scan_throttle, &crowd, 0, 1000));
+        ck_assert(!scan_throttle_decide(&scan_throttle, &many_hosts, 0, 1000));
         ck_assert(!scan_throttle_is_due(&scan_throttle, asked - 1));
         ck_assert(scan_throttle_is_due(&scan_throttle, asked));
         ck_assert(!scan_throttle_decide(&scan_throttle, &alone, LAST, asked));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the search for workers that no state tells of (daemon/takeover/search.h) with real processes. */
+/* Tests of the search for workers that no state file names (daemon/takeover/search.h) with real processes. */
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
 #include "daemon/takeover/search.h"

@@ -200,7 +200,7 @@ TEST_LOOP(says_why_none_knows, ELEMENTSOF(strange))
                 ck_assert_msg(strstr(why, strange[_i].why), "'%s' is not in: %s", strange[_i].why, why);
 }
 
-/* Nobody waits for it, and nobody is told: the master in use may be good. */
+/* Nobody waits for it, and nothing is reported: the current master may be good. */
 TEST(listens_to_the_next_where_one_is_lost)
 {
         start();
@@ -228,7 +228,7 @@ TEST(asks_another_where_the_named_one_was_no_master)
         accept_at(0);
         say(ANSWER LISTENING);
         run_until(n_reported == 2);
-        sentinel_doubt(sentinel);
+        sentinel_distrust(sentinel);
         sentinel_locate(sentinel);
         accept_at(1);
         ck_assert_int_eq(accept4(listeners[0], NULL, NULL, SOCK_CLOEXEC), -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of a worker that has more than one process which takes jobs? */
+/* What becomes of a worker with more than one process that accepts jobs. */
 /* promises: P1 */
 #include "decide/command.h"
 #include "model/exit_status.h"
@@ -14,7 +14,7 @@ TEST_WORLD(2)
 {
 }
 
-/* Told to exit, and its process that beat did. */
+/* The worker was asked to exit, and its heartbeat process did. */
 static struct worker *reported_wrapper(void)
 {
         struct worker *worker = test_spawn_quiet(&t);
@@ -94,7 +94,7 @@ TEST(by_force_none_is_reported_again_with_its_group)
         command_stop(t.fleet, true, NULL, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
-        for (unsigned i = 0; i < 2 * WORKER_LOUD_HEARTBEATS; i++) {
+        for (unsigned i = 0; i < 2 * WORKER_NOT_QUIET_HEARTBEATS; i++) {
                 t.now += USEC_PER_SEC;
                 test_heartbeat(&t, worker, 500 + i, 1, false);
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
@@ -112,14 +112,15 @@ TEST_LOOP(what_is_started_next_is_not_quiet_at_our_word, 3)
 
         observe_heartbeat_process(worker, 555, 1, t.now);
         ck_assert(heartbeat_complete(worker, &heartbeat, 1, false).quiet);
-        ck_assert(!heartbeat_complete(worker, &heartbeat, 0, false).quiet); /* it says so itself by then */
+        ck_assert(!heartbeat_complete(worker, &heartbeat, 0, false)
+                           .quiet); /* it reports itself quiet by then */
         if (_i > 0)
                 observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, 0, 0, t.now);
         if (_i > 1)
                 observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, 556, 2, t.now);
-        for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
+        for (unsigned i = 0; i < WORKER_NOT_QUIET_HEARTBEATS; i++) {
                 struct heartbeat next = heartbeat_complete(worker, &heartbeat, 1, false);
 
                 ck_assert(!next.quiet);
@@ -143,7 +144,7 @@ TEST(what_takes_jobs_in_it_is_a_worker_again)
         ck_assert(!test_stops(&t, worker) && !kills(worker));
 }
 
-/* It was told with all of it, and writes the beat of before. */
+/* It was signaled with all its processes, and repeats the earlier heartbeat. */
 TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
 {
         struct worker *worker = test_spawn(&t);
@@ -160,14 +161,14 @@ TEST(one_that_was_reported_as_it_began_to_heartbeat_is_not_taken_for_another)
 }
 
 /* A Redis that takes over may not have what its record said last, and a record that stands is a beat. */
-TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_LOUD_HEARTBEATS)
+TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_NOT_QUIET_HEARTBEATS)
 {
         struct worker *worker = test_spawn(&t);
         double at = 500;
 
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, 555, 1, t.now);
-        for (unsigned i = 0; i < 2 * WORKER_LOUD_HEARTBEATS; i++) {
+        for (unsigned i = 0; i < 2 * WORKER_NOT_QUIET_HEARTBEATS; i++) {
                 t.now += USEC_PER_SEC;
                 test_heartbeat(&t, worker, at++, 1, i == (unsigned)_i);
         }
@@ -175,7 +176,7 @@ TEST_LOOP(one_that_was_quiet_is_not_reported_again_for_an_older_record, WORKER_L
         ck_assert(!test_stops(&t, worker));
         /* Of the next one it says nothing. */
         observe_heartbeat_process(worker, 556, 2, t.now);
-        for (unsigned i = 0; i < WORKER_LOUD_HEARTBEATS; i++) {
+        for (unsigned i = 0; i < WORKER_NOT_QUIET_HEARTBEATS; i++) {
                 ck_assert_int_eq(worker->state, WORKER_STOPPING);
                 t.now += USEC_PER_SEC;
                 test_heartbeat(&t, worker, at++, 1, false);

@@ -49,7 +49,7 @@ static void make_history(void)
 
         worker->evidence.threads_witness = true;
         worker->memory.over_threshold = true;
-        worker->last_life = 77;
+        worker->last_uptime = 77;
         observe_quieted(quiet, REASON_MEMORY, 0, t.now);
         quiet->heartbeat.hung = true;
         test_spawn(&t);
@@ -84,7 +84,7 @@ static void assert_worker_equal(const struct worker *a, const struct worker *b)
         ck_assert_uint_eq(a->spawned_at, b->spawned_at);
         ck_assert_uint_eq(a->state_at, b->state_at);
         ck_assert_uint_eq(a->active_at, b->active_at);
-        ck_assert_uint_eq(a->last_life, b->last_life);
+        ck_assert_uint_eq(a->last_uptime, b->last_uptime);
         ck_assert_uint_eq(a->orders.quiet_at, b->orders.quiet_at);
         ck_assert_uint_eq(a->orders.stop_at, b->orders.stop_at);
         ck_assert_uint_eq(a->orders.killed_at, b->orders.killed_at);
@@ -258,7 +258,7 @@ static struct worker fixed_workers[] = {
          .spawned_at = 101,
          .state_at = 102,
          .active_at = 103,
-         .last_life = 77,
+         .last_uptime = 77,
          .orders.quiet_at = 104,
          .orders.stop_at = 105,
          .orders.killed_at = 106,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that workers write to, with real ones: what their users put there harms nobody, and is never
+/* Directories that workers write to, with real ones: what their users put there is harmless, and is never
  * taken for a record. */
 /* promises: P5 */
 #include "base/fd.h"

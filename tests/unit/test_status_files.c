@@ -121,7 +121,7 @@ static const char *waits_for(void)
         return worker_waits_for(worker, clock_now(CLOCK_MONOTONIC), text, sizeof(text));
 }
 
-static void look_in_vain(enum heartbeat_fault fault)
+static void poll_finds_nothing(enum heartbeat_fault fault)
 {
         look();
         look();
@@ -132,7 +132,7 @@ static void look_in_vain(enum heartbeat_fault fault)
 TEST(its_heartbeats_are_heard)
 {
         wait_until_made();
-        look_in_vain(HEARTBEAT_FAULT_NONE);
+        poll_finds_nothing(HEARTBEAT_FAULT_NONE);
         send_heartbeat(worker->process.pid, 2, false);
         look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
@@ -158,10 +158,10 @@ TEST(what_is_there_at_first_counts_once_it_changes)
         while (!is_made())
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         send_heartbeat(worker->process.pid, 0, false);
-        look_in_vain(HEARTBEAT_FAULT_NONE);
+        poll_finds_nothing(HEARTBEAT_FAULT_NONE);
         heartbeats -= 2;
         send_heartbeat(worker->process.pid, 0, false);
-        look_in_vain(HEARTBEAT_FAULT_NONE);
+        poll_finds_nothing(HEARTBEAT_FAULT_NONE);
         heartbeats += 2;
         send_heartbeat(worker->process.pid, 0, false);
         look();
@@ -173,10 +173,10 @@ TEST(no_other_process_speaks_for_it)
         wait_until_made();
         send_heartbeat(getpid(), 0, true);
         send_heartbeat(1, 0, true);
-        look_in_vain(HEARTBEAT_FAULT_NONE);
+        poll_finds_nothing(HEARTBEAT_FAULT_NONE);
         /* Nor under its name. */
         write_record(worker->process.pid, "busy=0\nquiet=0\n", worker->process.start + 1);
-        look_in_vain(HEARTBEAT_FAULT_START);
+        poll_finds_nothing(HEARTBEAT_FAULT_START);
         ck_assert_ptr_nonnull(strstr(waits_for(),
                                      "waits for its first heartbeat, but 'start' in its status file is "
                                      "missing, or another process's, given up in "));
@@ -195,11 +195,11 @@ TEST(no_garbage_counts)
 {
         wait_until_made();
         unit_write_file(directory, path_of(worker->process.pid), "v=2\nbeat=1\nbusy=0\nquiet=0\n");
-        look_in_vain(HEARTBEAT_FAULT_RECORD);
+        poll_finds_nothing(HEARTBEAT_FAULT_RECORD);
         unit_write_file(directory, path_of(worker->process.pid), "v=1\nbeat=1\nbusy=0\nquiet=0\n");
-        look_in_vain(HEARTBEAT_FAULT_START);
+        poll_finds_nothing(HEARTBEAT_FAULT_START);
         unit_write_file(directory, path_of(worker->process.pid), "");
-        look_in_vain(HEARTBEAT_FAULT_RECORD);
+        poll_finds_nothing(HEARTBEAT_FAULT_RECORD);
         send_heartbeat(worker->process.pid, 0, false);
         look();
         ck_assert(worker->heartbeat.seen);
@@ -222,7 +222,7 @@ TEST(a_link_in_its_place_is_reported_of)
 {
         wait_until_made();
         ck_assert_int_eq(symlink("/etc/passwd", full_path_of(worker->process.pid)), 0);
-        look_in_vain(HEARTBEAT_FAULT_KIND);
+        poll_finds_nothing(HEARTBEAT_FAULT_KIND);
         ck_assert_ptr_nonnull(strstr(waits_for(), ", but its status file is no regular file, given up in "));
         observe_stopped(worker, REASON_BOOT, 0, clock_now(CLOCK_MONOTONIC));
         ck_assert(runtime_reported(

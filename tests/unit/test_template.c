@@ -180,7 +180,7 @@ TEST(a_release_that_lacks_a_file_of_its_own_fails)
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
 
-/* RUBYOPT was lost on the way: what was started as a template takes jobs. */
+/* RUBYOPT was lost on the way: the process started as a template is a worker that accepts jobs. */
 TEST(one_that_works_is_a_worker)
 {
         t.newborn_template.running_jobs = true;

@@ -32,7 +32,7 @@ TEST(one_that_never_loads_is_ended_after_boot_timeout)
                          "did not load the application within boot_timeout"));
         ck_assert_uint_eq(t.fleet->totals.template_failures, 1);
         ck_assert_ptr_null(fleet_template(t.fleet));
-        /* It may work for all that is known: it has the time that a worker has. */
+        /* It may run jobs: it has the time that a worker has. */
         test_after(&t, 59, t.template_kills, 0);
         test_after(&t, 1, t.template_kills, 1);
         test_after(&t, 1, t.fleet->totals.template_failures, 1);
@@ -226,7 +226,7 @@ TEST(a_removed_fleet_is_not_forgotten_before_its_template)
         ck_assert_uint_eq(t.world->n_fleets, 0);
 }
 
-/* As the state of an earlier sqmgr tells of one; it serves below a wrapper. */
+/* A template of an earlier sqmgr, by its state file; it serves below a wrapper. */
 static struct template known_template(enum template_state state)
 {
         return (struct template){

@@ -82,14 +82,14 @@ static bool loop_has_ended(void)
 TEST(reported_to_end_it_drains_its_workers)
 {
         start("on_stop=drain\n");
-        unsigned turns = runtime_turns;
+        unsigned turns = runtime_wakeups;
         termination_request(&termination, SIGINT);
         ck_assert(runtime_world->shutting_down);
         ck_assert(!runtime_world->shutdown_now);
         ck_assert_uint_eq(fleet_target(runtime_world->fleets[0]), 0);
         ck_assert_str_eq(hear(), "STOPPING=1\n");
         ck_assert(!loop_has_ended()); /* the workers have not */
-        ck_assert_uint_gt(runtime_turns, turns);
+        ck_assert_uint_gt(runtime_wakeups, turns);
 }
 
 TEST(reported_twice_it_stops_them_now)

@@ -228,7 +228,7 @@ TEST(where_nobody_is_nothing_can_be_asked)
 TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
 {
         type("jj");
-        ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_LOOK);
+        ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_POLL);
         shows("web/3: [1 jobs]");
         replies.jobs = json_pack("{s:[{s:s,s:s,s:s,s:s,s:i},{s:s,s:s,s:s,s:s,s:i}], s:[]}", "jobs", "class",
                                  "MineJob", "jid", "a1", "queue", "low", "worker", "web/3", "started_at",
@@ -238,13 +238,13 @@ TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
         shows("MineJob");
         shows("10s");
         shows_not("OtherJob");
-        ck_assert_int_eq(press(TOP_KEY_TAB), TOP_LOOK);
+        ck_assert_int_eq(press(TOP_KEY_TAB), TOP_POLL);
         replies.events = json_pack("{s:[{s:f,s:s,s:s,s:s,s:s,s:s}]}", "events", "at", 1799999000.0, "event",
                                    "started", "level", "info", "fleet", "web", "worker", "web/3", "text",
                                    "web/3 (pid 100) started");
         shows("web/3 (pid 100) started");
         shows("Now: active");
-        ck_assert_int_eq(press('3'), TOP_LOOK);
+        ck_assert_int_eq(press('3'), TOP_POLL);
         replies.lines = "first\nlast\n";
         shows("last");
         /* An order is for it, though another one has taken its place in the list. */
@@ -253,7 +253,7 @@ TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
         ck_assert_int_eq(press('Q'), TOP_NOTHING);
         shows("Quiet web/3?");
         ck_assert_int_eq(press('n'), TOP_NOTHING);
-        ck_assert_int_eq(press(TOP_KEY_LEFT), TOP_LOOK);
+        ck_assert_int_eq(press(TOP_KEY_LEFT), TOP_POLL);
         shows("Now: it is gone");
         ck_assert_int_eq(press(TOP_KEY_ESCAPE), TOP_NOTHING);
         ck_assert(!top.opened);
@@ -267,8 +267,8 @@ TEST(the_last_lines_are_at_the_end_and_can_be_scrolled)
                 snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "line %03u.\n", i);
         replies.lines = lines;
         type("j");
-        ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_LOOK);
-        ck_assert_int_eq(press('3'), TOP_LOOK);
+        ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_POLL);
+        ck_assert_int_eq(press('3'), TOP_POLL);
         shows("line 100.");
         shows_not("line 001.");
         ck_assert_int_eq(press(TOP_KEY_UP), TOP_NOTHING);

@@ -87,7 +87,7 @@ static double run_world(enum curve curve, uint64_t seed, struct trend_fit *ret)
         return 0;
 }
 
-/* In how many of the worlds it is told. */
+/* In how many of the worlds it is reported. */
 static unsigned reported(enum curve curve)
 {
         unsigned n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The socket of those who may only look, beside the control socket of one server: what it lets nobody do,
- * what it does not tell, and that nothing done there is felt here. With real sockets. */
+/* The viewers' socket, beside the control socket of one server: what it lets nobody do, what it does not
+ * show, and that nothing done there is felt here. With real sockets. */
 /* promises: P8 */
 #include "client.h"
 #include "daemon/runtime/runtime.h"
@@ -294,7 +294,7 @@ TEST(a_flood_there_does_not_hold_up_an_order)
                 client_write(&viewers[i], calls, sizeof(calls));
         }
         client_send(&owner, CALL("Reload"));
-        /* A turn of the loop looks at the order first. */
+        /* One iteration of the loop handles the order first. */
         for (unsigned turns = 0; n_orders == 0; turns++) {
                 ck_assert_uint_lt(turns, 3);
                 ck_assert_int_gt(sd_event_run(event, 0), 0);

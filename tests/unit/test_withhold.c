@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is left out of the replies to those who may only look. */
+/* What is left out of the replies to viewers. */
 #include "unit.h"
 #include "wire/varlink.h"
 #include "wire/withhold.h"

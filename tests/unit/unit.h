@@ -140,7 +140,7 @@ static inline void unit_write_file(const char *dir, const char *path, const char
         ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Leaves room for so many descriptors more, until *before is in force again. */
+/* Leaves so many descriptors free, until *before is the limit again. */
 static inline void unit_leave_descriptors(unsigned n, struct rlimit *before)
 {
         struct rlimit limit;

@@ -181,7 +181,7 @@ void test_preload(struct test_world *t)
 struct template *test_template(struct test_world *t, uint64_t generation)
 {
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                if (template_lives(&t->fleet->templates[i]) &&
+                if (template_is_alive(&t->fleet->templates[i]) &&
                     t->fleet->templates[i].generation == generation)
                         return &t->fleet->templates[i];
         return NULL;
@@ -192,7 +192,7 @@ unsigned test_templates(const struct test_world *t)
         unsigned n = 0;
 
         for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                n += template_lives(&t->fleet->templates[i]);
+                n += template_is_alive(&t->fleet->templates[i]);
         return n;
 }
 

@@ -20,10 +20,10 @@ struct process {
         usec_t boot_usec;   /* from its start to its first beat; USEC_INFINITY: never */
         usec_t die_usec;    /* from its start to its death by itself; USEC_INFINITY: none */
         unsigned busy;      /* jobs that it truly runs */
-        bool quiet;         /* was told, and takes no new job */
+        bool quiet;         /* was quieted, and accepts no new job */
         bool hung;          /* lives, but its beat has stopped */
         bool silent;        /* the tests hand in its beats themselves: test_heartbeat() */
-        bool deaf;          /* ignores being told to exit */
+        bool deaf;          /* ignores TERM */
         bool native_thread; /* a thread of a job's that never goes */
         uint64_t memory_bytes;
         bool stopping, killed;
@@ -53,7 +53,7 @@ struct template_process {
         const char *log_tail;   /* what it says as it dies; NULL: nothing */
         bool running_jobs;      /* once it has loaded it is a worker */
         bool held;              /* it is stopped, or waits for a disk */
-        bool deaf;              /* ignores being told to end */
+        bool deaf;              /* ignores being asked to end */
         uint64_t memory_bytes;
         bool ending, killed;
 };
@@ -158,7 +158,7 @@ struct template *test_load(struct test_world *t);
 /* How many workers were forked. */
 unsigned test_forked(const struct test_world *t);
 struct template_process *test_template_process(const struct template *template);
-/* One that was forked is there; it waits to be told to go on. */
+/* A forked process exists and waits for `go`. */
 struct worker *test_hello(struct test_world *t, struct template *template);
 /* An end by itself. */
 void test_template_exit(struct test_world *t, struct template *template);

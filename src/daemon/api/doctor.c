@@ -47,7 +47,7 @@ struct diagnosis {
 };
 
 /* Queries for each Redis. The tag also identifies the entry in diagnosis.answers. */
-enum question { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
+enum redis_query { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
 static const struct {
         int argc;
         const char *argv[3];
@@ -253,7 +253,7 @@ static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis
         int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
 
         set(answers, TEXT_URL, redis_url_text(redis));
-        for (enum question q = 0; q < QUESTIONS && r == 0; q++)
+        for (enum redis_query q = 0; q < QUESTIONS && r == 0; q++)
                 if (q != QUESTION_REPLICAS || answers->has_group)
                         r = redis_batch_add(diagnosis->redis_batch, redis, i * QUESTIONS + q,
                                             questions[q].argc, questions[q].argv, NULL);

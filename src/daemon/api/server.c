@@ -19,14 +19,14 @@
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
 /* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at
  * most. */
-#define CALLS_PER_TURN      16
-#define VIEW_CALLS_PER_TURN 1
+#define CALLS_PER_WAKEUP      16
+#define VIEW_CALLS_PER_WAKEUP 1
 /* Fleet events are handled before the control socket, and the control socket before the read socket. */
 #define PRIORITY      (SD_EVENT_PRIORITY_NORMAL + 10)
 #define VIEW_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 struct call {
-        struct connection *connection;
+        struct client_connection *connection;
         struct varlink_call message;
         bool open;
         bool kept;
@@ -34,9 +34,9 @@ struct call {
         void *userdata;
 };
 
-struct connection {
+struct client_connection {
         struct server *server;
-        struct connection *next;
+        struct client_connection *next;
         int fd;
         struct quota_peer peer;
         sd_event_source *io;
@@ -59,7 +59,7 @@ struct listening {
         struct listener listener;
         sd_event_source *accept;
         sd_event_source *accept_pause;
-        bool starved; /* the last accept failed for lack of resources, which was logged */
+        bool accept_failed; /* the last accept failed for lack of resources, which was logged */
 };
 
 struct server {
@@ -74,10 +74,10 @@ struct server {
         void (*handle)(struct call *call, const struct control_method *method, json_t *parameters,
                        void *userdata);
         void *userdata;
-        struct connection *connections;
+        struct client_connection *connections;
 };
 
-static bool is_view(const struct connection *connection)
+static bool is_view(const struct client_connection *connection)
 {
         return connection->peer.access == CONTROL_VIEW;
 }
@@ -88,12 +88,12 @@ static int64_t priority(bool view)
 }
 
 /* Maximum size of one call. */
-static size_t call_max(const struct connection *connection)
+static size_t call_max(const struct client_connection *connection)
 {
         return is_view(connection) ? QUOTA_VIEW_CALL_MAX : VARLINK_CALL_MAX;
 }
 
-static size_t output_size(const struct connection *connection)
+static size_t output_size(const struct client_connection *connection)
 {
         return connection->output_end - connection->output_start;
 }
@@ -105,7 +105,7 @@ static void call_end(struct call *call)
         call->cancelled = NULL;
 }
 
-static struct connection *connection_free(struct connection *connection)
+static struct client_connection *connection_free(struct client_connection *connection)
 {
         LIST_UNLINK(connection->server->connections, connection);
         if (connection->call.open && connection->call.cancelled)
@@ -121,13 +121,13 @@ static struct connection *connection_free(struct connection *connection)
         return NULL;
 }
 
-static void connection_resume(struct connection *connection)
+static void connection_resume(struct client_connection *connection)
 {
         if (sd_event_source_set_enabled(connection->resume, SD_EVENT_ONESHOT) < 0)
                 connection->dead = true;
 }
 
-static void connection_flush(struct connection *connection)
+static void connection_flush(struct client_connection *connection)
 {
         while (output_size(connection) > 0) {
                 ssize_t n = send(connection->fd, connection->output + connection->output_start,
@@ -151,7 +151,7 @@ static void connection_flush(struct connection *connection)
         connection->output_allocated = 0;
 }
 
-static int output_add(struct connection *connection, const char *text, size_t size)
+static int output_add(struct client_connection *connection, const char *text, size_t size)
 {
         if (connection->output_start > 0) {
                 memmove(connection->output, connection->output + connection->output_start,
@@ -173,7 +173,7 @@ static int output_add(struct connection *connection, const char *text, size_t si
         return 0;
 }
 
-static void connection_send(struct connection *connection, const char *text, size_t size)
+static void connection_send(struct client_connection *connection, const char *text, size_t size)
 {
         if (connection->dead || connection->hung_up)
                 return;
@@ -195,11 +195,11 @@ bool call_wants_more(const struct call *call)
 }
 
 /* True if size more bytes of output fit into the limit. */
-static bool has_output_room(const struct connection *connection, size_t size)
+static bool has_output_space(const struct client_connection *connection, size_t size)
 {
         size_t total = size;
 
-        for (const struct connection *i = connection->server->connections; i; i = i->next)
+        for (const struct client_connection *i = connection->server->connections; i; i = i->next)
                 total += quota_shares(&connection->peer, &i->peer) ? output_size(i) : 0;
         return total <= quota_output_max(&connection->peer);
 }
@@ -207,19 +207,19 @@ static bool has_output_room(const struct connection *connection, size_t size)
 /* Sends text as the reply to the call; r is the result of encoding text. */
 static void call_send(struct call *call, int r, const char *text, size_t size, bool continues)
 {
-        static const char no_room[] =
+        static const char too_many_replies[] =
                 "{\"parameters\":{\"reason\":\"too many replies wait to be read: try again "
                 "later\",\"details\":[]},\"error\":\"" CONTROL_REFUSED "\"}";
-        struct connection *connection = call->connection;
+        struct client_connection *connection = call->connection;
         bool oneway = call->message.oneway;
 
         assert(call->open);
         if (!continues)
                 call_end(call);
-        if (r >= 0 && !oneway && !has_output_room(connection, size)) {
+        if (r >= 0 && !oneway && !has_output_space(connection, size)) {
                 r = continues ? -ENOBUFS : 0;
-                text = no_room;
-                size = sizeof(no_room);
+                text = too_many_replies;
+                size = sizeof(too_many_replies);
         }
         if (r < 0) {
                 connection->dead = true;
@@ -263,7 +263,7 @@ void server_keep(struct call *call, void (*cancelled)(struct call *call, void *u
 }
 
 /* Reports an error to a peer that does not speak Varlink, and closes: later input cannot be trusted. */
-static void connection_refuse(struct connection *connection, const char *reason)
+static void connection_refuse(struct client_connection *connection, const char *reason)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
@@ -290,7 +290,7 @@ static void call_introspect(struct call *call)
 
 static void call_dispatch(struct call *call)
 {
-        struct connection *connection = call->connection;
+        struct client_connection *connection = call->connection;
         struct server *server = connection->server;
         struct varlink_call *message = &call->message;
         char *dot = strrchr(message->method, '.');
@@ -341,14 +341,14 @@ static void call_dispatch(struct call *call)
 }
 
 /* True if the next call may be taken. */
-static bool connection_is_free(const struct connection *connection)
+static bool connection_is_free(const struct client_connection *connection)
 {
         return !connection->dead && !connection->closing && !connection->call.open &&
                (connection->hung_up || output_size(connection) < OUTPUT_PAUSE);
 }
 
 /* Takes the next call. Returns false if there is none. */
-static bool connection_take(struct connection *connection)
+static bool connection_take(struct client_connection *connection)
 {
         const char *text;
         size_t size;
@@ -380,7 +380,7 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 }
 
 /* Limits the time for an incomplete message, and for unread output before closing. */
-static int connection_arm(struct connection *connection, bool wanted)
+static int connection_arm(struct client_connection *connection, bool wanted)
 {
         struct server *server = connection->server;
         int enabled = SD_EVENT_OFF;
@@ -406,13 +406,13 @@ static int connection_arm(struct connection *connection, bool wanted)
 
 /* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
  * progress. */
-static size_t input_max(const struct connection *connection)
+static size_t input_max(const struct client_connection *connection)
 {
         return connection->call.open ? READ_BYTES : call_max(connection) + READ_BYTES;
 }
 
 /* Closes the connection, or waits for the next event. */
-static void connection_settle(struct connection *connection)
+static void connection_settle(struct client_connection *connection)
 {
         bool ready = varlink_input_ready(&connection->input, call_max(connection)) != 0;
         bool half = !ready && varlink_input_size(&connection->input) > 0;
@@ -427,8 +427,8 @@ static void connection_settle(struct connection *connection)
                 connection->output_start = connection->output_end = 0;
         bool sent = output_size(connection) == 0;
         bool over = connection->end && !ready && !connection->call.open;
-        bool deserted = connection->hung_up && (connection->closing || connection->call.open);
-        if (connection->dead || deserted || (sent && (connection->closing || over))) {
+        bool abandoned = connection->hung_up && (connection->closing || connection->call.open);
+        if (connection->dead || abandoned || (sent && (connection->closing || over))) {
                 connection_free(connection);
                 return;
         }
@@ -447,9 +447,9 @@ static void connection_settle(struct connection *connection)
                 connection_resume(connection);
 }
 
-static void connection_advance(struct connection *connection)
+static void connection_advance(struct client_connection *connection)
 {
-        unsigned most = is_view(connection) ? VIEW_CALLS_PER_TURN : CALLS_PER_TURN;
+        unsigned most = is_view(connection) ? VIEW_CALLS_PER_WAKEUP : CALLS_PER_WAKEUP;
 
         for (unsigned i = 0; i < most && connection_is_free(connection); i++)
                 if (!connection_take(connection))
@@ -458,22 +458,22 @@ static void connection_advance(struct connection *connection)
 }
 
 /* Small calls are always accepted: large calls of some clients must not lock out others. */
-static bool has_input_room(const struct connection *connection)
+static bool has_input_space(const struct client_connection *connection)
 {
         size_t total = 0;
 
         if (varlink_input_size(&connection->input) <= READ_BYTES)
                 return true;
-        for (const struct connection *i = connection->server->connections; i; i = i->next)
+        for (const struct client_connection *i = connection->server->connections; i; i = i->next)
                 total += quota_shares(&connection->peer, &i->peer) ? i->input.allocated : 0;
         return total <= quota_input_max(&connection->peer);
 }
 
-static void connection_receive(struct connection *connection)
+static void connection_receive(struct client_connection *connection)
 {
         char *quota;
 
-        if (!has_input_room(connection)) {
+        if (!has_input_space(connection)) {
                 connection_refuse(connection, "too many long calls are being sent: try again later");
                 return;
         }
@@ -492,7 +492,7 @@ static void connection_receive(struct connection *connection)
 
 static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t revents, void *userdata)
 {
-        struct connection *connection = userdata;
+        struct client_connection *connection = userdata;
 
         if (revents & (EPOLLHUP | EPOLLERR))
                 connection->hung_up = true;
@@ -539,13 +539,13 @@ static struct quota_peer peer_of(const struct listening *listening, int fd)
 
 static int connection_new(struct server *server, int fd, struct quota_peer peer)
 {
-        struct connection *connection = calloc(1, sizeof(*connection));
+        struct client_connection *connection = calloc(1, sizeof(*connection));
 
         if (!connection) {
                 close_fd(fd);
                 return -ENOMEM;
         }
-        *connection = (struct connection){
+        *connection = (struct client_connection){
                 .server = server,
                 .next = server->connections,
                 .fd = fd,
@@ -584,10 +584,10 @@ static void refuse_connection(int fd, const char *reason)
 /* Without descriptors or memory, the listening socket stays readable: pause to avoid a busy loop. */
 static int pause_accepting(struct listening *listening, int error)
 {
-        if (!listening->starved)
+        if (!listening->accept_failed)
                 log_error("the %s socket cannot take a connection: %s, it is tried again",
                           listening->is_view ? "read" : "control", strerror(error));
-        listening->starved = true;
+        listening->accept_failed = true;
         int r = sd_event_source_set_time_relative(listening->accept_pause, ACCEPT_PAUSE_USEC);
 
         if (r >= 0)
@@ -620,7 +620,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         }
         struct quota_peer peer = peer_of(listening, fd);
         struct quota quota = {0};
-        for (const struct connection *i = server->connections; i; i = i->next)
+        for (const struct client_connection *i = server->connections; i; i = i->next)
                 quota_count(&quota, &peer, &i->peer);
         const char *reason = quota_refuses(&quota, &peer);
         if (reason)
@@ -628,7 +628,7 @@ static int on_accept(sd_event_source *source _unused_, int listen_fd, uint32_t r
         else if (connection_new(server, fd, peer) == -ENOMEM && !server->connections)
                 return pause_accepting(listening, ENOMEM);
         else
-                listening->starved = false;
+                listening->accept_failed = false;
         return 0;
 }
 
@@ -639,7 +639,7 @@ size_t server_hand(const struct server *server, struct handed *ret)
         ret[n++] = (struct handed){.kind = HANDED_LISTEN, .fd = server->control.listener.fd};
         if (server->view.listener.fd >= 0)
                 ret[n++] = (struct handed){.kind = HANDED_VIEW, .fd = server->view.listener.fd};
-        for (const struct connection *i = server->connections; i; i = i->next)
+        for (const struct client_connection *i = server->connections; i; i = i->next)
                 if (!is_view(i) && connection_is_free(i) && !i->end && output_size(i) == 0 &&
                     varlink_input_size(&i->input) == 0)
                         ret[n++] = (struct handed){.kind = HANDED_IDLE, .fd = i->fd};

@@ -14,7 +14,7 @@
 #define WORKERS_USEC USEC_PER_SEC
 
 /* A worker as last reported. */
-struct seen {
+struct seen_worker {
         unsigned index;
         pid_t pid;
         uint64_t pid_start;
@@ -25,7 +25,7 @@ struct seen {
 };
 
 /* The facts reported of a fleet: any difference is reported again. */
-struct reported {
+struct reported_fleet {
         uint64_t generation;
         enum rollout_state state;
         bool stopped; /* the fleet is stopped; takes precedence over state */
@@ -37,16 +37,16 @@ struct reported {
 struct watched {
         char *name; /* copied: a reload may remove the fleet */
         struct watch_order order;
-        struct reported reported;
+        struct reported_fleet reported;
         char waits_for[512]; /* the sentence last reported */
         bool moved;          /* progress since the previous reply */
-        struct seen *seen;
+        struct seen_worker *seen;
         size_t n_seen;
 };
 
-struct watch {
+struct watcher {
         struct watch_list *list;
-        struct watch *next;
+        struct watcher *next;
         struct call *call;
         bool drained, workers;
         sd_event_source *timer; /* NULL: the client does not want workers */
@@ -55,7 +55,7 @@ struct watch {
         uint64_t events_at; /* number of the next event to report */
 };
 
-static void watch_free(struct watch *watch)
+static void watch_free(struct watcher *watch)
 {
         if (!watch)
                 return;
@@ -68,28 +68,28 @@ static void watch_free(struct watch *watch)
         free(watch);
 }
 
-DEFINE_CLEANUP(struct watch *, watch_free)
+DEFINE_CLEANUP(struct watcher *, watch_free)
 
 static void on_cancelled(struct call *call _unused_, void *userdata)
 {
-        struct watch *watch = userdata;
+        struct watcher *watch = userdata;
 
         LIST_UNLINK(watch->list->first, watch);
         watch_free(watch);
 }
 
-static struct watch *watch_new(struct watch_list *list, struct call *call,
-                               const struct watch_request *request)
+static struct watcher *watch_new(struct watch_list *list, struct call *call,
+                                 const struct watch_request *request)
 {
-        _cleanup_(watch_free_pointer) struct watch *watch = calloc(1, sizeof(*watch));
+        _cleanup_(watch_free_pointer) struct watcher *watch = calloc(1, sizeof(*watch));
 
         if (!watch)
                 return NULL;
-        *watch = (struct watch){.list = list,
-                                .call = call,
-                                .drained = request->drained,
-                                .workers = request->workers,
-                                .events_at = events_end(list->events)};
+        *watch = (struct watcher){.list = list,
+                                  .call = call,
+                                  .drained = request->drained,
+                                  .workers = request->workers,
+                                  .events_at = events_end(list->events)};
         watch->fleets = calloc(request->n_fleets + 1, sizeof(*watch->fleets));
         if (!watch->fleets)
                 return NULL;
@@ -129,10 +129,10 @@ static enum rollout_state rollout_outcome(const struct fleet *fleet, bool waits_
 }
 
 /* fleet may be NULL: no longer configured. */
-static struct reported describe(const struct watched *watched, const struct fleet *fleet, bool drained,
-                                usec_t now)
+static struct reported_fleet describe(const struct watched *watched, const struct fleet *fleet, bool drained,
+                                      usec_t now)
 {
-        struct reported reported = watched->reported;
+        struct reported_fleet reported = watched->reported;
 
         if (!fleet) {
                 reported.state = ROLLOUT_ABORTED;
@@ -142,7 +142,7 @@ static struct reported describe(const struct watched *watched, const struct flee
                 return reported;
         }
         struct fleet_counts counts = fleet_count(fleet, now);
-        reported = (struct reported){
+        reported = (struct reported_fleet){
                 .generation = fleet->generation,
                 .stopped = watched->order.refused,
                 .ended = true,
@@ -158,7 +158,7 @@ static struct reported describe(const struct watched *watched, const struct flee
         return reported;
 }
 
-static bool reported_equal(const struct reported *a, const struct reported *b)
+static bool reported_equal(const struct reported_fleet *a, const struct reported_fleet *b)
 {
         return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
                a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
@@ -170,7 +170,7 @@ static bool reported_equal(const struct reported *a, const struct reported *b)
 static bool watched_update(struct watched *watched, const struct fleet *fleet, bool drained, bool first,
                            usec_t now)
 {
-        struct reported before = watched->reported;
+        struct reported_fleet before = watched->reported;
 
         watched->reported = describe(watched, fleet, drained, now);
         watched->moved = first || watched->reported.replaced != before.replaced ||
@@ -205,7 +205,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
 static json_t *render_fleet(const struct watched *watched, const struct fleet *fleet, bool workers,
                             usec_t now)
 {
-        const struct reported *reported = &watched->reported;
+        const struct reported_fleet *reported = &watched->reported;
         uint64_t superseded = watched->order.superseded;
         uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
         char ordered[FLEET_ORDERED_MAX] = "";
@@ -229,8 +229,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
 }
 
 /* Returns 0, or -1 when memory is short. */
-static int add_change(json_t *changes, const char *name, const struct seen *seen, enum worker_state state,
-                      enum reason reason)
+static int add_change(json_t *changes, const char *name, const struct seen_worker *seen,
+                      enum worker_state state, enum reason reason)
 {
         json_t *change = json_pack("{s:o, s:I, s:I, s:b, s:s, s:s?}", "id",
                                    varlink_text(WORKER_ID_OF(name, seen->index)), "pid",
@@ -240,9 +240,9 @@ static int add_change(json_t *changes, const char *name, const struct seen *seen
         return json_array_append_new(changes, change);
 }
 
-static struct seen see(const struct worker *worker)
+static struct seen_worker see(const struct worker *worker)
 {
-        return (struct seen){
+        return (struct seen_worker){
                 .index = worker->index,
                 .pid = worker->process.pid,
                 .pid_start = worker->process.start,
@@ -255,7 +255,7 @@ static struct seen see(const struct worker *worker)
 
 /* A worker stays the same when its main process exits while the heartbeat process lives on. Index and
  * generation are unchanged then. */
-static bool is_same(const struct seen *before, const struct seen *now)
+static bool is_same(const struct seen_worker *before, const struct seen_worker *now)
 {
         return before->generation == now->generation && now->state >= before->state &&
                (before->pid_start == now->pid_start || before->reported_pid == now->pid);
@@ -266,8 +266,8 @@ static bool is_same(const struct seen *before, const struct seen *now)
 static int compare_workers(struct watched *watched, const struct fleet *fleet, json_t *changes)
 {
         size_t n_workers = fleet ? fleet->n_workers : 0, n_seen = 0;
-        const struct seen *before = watched->seen, *end = before + watched->n_seen;
-        _cleanup_free_ struct seen *seen = calloc(n_workers + 1, sizeof(*seen));
+        const struct seen_worker *before = watched->seen, *end = before + watched->n_seen;
+        _cleanup_free_ struct seen_worker *seen = calloc(n_workers + 1, sizeof(*seen));
         int r = 0;
 
         if (!seen)
@@ -277,7 +277,7 @@ static int compare_workers(struct watched *watched, const struct fleet *fleet, j
 
                 if (worker->state == WORKER_GONE)
                         continue;
-                struct seen now = see(worker);
+                struct seen_worker now = see(worker);
                 for (; before < end && before->index < now.index; before++)
                         r |= add_change(changes, watched->name, before, WORKER_GONE, REASON_NONE);
                 bool known = before < end && before->index == now.index;
@@ -305,7 +305,7 @@ enum update {
 
 /* Updates the facts to report. *ret_reply is NULL if there is nothing to report. Returns 1 when all restarts
  * have ended, 0, or -ENOMEM. */
-static int watch_update(struct watch *watch, enum update update, usec_t now, json_t **ret_reply)
+static int watch_update(struct watcher *watch, enum update update, usec_t now, json_t **ret_reply)
 {
         _cleanup_json_ json_t *changes = json_array(), *fleets = json_array(), *events = json_array();
         bool first = update == UPDATE_FIRST, due = update != UPDATE_MOVED, ended = true;
@@ -341,7 +341,7 @@ static int watch_update(struct watch *watch, enum update update, usec_t now, jso
 }
 
 /* Sends an update if there is anything to report. Frees the watch after the last one. */
-static void watch_report(struct watch *watch, enum update update, usec_t now)
+static void watch_report(struct watcher *watch, enum update update, usec_t now)
 {
         json_t *reply = NULL;
         int r = watch_update(watch, update, now, &reply);
@@ -357,14 +357,14 @@ static void watch_report(struct watch *watch, enum update update, usec_t now)
 
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
-        struct watch *watch = userdata;
+        struct watcher *watch = userdata;
 
         (void)sd_event_source_set_time_relative(source, WORKERS_USEC);
         watch_report(watch, UPDATE_WORKERS, clock_now(CLOCK_MONOTONIC));
         return 0;
 }
 
-static int arm_timer(struct watch *watch)
+static int arm_timer(struct watcher *watch)
 {
         int r = sd_event_add_time_relative(watch->list->event, &watch->timer, CLOCK_MONOTONIC, WORKERS_USEC,
                                            0, on_timer, watch);
@@ -374,7 +374,7 @@ static int arm_timer(struct watch *watch)
 
 void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now)
 {
-        _cleanup_(watch_free_pointer) struct watch *watch = watch_new(list, call, request);
+        _cleanup_(watch_free_pointer) struct watcher *watch = watch_new(list, call, request);
         json_t *reply = NULL;
         int r = watch ? watch_update(watch, UPDATE_FIRST, now, &reply) : -ENOMEM;
 
@@ -395,9 +395,9 @@ void watch_reply(struct watch_list *list, struct call *call, const struct watch_
 
 void watch_tick(struct watch_list *list, usec_t now)
 {
-        struct watch *next;
+        struct watcher *next;
 
-        for (struct watch *watch = list->first; watch; watch = next) {
+        for (struct watcher *watch = list->first; watch; watch = next) {
                 next = watch->next;
                 watch_report(watch, UPDATE_MOVED, now);
         }

@@ -11,7 +11,7 @@ struct world;
 
 /* All restarts that clients wait for. */
 struct watch_list {
-        struct watch *first; /* NULL initially */
+        struct watcher *first; /* NULL initially */
         const struct world *world;
         const struct events *events;
         sd_event *event;

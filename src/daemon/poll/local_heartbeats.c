@@ -97,15 +97,15 @@ static void poll_worker(struct local_slot *slot, struct status_poll *poll, usec_
 static int local_poll(struct heartbeats *base)
 {
         struct local_heartbeats *heartbeats = (struct local_heartbeats *)base;
-        struct status_poll look = STATUS_POLL_INIT;
+        struct status_poll poll = STATUS_POLL_INIT;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         for (struct local_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 if (slot->wanted)
-                        poll_worker(slot, &look, now);
+                        poll_worker(slot, &poll, now);
                 slot->wanted = false;
         }
-        status_poll_end(&look);
+        status_poll_end(&poll);
         return HEARTBEATS_NOTHING;
 }
 

@@ -13,7 +13,7 @@
 /* The kernel updates its averages this often. */
 #define READ_USEC (2 * USEC_PER_SEC)
 /* After this time, a single burst has no effect on avg10 any more. */
-#define CALM_USEC (60 * USEC_PER_SEC)
+#define NO_PRESSURE_USEC (60 * USEC_PER_SEC)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
@@ -52,10 +52,10 @@ static void observe(struct pressure_watch *watch)
         observe_pressure(world, known ? &reading : NULL, now);
         if (world->pressure.high || world->pressure.turned_at != 0 ||
             (known && reading.avg10 > world->settings->pressure_limit * 100))
-                watch->calm_at = 0;
-        else if (watch->calm_at == 0)
-                watch->calm_at = now;
-        if (watch->calm_at == 0 || now < usec_add(watch->calm_at, CALM_USEC))
+                watch->no_pressure_at = 0;
+        else if (watch->no_pressure_at == 0)
+                watch->no_pressure_at = now;
+        if (watch->no_pressure_at == 0 || now < usec_add(watch->no_pressure_at, NO_PRESSURE_USEC))
                 read_again(watch);
         wakeup_arm(watch->runtime->wakeup);
 }
@@ -80,7 +80,7 @@ static int on_trigger(sd_event_source *source, int fd _unused_, uint32_t events,
                 watch->trigger = sd_event_source_disable_unref(source);
                 return 0;
         }
-        watch->calm_at = 0;
+        watch->no_pressure_at = 0;
         if (!is_awake(watch))
                 observe(watch);
         return 0;
@@ -91,7 +91,7 @@ void pressure_watch_close(struct pressure_watch *watch)
         watch->trigger = sd_event_source_disable_unref(watch->trigger);
         watch->timer = sd_event_source_disable_unref(watch->timer);
         watch->psi = psi_close(watch->psi);
-        watch->calm_at = 0;
+        watch->no_pressure_at = 0;
 }
 
 static void begin(struct pressure_watch *watch, unsigned limit)

@@ -13,7 +13,7 @@ struct pressure_watch {
         unsigned limit;          /* the limit that psi was opened for */
         sd_event_source *trigger;
         sd_event_source *timer; /* runs while another reading is due soon */
-        usec_t calm_at;         /* start of the time without pressure; 0: under pressure */
+        usec_t no_pressure_at;  /* start of the time without pressure; 0: under pressure */
 };
 
 /* Applies the settings. Call at startup and after a reload; a call without a change of the limit is cheap. */

@@ -25,32 +25,32 @@ static uid_t uid_of(const struct process *process)
         return proc_uid(process->main, &uid) < 0 ? process->uid : uid;
 }
 
-static int poll_open(struct status_poll *look, const struct worker *worker)
+static int poll_open(struct status_poll *poll, const struct worker *worker)
 {
         uid_t uid = uid_of(worker->handle);
 
-        if (look->fleet == worker->fleet && look->uid == uid)
-                return look->error;
-        status_poll_end(look);
-        look->fleet = worker->fleet;
-        look->uid = uid;
-        look->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name,
-                                      uid, &look->dir);
-        return look->error;
+        if (poll->fleet == worker->fleet && poll->uid == uid)
+                return poll->error;
+        status_poll_end(poll);
+        poll->fleet = worker->fleet;
+        poll->uid = uid;
+        poll->error = status_dir_open(worker->handle->runtime->status_parent, worker->fleet->settings->name,
+                                      uid, &poll->dir);
+        return poll->error;
 }
 
-void status_poll_end(struct status_poll *look)
+void status_poll_end(struct status_poll *poll)
 {
-        status_dir_close(&look->dir);
-        *look = STATUS_POLL_INIT;
+        status_dir_close(&poll->dir);
+        *poll = STATUS_POLL_INIT;
 }
 
-static enum heartbeat_fault read_record(const struct status_poll *look, pid_t pid, struct heartbeat *ret)
+static enum heartbeat_fault read_record(const struct status_poll *poll, pid_t pid, struct heartbeat *ret)
 {
-        const struct framework *framework = framework_of(look->fleet->settings->traits);
+        const struct framework *framework = framework_of(poll->fleet->settings->traits);
         char text[STATUS_FILE_MAX_BYTES + 1];
         size_t length;
-        enum heartbeat_fault fault = status_file_read(&look->dir, pid, text, &length);
+        enum heartbeat_fault fault = status_file_read(&poll->dir, pid, text, &length);
 
         if (fault == HEARTBEAT_FAULT_NONE && !framework->take_record(text, length, ret))
                 return HEARTBEAT_FAULT_RECORD;
@@ -61,7 +61,7 @@ static enum heartbeat_fault read_record(const struct status_poll *look, pid_t pi
 }
 
 struct tree_search {
-        const struct status_poll *look;
+        const struct status_poll *poll;
         struct status_file *file;
         unsigned seen, tried;
         enum heartbeat_fault fault; /* of an existing file */
@@ -90,9 +90,9 @@ static int try_process(pid_t pid, void *userdata)
                 return 0;
         if (search->tried++ == TRIES_MAX)
                 return 1;
-        enum heartbeat_fault fault = read_record(search->look, pid, &heartbeat);
+        enum heartbeat_fault fault = read_record(search->poll, pid, &heartbeat);
         /* An exited process may stay in the tree for long as a zombie. */
-        if (fault == HEARTBEAT_FAULT_NONE && !proc_lives(pid, heartbeat.start))
+        if (fault == HEARTBEAT_FAULT_NONE && !proc_is_alive(pid, heartbeat.start))
                 fault = HEARTBEAT_FAULT_START;
         if (fault != HEARTBEAT_FAULT_NONE) {
                 search->fault = fault != HEARTBEAT_FAULT_MISSING ? fault : search->fault;
@@ -106,10 +106,10 @@ static int try_process(pid_t pid, void *userdata)
 }
 
 /* Finds the process of the worker that writes heartbeats. */
-static enum heartbeat_fault seek(const struct status_poll *look, struct status_file *file,
+static enum heartbeat_fault seek(const struct status_poll *poll, struct status_file *file,
                                  const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
-        struct tree_search search = {.look = look, .file = file};
+        struct tree_search search = {.poll = poll, .file = file};
         int r = proc_tree_each(worker->process.pid, try_process, &search);
 
         if (search.pid != 0) {
@@ -124,29 +124,29 @@ static enum heartbeat_fault seek(const struct status_poll *look, struct status_f
 }
 
 /* Returns why the heartbeat does not count, or HEARTBEAT_FAULT_NONE. */
-static enum heartbeat_fault read_heartbeat(struct status_poll *look, struct status_file *file,
+static enum heartbeat_fault read_heartbeat(struct status_poll *poll, struct status_file *file,
                                            const struct worker *worker, pid_t *ret_pid, struct heartbeat *ret)
 {
-        if (poll_open(look, worker) < 0)
+        if (poll_open(poll, worker) < 0)
                 return HEARTBEAT_FAULT_PLACE;
         if (worker->process.heartbeat_pid == 0)
-                return seek(look, file, worker, ret_pid, ret);
-        enum heartbeat_fault fault = read_record(look, worker->process.heartbeat_pid, ret);
+                return seek(poll, file, worker, ret_pid, ret);
+        enum heartbeat_fault fault = read_record(poll, worker->process.heartbeat_pid, ret);
         if (fault == HEARTBEAT_FAULT_NONE && ret->start != worker->process.heartbeat_start)
                 return HEARTBEAT_FAULT_START;
         *ret_pid = worker->process.heartbeat_pid;
         return fault;
 }
 
-bool status_files_read(struct status_poll *look, struct status_file *file, struct worker *worker,
+bool status_files_read(struct status_poll *poll, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret)
 {
-        enum heartbeat_fault fault = read_heartbeat(look, file, worker, ret_pid, ret);
+        enum heartbeat_fault fault = read_heartbeat(poll, file, worker, ret_pid, ret);
         /* Before the first heartbeat, a missing file is normal. A missing directory is normal, too, until the
          * launch has made it. */
         bool awaited = worker->process.heartbeat_pid == 0 &&
                        (fault == HEARTBEAT_FAULT_MISSING ||
-                        (fault == HEARTBEAT_FAULT_PLACE && look->error == -ENOENT));
+                        (fault == HEARTBEAT_FAULT_PLACE && poll->error == -ENOENT));
 
         observe_heartbeat_fault(worker, awaited ? HEARTBEAT_FAULT_NONE : fault);
         return fault == HEARTBEAT_FAULT_NONE;
@@ -154,15 +154,15 @@ bool status_files_read(struct status_poll *look, struct status_file *file, struc
 
 void status_files_drop(const struct worker *worker)
 {
-        struct status_poll look = STATUS_POLL_INIT;
+        struct status_poll poll = STATUS_POLL_INIT;
 
         if (!is_read(worker->fleet->settings))
                 return;
         if (worker->state == WORKER_GONE)
                 worker->handle->runtime->status_untidy = true;
-        if (worker->process.heartbeat_pid != 0 && poll_open(&look, worker) == 0)
-                status_file_remove(&look.dir, worker->process.heartbeat_pid);
-        status_poll_end(&look);
+        if (worker->process.heartbeat_pid != 0 && poll_open(&poll, worker) == 0)
+                status_file_remove(&poll.dir, worker->process.heartbeat_pid);
+        status_poll_end(&poll);
 }
 
 void status_files_begin(struct runtime *runtime)

@@ -28,9 +28,9 @@ struct status_poll {
 
 /* Reads the heartbeat of the worker. Returns true with *ret and the pid of its process in *ret_pid. Returns
  * false if no heartbeat counts, and observes why. */
-bool status_files_read(struct status_poll *look, struct status_file *file, struct worker *worker,
+bool status_files_read(struct status_poll *poll, struct status_file *file, struct worker *worker,
                        pid_t *ret_pid, struct heartbeat *ret);
-void status_poll_end(struct status_poll *look);
+void status_poll_end(struct status_poll *poll);
 
 /* Removes the heartbeat file of the worker. Call when its process has exited. */
 void status_files_drop(const struct worker *worker);

@@ -21,7 +21,7 @@ static bool is_framework_thread(const char *comm, void *userdata)
         return framework->thread_is_processor(comm, NULL);
 }
 
-static int look(const struct proc *proc, const struct framework *framework, bool children)
+static int read_evidence(const struct proc *proc, const struct framework *framework, bool children)
 {
         struct title title;
         char text[4096];
@@ -38,12 +38,12 @@ static int look(const struct proc *proc, const struct framework *framework, bool
 
 int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework)
 {
-        return look(proc, framework, false);
+        return read_evidence(proc, framework, false);
 }
 
 int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework)
 {
-        return look(proc, framework, true);
+        return read_evidence(proc, framework, true);
 }
 
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)

@@ -63,7 +63,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 worker->handle->record = record;
         if (r >= 0)
                 return;
-        /* A process that cannot be watched must not stay; it had no time to take a job. exits_sweep() reaps
+        /* A process that cannot be watched must not stay; it had no time to take a job. exits_reap() reaps
          * it. */
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));

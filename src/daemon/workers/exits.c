@@ -239,7 +239,7 @@ static struct process *find_main(const struct world *world, pid_t pid)
         return NULL;
 }
 
-bool exits_sweep(struct runtime *runtime)
+bool exits_reap(struct runtime *runtime)
 {
         siginfo_t info = {0};
         unsigned n = 0;

@@ -12,4 +12,4 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
 /* Reaps exited children: workers, other children, and orphans inherited as subreaper. Returns true if more
  * may be waiting: call again after other events were handled. */
-bool exits_sweep(struct runtime *runtime);
+bool exits_reap(struct runtime *runtime);

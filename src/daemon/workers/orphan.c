@@ -10,11 +10,11 @@
 
 /* Processes checked in one go: a worker may leave thousands behind. */
 #define SLICE 32
-/* During execve(), a process shows no environment ("veiled") and is checked again. The limit is 2 s for all
+/* During execve(), a process shows no environment ("hidden") and is checked again. The limit is 2 s for all
  * such processes together, with a minimum number of tries. */
-#define VEILED_USEC   (10 * USEC_PER_MSEC)
-#define VEILED_IN_ALL (2 * USEC_PER_SEC)
-#define VEILED_TRIES  5
+#define HIDDEN_USEC       (10 * USEC_PER_MSEC)
+#define HIDDEN_TOTAL_USEC (2 * USEC_PER_SEC)
+#define HIDDEN_TRIES      5
 
 struct orphan_search {
         const struct runtime *runtime;
@@ -23,10 +23,10 @@ struct orphan_search {
         bool failed;
         orphan_fn done;
         sd_event_source *timer;
-        /* The veiled processes among those already checked (n_veiled), and those not checked yet (from
+        /* The hidden processes among those already checked (n_hidden), and those not checked yet (from
          * at). */
         pid_t *orphans;
-        size_t n_veiled, at, n_orphans;
+        size_t n_hidden, at, n_orphans;
         unsigned tries;
         usec_t began_at;
         struct proc *orphan; /* best candidate so far; NULL: none */
@@ -79,7 +79,7 @@ static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
         orphan_search->orphan = TAKE_PTR(proc);
         /* No better candidate is possible. */
         if (booted)
-                orphan_search->n_veiled = orphan_search->n_orphans = 0;
+                orphan_search->n_hidden = orphan_search->n_orphans = 0;
         return false;
 }
 
@@ -90,17 +90,17 @@ static bool poll_some(struct orphan_search *orphan_search)
                 pid_t pid = orphan_search->orphans[orphan_search->at++];
 
                 if (poll_at(orphan_search, pid))
-                        orphan_search->orphans[orphan_search->n_veiled++] = pid;
+                        orphan_search->orphans[orphan_search->n_hidden++] = pid;
         }
         return orphan_search->at >= orphan_search->n_orphans;
 }
 
-static bool may_be_unveiled(const struct orphan_search *orphan_search)
+static bool may_become_visible(const struct orphan_search *orphan_search)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        return orphan_search->n_veiled > 0 && (orphan_search->tries < VEILED_TRIES ||
-                                               now < usec_add(orphan_search->began_at, VEILED_IN_ALL));
+        return orphan_search->n_hidden > 0 && (orphan_search->tries < HIDDEN_TRIES ||
+                                               now < usec_add(orphan_search->began_at, HIDDEN_TOTAL_USEC));
 }
 
 static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
@@ -108,14 +108,14 @@ static int on_timer(sd_event_source *source, _unused_ uint64_t usec, void *userd
         struct orphan_search *orphan_search = userdata;
         bool all = poll_some(orphan_search);
 
-        if (!all || (!orphan_search->orphan && may_be_unveiled(orphan_search))) {
+        if (!all || (!orphan_search->orphan && may_become_visible(orphan_search))) {
                 if (all) {
-                        orphan_search->n_orphans = orphan_search->n_veiled;
-                        orphan_search->at = orphan_search->n_veiled = 0;
+                        orphan_search->n_orphans = orphan_search->n_hidden;
+                        orphan_search->at = orphan_search->n_hidden = 0;
                         orphan_search->tries++;
                 }
                 (void)sd_event_source_set_time(source,
-                                               usec_add(clock_now(CLOCK_MONOTONIC), all ? VEILED_USEC : 0));
+                                               usec_add(clock_now(CLOCK_MONOTONIC), all ? HIDDEN_USEC : 0));
                 (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
                 return 0;
         }

@@ -58,7 +58,7 @@ void rescues_forget(struct runtime *runtime)
                 rescue_free((struct rescue *)runtime->rescues);
 }
 
-bool rescues_hold_the_end(const struct runtime *runtime, usec_t now)
+bool rescues_delay_exit(const struct runtime *runtime, usec_t now)
 {
         for (const struct state_dead *dead = runtime->rescues; dead; dead = dead->next)
                 if (now < usec_add(((const struct rescue *)dead)->died_at, END_WAIT_USEC))
@@ -206,11 +206,11 @@ static void judge(struct rescue *rescue)
 }
 
 /* A worker may have several heartbeat processes: if this one still lives, its jobs run on. */
-static bool lives_on(const struct rescue *rescue)
+static bool heartbeat_process_is_alive(const struct rescue *rescue)
 {
         const struct worker *worker = &rescue->dead.worker.worker;
 
-        return proc_lives(worker->process.heartbeat_pid, worker->process.heartbeat_start);
+        return proc_is_alive(worker->process.heartbeat_pid, worker->process.heartbeat_start);
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -218,7 +218,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         struct rescue *rescue = userdata;
         const struct fleet *fleet;
 
-        if (lives_on(rescue)) {
+        if (heartbeat_process_is_alive(rescue)) {
                 rescue_free(rescue);
                 return 0;
         }

@@ -13,7 +13,7 @@ struct exit_status; /* model/exit_status.h */
 void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct worker *worker,
                   const char *identity, const struct exit_status *exit);
 /* True if sqmgr should wait for a rescue before it ends. */
-bool rescues_hold_the_end(const struct runtime *runtime, usec_t now);
+bool rescues_delay_exit(const struct runtime *runtime, usec_t now);
 /* True if a rescue still needs a fleet that is no longer configured. */
 bool rescues_need_removed(const struct runtime *runtime);
 /* Drops all rescues, including those in progress. */

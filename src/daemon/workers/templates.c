@@ -25,7 +25,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define WALK_USEC USEC_PER_SEC
+#define SIBLING_SCAN_USEC USEC_PER_SEC
 
 struct template_process {
         struct runtime *runtime;
@@ -38,13 +38,13 @@ struct template_process {
         sd_event_source *main_exit;
         sd_event_source *serving_exit;
         int socket; /* -1: closed */
-        sd_event_source *words;
-        bool awaits_word; /* the command waits for permission to start */
-        int report_fd;    /* of its launch; -1: none */
+        sd_event_source *input;
+        bool awaits_start; /* the command waits for permission to start */
+        int report_fd;     /* of its launch; -1: none */
         struct launch_report report;
 
         int worker_socket; /* of the pending fork; -1: none */
-        sd_event_source *worker_words;
+        sd_event_source *worker_input;
         pid_t hello_pid;      /* forked process that is not our child yet; 0: none */
         uint64_t asked_ticks; /* time of the fork request in the unit of field 22 of /proc/PID/stat */
 };
@@ -56,14 +56,14 @@ static struct template_process *template_process_of(const struct template *templ
 
 static void forget_fork(struct template_process *process)
 {
-        process->worker_words = sd_event_source_disable_unref(process->worker_words);
+        process->worker_input = sd_event_source_disable_unref(process->worker_input);
         process->worker_socket = close_fd(process->worker_socket);
         process->hello_pid = 0;
 }
 
 static void hang_up(struct template_process *process)
 {
-        process->words = sd_event_source_disable_unref(process->words);
+        process->input = sd_event_source_disable_unref(process->input);
         process->socket = close_fd(process->socket);
         forget_fork(process);
 }
@@ -177,7 +177,7 @@ static int on_serving_exit(sd_event_source *source _unused_, int fd _unused_, ui
 
 /* Closes the connection to a template that violates the protocol, and kills it if it serves. A loading
  * template may turn out to be a worker and is not killed. */
-static void misbehaves(struct template_process *process, const char *how)
+static void reject_template(struct template_process *process, const char *how)
 {
         const struct template *template = process->template;
 
@@ -235,13 +235,13 @@ static void handle_message(struct template_process *process, const struct templa
         char unsafe[PRELOAD_REFUSED_MAX];
 
         if (!template_message_ready(message, &ready) || template->serving_pid != 0) {
-                misbehaves(process, "it said something that was not asked for");
+                reject_template(process, "it said something that was not asked for");
                 return;
         }
         int r = attach_serving(process, message);
         if (r < 0) {
-                misbehaves(process, r == -EPERM ? "what says that it is ready is none of its processes"
-                                                : strerrordesc_np(-r));
+                reject_template(process, r == -EPERM ? "what says that it is ready is none of its processes"
+                                                     : strerrordesc_np(-r));
                 return;
         }
         snprintf(unsafe, sizeof(unsafe), "its application leaves open " WITHHOLD_SHARED "%s", ready.unsafe);
@@ -255,7 +255,8 @@ static void handle_message(struct template_process *process, const struct templa
         wakeup_changed(process->runtime->wakeup);
 }
 
-static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+static int on_template_message(sd_event_source *source _unused_, int fd, uint32_t events _unused_,
+                               void *userdata)
 {
         struct template_process *process = userdata;
         struct template_message message = {.length = 0};
@@ -269,9 +270,9 @@ static int on_words(sd_event_source *source _unused_, int fd, uint32_t events _u
         }
         /* A loading command may have closed the socket it was given; it may still work. */
         if (r == 0 && process->template->serving_pid == 0)
-                process->words = sd_event_source_disable_unref(process->words);
+                process->input = sd_event_source_disable_unref(process->input);
         else
-                misbehaves(process, r == 0 ? "it has hung up" : "what it says is none of ours");
+                reject_template(process, r == 0 ? "it has hung up" : "what it says is none of ours");
         return 0;
 }
 
@@ -313,7 +314,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
          * started later. */
         if (!is_of_its_user(process, uid) || proc_start_time(proc) + 1 < process->asked_ticks ||
             is_known(runtime->world, process->hello_pid)) {
-                misbehaves(process, "what says that it was forked is none of its forks");
+                reject_template(process, "what says that it was forked is none of its forks");
                 return;
         }
         if (place.parent != getpid())
@@ -337,7 +338,8 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
                 observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
 }
 
-static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
+static int on_worker_message(sd_event_source *source _unused_, int fd, uint32_t events _unused_,
+                             void *userdata)
 {
         struct template_process *process = userdata;
         struct template_message message = {.length = 0};
@@ -356,7 +358,7 @@ static int on_worker_words(sd_event_source *source _unused_, int fd, uint32_t ev
         } else if (r > 0 && template_message_error(&message, &error, &why)) {
                 fork_failed(process, error, why);
         } else {
-                misbehaves(process, "what its fork says is none of ours");
+                reject_template(process, "what its fork says is none of ours");
         }
         return 0;
 }
@@ -391,7 +393,8 @@ static int template_process_new(struct runtime *runtime, struct proc *main, stru
 static int listen_to(struct template_process *process, int socket)
 {
         process->socket = socket;
-        return sd_event_add_io(process->runtime->event, &process->words, socket, EPOLLIN, on_words, process);
+        return sd_event_add_io(process->runtime->event, &process->input, socket, EPOLLIN, on_template_message,
+                               process);
 }
 
 static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, struct template_process **ret)
@@ -427,7 +430,7 @@ static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, stru
                 (void)kill(launched.pid, SIGKILL);
                 return r;
         }
-        process->awaits_word = true;
+        process->awaits_start = true;
         process->report_fd = TAKE_FD(report_fd);
         process->child = (struct child){.pid = launched.pid, .exited = on_child_exited};
         children_add(&runtime->children, &process->child);
@@ -467,12 +470,12 @@ void templates_fork(const struct action *action, usec_t now)
         process->asked_ticks = clock_now(CLOCK_BOOTTIME) / tick_usec;
         int r = process->socket < 0 ? -EPIPE : template_socket_pair(&ours, &theirs);
         if (r >= 0)
-                r = sd_event_add_io(process->runtime->event, &process->worker_words, ours, EPOLLIN,
-                                    on_worker_words, process);
+                r = sd_event_add_io(process->runtime->event, &process->worker_input, ours, EPOLLIN,
+                                    on_worker_message, process);
         if (r >= 0)
                 r = template_socket_fork(process->socket, &request, theirs);
         if (r < 0)
-                process->worker_words = sd_event_source_disable_unref(process->worker_words);
+                process->worker_input = sd_event_source_disable_unref(process->worker_input);
         else
                 process->worker_socket = TAKE_FD(ours);
         template_observe_fork_asked(template, action->index, action->reason, r < 0 ? -r : 0, now);
@@ -557,7 +560,7 @@ static bool siblings_are_seen(const struct worker *worker, usec_t now)
         const struct process *process = worker->handle;
 
         return !worker->fleet->redis_up || heartbeats_scanned_at(process->slot) >= worker->state_at ||
-               now >= usec_add(worker->state_at, WALK_USEC);
+               now >= usec_add(worker->state_at, SIBLING_SCAN_USEC);
 }
 
 void templates_go(struct worker *worker, usec_t now)
@@ -576,7 +579,7 @@ void templates_go(struct worker *worker, usec_t now)
         template_observe_go(worker, now);
 }
 
-static void look(struct template_process *process, bool fast, usec_t now)
+static void poll_template(struct template_process *process, bool fast, usec_t now)
 {
         struct template *template = process->template;
         struct proc_place place;
@@ -599,8 +602,8 @@ void templates_poll(struct runtime *runtime, bool fast, usec_t now)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
-                        if (template_lives(template) && template->process)
-                                look(template_process_of(template), fast, now);
+                        if (template_is_alive(template) && template->process)
+                                poll_template(template_process_of(template), fast, now);
 }
 
 void templates_begin(const struct runtime *runtime)
@@ -609,10 +612,10 @@ void templates_begin(const struct runtime *runtime)
                 FLEET_FOREACH_TEMPLATE(fleet, template) {
                         struct template_process *process = template_process_of(template);
 
-                        if (process && process->awaits_word)
+                        if (process && process->awaits_start)
                                 (void)template_socket_go(process->socket);
                         if (process)
-                                process->awaits_word = false;
+                                process->awaits_start = false;
                 }
 }
 
@@ -669,7 +672,7 @@ int templates_adopt(struct runtime *runtime, struct fleet *fleet, const struct s
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < TEMPLATES_MAX; i++)
-                if (template_lives(&saved->templates[i]))
+                if (template_is_alive(&saved->templates[i]))
                         r = adopt(runtime, fleet, &saved->templates[i]);
         return r;
 }

@@ -18,7 +18,7 @@ const struct traits resque_traits = {
         .reports_busy = true,
         /* A thread of its own sends a heartbeat every 60 s; other workers consider the worker dead after
          * 300 s. */
-        .lives_as_heartbeat = true,
+        .process_is_heartbeat = true,
         .title_completes = true,
         .jobs_outlive_it = true,
         .stale_usec = 300 * USEC_PER_SEC,

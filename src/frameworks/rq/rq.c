@@ -17,7 +17,7 @@ const struct traits rq_traits = {
         .memory_of_tree = true,
         .reports_busy = true,
         /* An idle worker sends a heartbeat every 405 s; its record expires after 480 s. */
-        .lives_as_heartbeat = true,
+        .process_is_heartbeat = true,
         .stale_usec = 480 * USEC_PER_SEC,
 };
 

@@ -11,7 +11,7 @@ const { chromium } = require("playwright-core");
 
 const PATIENCE_MS = 120000; // a machine with much to do takes its time
 const [command, url, ...rest] = process.argv.slice(2);
-// High enough for all of the page: what moves out of sight is not told of.
+// High enough for all of the page: what moves out of sight is not reported.
 const sizes = { 1440: { width: 1440, height: 2600 }, 390: { width: 390, height: 4200 } };
 
 // Whatever goes wrong on the page is kept there: a policy that was violated, and elements that moved by themselves.
