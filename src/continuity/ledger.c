@@ -3,6 +3,7 @@
 #include "continuity/ledger.h"
 #include "model/fleet.h"
 #include "settings/traits.h"
+#include <stdio.h>
 #include <string.h>
 
 #define LEDGER_MAGIC   "sqmgr.lg"
@@ -32,7 +33,7 @@ void ledger_format(void *bytes, const char *boot_id)
         memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
         header->version = LEDGER_VERSION;
         header->slot_bytes = sizeof(struct ledger_slot);
-        strncpy(header->boot_id, boot_id, sizeof(header->boot_id) - 1);
+        snprintf(header->boot_id, sizeof(header->boot_id), "%s", boot_id);
 }
 
 bool ledger_is_valid(const struct ledger_header *header, const char *boot_id)
@@ -127,7 +128,7 @@ struct ledger_start ledger_start_of(const struct worker *worker)
                                                     : LEDGER_NOT_FORKED,
         };
 
-        strncpy(start.fleet, worker->fleet->settings->name, sizeof(start.fleet) - 1);
+        snprintf(start.fleet, sizeof(start.fleet), "%s", worker->fleet->settings->name);
         return start;
 }
 

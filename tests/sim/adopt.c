@@ -174,6 +174,9 @@ static void adopt_known(struct sim *sim, struct fleet *fleet, struct worker *kno
         if (recorded)
                 ledger_settle(recorded, fleet->settings->traits, known);
         struct process *process = find_known(sim, known);
+        /* The kernel shows a signal that the process has yet to handle. */
+        if (process && process->term_from != USEC_INFINITY)
+                known->orders.unconfirmed = false;
         uint64_t start = process ? start_of(sim, known->process.pid) : 0;
         uint64_t heartbeat_start = process && known->process.heartbeat_pid != 0
                                            ? start_of(sim, known->process.heartbeat_pid)

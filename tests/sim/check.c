@@ -515,6 +515,10 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
+        bool urgent = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
+                      action->worker->memory.over_limit || pressure_response_applies(action->worker);
+        if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !urgent)
+                violate(sim, "P1", "%s is told to exit, and nothing records that", process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
         /* The next one has its time to come to rest. */
         if (process_traits(sim, process)->quiet_when_idle)

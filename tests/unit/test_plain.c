@@ -9,9 +9,11 @@
 #include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
+#include "frameworks/rq/rq.h"
 #include "model/describe.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "observe/observe_world.h"
 #include "settings_text.h"
 #include "world.h"
 #include <signal.h>
@@ -230,6 +232,64 @@ TEST(within_its_own_stop_timeout_it_must_exit)
         ended();
         ck_assert_str_eq(test_event_text(&t, EVENT_KILLED),
                          "default/1 (pid 100) did not exit within 20s (stop_timeout) and is killed");
+}
+
+/* The next sqmgr would send a second stop signal, which ends jobs. */
+TEST(without_a_ledger_a_worker_is_stopped_by_orders_alone)
+{
+        enum action_signal signal;
+
+        observe_ledger(t.world, false);
+        worker->generation = 0;
+        t.fleet->rollout.state = ROLLOUT_RUNNING;
+        t.fleet_settings.active_process_count = 0;
+        runs(1);
+        ck_assert_int_eq(done(&signal), -1);
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_LEDGER);
+        observe_ledger(t.world, true);
+        ck_assert_int_eq(done(&signal), ACTION_QUIET);
+        ck_assert_int_eq(signal, ACTION_SIGNAL_STOP);
+}
+
+TEST(without_a_ledger_an_order_is_carried_out)
+{
+        observe_ledger(t.world, false);
+        report();
+}
+
+/* The sqmgr before was killed as it sent the signal. */
+TEST(one_that_may_have_received_no_signal_gets_no_second_one)
+{
+        enum action_signal signal;
+
+        report();
+        worker->orders.unconfirmed = true;
+        for (unsigned i = 0; i < 24; i++) {
+                runs(3600);
+                ck_assert_int_eq(done(&signal), -1);
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_UNCONFIRMED);
+        }
+        ck_assert_int_eq(worker->state, WORKER_QUIET);
+        ck_assert(worker->orders.unconfirmed);
+}
+
+/* RQ writes into its record that it was asked to exit. */
+TEST_LOOP(heartbeats_show_whether_the_signal_was_received, 2)
+{
+        enum action_signal signal;
+
+        t.fleet_settings.traits = &rq_traits;
+        report();
+        worker->orders.unconfirmed = true;
+        for (unsigned i = 0; i < WORKER_NOT_QUIET_HEARTBEATS; i++) {
+                ck_assert_int_eq(worker->state, WORKER_QUIET);
+                t.now += USEC_PER_SEC;
+                observe_heartbeat(worker, &(struct heartbeat){.sent_usec = t.now, .busy = 1, .quiet = _i == 0}, t.now);
+        }
+        ck_assert(!worker->orders.unconfirmed);
+        ck_assert_int_eq(worker->state, _i == 0 ? WORKER_QUIET : WORKER_ACTIVE);
+        if (_i == 0)
+                ck_assert_int_eq(done(&signal), -1);
 }
 
 /* Of drain_timeout and stop_timeout; seconds. */
