@@ -341,7 +341,7 @@ TEST(without_a_ledger_a_fleet_that_the_state_names_is_searched_too)
                 &(struct worker){.index = 2, .generation = 3, .process.pid = 10, .process.start = 10}, 10, 0,
                 NOW));
         known_one.generation = other.generation = "3";
-        ADOPTS_ALL("mail/2=10 mail/3=11", known_one, other);
+        ADOPTS_ALL("mail/1=12 mail/2=10 mail/3=11", known_one, other, overwritten(12));
         ck_assert(!world->fleets[0]->unknown);
 }
 

@@ -204,6 +204,28 @@ TEST(an_order_that_may_not_have_been_sent_is_repeated_where_that_does_no_harm)
         ck_assert(known.orders.unconfirmed);
 }
 
+/* Deadlines count from the signal that was sent. */
+TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
+{
+        struct worker worker = {.fleet = &fleet, .index = 3, .generation = 2, .spawned_at = 1000};
+        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        fleet_settings.traits = &sidekiq_traits;
+        unsigned number = ledger_add(&file.ledger, &running);
+        ledger_ask(&file.ledger, number, &stop, 1200);
+        ledger_ask(&file.ledger, number, &stop, 1500);
+        ledger_answer(&file.ledger, number, &stop, true);
+        /* And not from one that follows. */
+        ledger_ask(&file.ledger, number, &stop, 1600);
+        ledger_answer(&file.ledger, number, &stop, false);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_uint_eq(found.asked_at[LEDGER_STOP], 1500);
+        ck_assert(found.sent[LEDGER_STOP]);
+}
+
 TEST(an_order_that_was_refused_is_none)
 {
         ck_assert_int_eq(settle(&plain_traits, ACTION_QUIET, REFUSED).state, WORKER_ACTIVE);
