@@ -24,7 +24,7 @@ static const struct {
         {"\\\\", {"\\"}},
 };
 
-START_TEST(splits_as_a_shell_would_without_expanding)
+TEST_LOOP(splits_as_a_shell_would_without_expanding, ELEMENTSOF(split_cases))
 {
         _cleanup_argv_ char **words = NULL;
         const char *error = NULL;
@@ -38,7 +38,6 @@ START_TEST(splits_as_a_shell_would_without_expanding)
         }
         ck_assert_ptr_null(words[n]);
 }
-END_TEST
 
 static const struct {
         const char *line, *error;
@@ -53,7 +52,7 @@ static const struct {
         {"a b\\", "a backslash stands at the end: write \\\\ for the character itself"},
 };
 
-START_TEST(says_what_is_not_closed)
+TEST_LOOP(says_what_is_not_closed, ELEMENTSOF(error_cases))
 {
         char **words = (void *)&split_cases;
         const char *error = NULL;
@@ -62,13 +61,11 @@ START_TEST(says_what_is_not_closed)
         ck_assert_str_eq(error, error_cases[_i].error);
         ck_assert_ptr_eq(words, (void *)&split_cases);
 }
-END_TEST
 
-START_TEST(frees_nothing)
+TEST(frees_nothing)
 {
         ck_assert_ptr_null(argv_free(NULL));
 }
-END_TEST
 
 static const struct {
         const char *a, *b;
@@ -86,22 +83,10 @@ static const struct {
         {"a", "0123456789012345678901234567890123456789012345678901234567890123", UINT_MAX},
 };
 
-START_TEST(counts_slips_of_the_pen)
+TEST_LOOP(counts_slips_of_the_pen, ELEMENTSOF(distance_cases))
 {
         ck_assert_uint_eq(edit_distance(distance_cases[_i].a, distance_cases[_i].b),
                           distance_cases[_i].distance);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("words");
-        TCase *tests = tcase_create("words");
-
-        tcase_add_loop_test(tests, splits_as_a_shell_would_without_expanding, 0, ELEMENTSOF(split_cases));
-        tcase_add_loop_test(tests, says_what_is_not_closed, 0, ELEMENTSOF(error_cases));
-        tcase_add_test(tests, frees_nothing);
-        tcase_add_loop_test(tests, counts_slips_of_the_pen, 0, ELEMENTSOF(distance_cases));
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("argv")

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(later_value_replaces_earlier_one)
+TEST(later_value_replaces_earlier_one)
 {
         _cleanup_environment_ struct environment environment = {0};
 
@@ -24,9 +24,8 @@ START_TEST(later_value_replaces_earlier_one)
         ck_assert_str_eq(environment_get(&environment, "AB"), "2");
         ck_assert_ptr_null(environment_get(&environment, "B"));
 }
-END_TEST
 
-START_TEST(holds_many_entries_and_long_ones)
+TEST(holds_many_entries_and_long_ones)
 {
         _cleanup_environment_ struct environment environment = {0};
         char name[16], value[6001];
@@ -52,9 +51,8 @@ START_TEST(holds_many_entries_and_long_ones)
                 ck_assert_str_eq(environment_get(&environment, name), value);
         }
 }
-END_TEST
 
-START_TEST(what_is_for_another_process_alone_is_not_handed_on)
+TEST(what_is_for_another_process_alone_is_not_handed_on)
 {
         static const char *const list[] = {"A=1",
                                            "NOTIFY_SOCKET=/n",
@@ -73,7 +71,6 @@ START_TEST(what_is_for_another_process_alone_is_not_handed_on)
         ck_assert_str_eq(environment_get(&environment, "SQMGR_SOCKET"), "/s");
         ck_assert_int_eq(environment_put_inherited(&environment, NULL), 0);
 }
-END_TEST
 
 static const struct {
         const char *text, *value;
@@ -93,7 +90,7 @@ static const struct {
         {"_x9=0\nV==", "="},
 };
 
-START_TEST(reads_values_of_lines)
+TEST_LOOP(reads_values_of_lines, ELEMENTSOF(values))
 {
         _cleanup_environment_ struct environment environment = {0};
         const char *error = NULL;
@@ -103,9 +100,8 @@ START_TEST(reads_values_of_lines)
         ck_assert_int_eq(r, 0);
         ck_assert_str_eq(environment_get(&environment, "V"), values[_i].value);
 }
-END_TEST
 
-START_TEST(a_variable_can_be_taken_out)
+TEST(a_variable_can_be_taken_out)
 {
         _cleanup_environment_ struct environment environment = {0};
 
@@ -119,7 +115,6 @@ START_TEST(a_variable_can_be_taken_out)
         ck_assert_str_eq(environment.list[1], "C=3");
         ck_assert_ptr_null(environment.list[2]);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -142,7 +137,7 @@ static const struct {
         {"A=1\nB=\0002\n", 8, 2, "the line holds a NUL byte"},
 };
 
-START_TEST(refuses_bad_lines_with_their_number)
+TEST_LOOP(refuses_bad_lines_with_their_number, ELEMENTSOF(bad_lines))
 {
         _cleanup_environment_ struct environment environment = {0};
         const char *text = bad_lines[_i].text, *error = NULL;
@@ -153,7 +148,6 @@ START_TEST(refuses_bad_lines_with_their_number)
         ck_assert_uint_eq(line, bad_lines[_i].line);
         ck_assert_str_eq(error, bad_lines[_i].error);
 }
-END_TEST
 
 static const struct {
         const char *text, *printable;
@@ -168,7 +162,7 @@ static const struct {
         {"\xc0\x80 \xe0\x80\x80 \xed\xa0\x80 \xf5\x80\x80\x80 \xff", "?? ??? ??? ???? ?"},
 };
 
-START_TEST(makes_text_printable)
+TEST_LOOP(makes_text_printable, ELEMENTSOF(prints))
 {
         char text[64];
 
@@ -176,7 +170,6 @@ START_TEST(makes_text_printable)
         printable_replace(text, strlen(text), true);
         ck_assert_str_eq(text, prints[_i].printable);
 }
-END_TEST
 
 static const struct {
         const char *text, *plain;
@@ -192,7 +185,7 @@ static const struct {
         {"\033[1\nm", "\033[1\nm"},
 };
 
-START_TEST(colours_are_dropped)
+TEST_LOOP(colours_are_dropped, ELEMENTSOF(colours))
 {
         /* Without an end, so that whoever reads too far is seen. */
         size_t length = strlen(colours[_i].text);
@@ -204,18 +197,16 @@ START_TEST(colours_are_dropped)
         ck_assert_int_eq(memcmp(text, colours[_i].plain, strlen(colours[_i].plain)), 0);
         free(text);
 }
-END_TEST
 
-START_TEST(newlines_go_where_one_line_is_wanted)
+TEST(newlines_go_where_one_line_is_wanted)
 {
         char text[] = "a\nb";
 
         printable_replace(text, strlen(text), false);
         ck_assert_str_eq(text, "a?b");
 }
-END_TEST
 
-START_TEST(reads_whole_files_and_starts_of_files)
+TEST(reads_whole_files_and_starts_of_files)
 {
         _cleanup_free_ char *whole = NULL;
         char text[10000], start[8];
@@ -240,23 +231,5 @@ START_TEST(reads_whole_files_and_starts_of_files)
         ck_assert_int_eq(fd_read_start(-1, start, sizeof(start)), -EBADF);
         fclose(file);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("environment");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_test(cases, later_value_replaces_earlier_one);
-        tcase_add_test(cases, holds_many_entries_and_long_ones);
-        tcase_add_test(cases, what_is_for_another_process_alone_is_not_handed_on);
-        tcase_add_test(cases, a_variable_can_be_taken_out);
-        tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
-        tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
-        tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));
-        tcase_add_loop_test(cases, colours_are_dropped, 0, ELEMENTSOF(colours));
-        tcase_add_test(cases, newlines_go_where_one_line_is_wanted);
-        tcase_add_test(cases, reads_whole_files_and_starts_of_files);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("environment")

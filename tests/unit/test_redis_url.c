@@ -49,7 +49,7 @@ static void assert_same(const char *a, const char *b)
                 ck_assert_ptr_null(a);
 }
 
-START_TEST(reads_every_form)
+TEST_LOOP(reads_every_form, ELEMENTSOF(good))
 {
         _cleanup_redis_url_ struct redis_url url = {0};
         const char *error = NULL;
@@ -63,7 +63,6 @@ START_TEST(reads_every_form)
         ck_assert_uint_eq(url.db, good[_i].expect.db);
         ck_assert_int_eq(url.tls, good[_i].expect.tls);
 }
-END_TEST
 
 static const struct {
         const char *url, *error;
@@ -111,7 +110,7 @@ static const struct {
          "107"},
 };
 
-START_TEST(refuses_the_rest_and_says_why)
+TEST_LOOP(refuses_the_rest_and_says_why, ELEMENTSOF(bad))
 {
         struct redis_url url = {.port = 1};
         const char *error = NULL;
@@ -122,9 +121,8 @@ START_TEST(refuses_the_rest_and_says_why)
         ck_assert_uint_eq(url.port, 1);
         ck_assert_int_eq(redis_url_parse(bad[_i].url, &url, NULL), -EINVAL);
 }
-END_TEST
 
-START_TEST(refuses_a_host_beyond_any_name)
+TEST(refuses_a_host_beyond_any_name)
 {
         char text[300] = "redis://";
         struct redis_url url;
@@ -136,7 +134,6 @@ START_TEST(refuses_a_host_beyond_any_name)
         ck_assert_int_eq(redis_url_parse(text, &url, NULL), 0);
         redis_url_clear(&url);
 }
-END_TEST
 
 static const struct {
         const char *url, *text;
@@ -154,16 +151,15 @@ static const struct {
         {"host", "host"},
 };
 
-START_TEST(hides_the_password)
+TEST_LOOP(hides_the_password, ELEMENTSOF(redacted))
 {
         _cleanup_free_ char *text = redis_url_redact(redacted[_i].url);
 
         ck_assert_ptr_nonnull(text);
         ck_assert_str_eq(text, redacted[_i].text);
 }
-END_TEST
 
-START_TEST(reads_the_addresses_of_sentinels)
+TEST(reads_the_addresses_of_sentinels)
 {
         static const struct {
                 const char *host;
@@ -181,9 +177,8 @@ START_TEST(reads_the_addresses_of_sentinels)
         }
         redis_sentinels_free(list, n);
 }
-END_TEST
 
-START_TEST(refuses_what_are_no_addresses_of_sentinels)
+TEST(refuses_what_are_no_addresses_of_sentinels)
 {
         static const char *const wrong[] = {"",        ",",     "h:1,", "h:1 h:2", "h:0",
                                             "h:65536", "u@h:1", "::1",  "[::1",    "h:1;h:2"};
@@ -195,19 +190,5 @@ START_TEST(refuses_what_are_no_addresses_of_sentinels)
                 ck_assert_msg(redis_sentinels_parse(wrong[i], &list, &n, &error) == -EINVAL && error, "%s",
                               wrong[i]);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("redis_url");
-        TCase *tcase = tcase_create("redis_url");
-
-        tcase_add_loop_test(tcase, reads_every_form, 0, ELEMENTSOF(good));
-        tcase_add_loop_test(tcase, refuses_the_rest_and_says_why, 0, ELEMENTSOF(bad));
-        tcase_add_test(tcase, refuses_a_host_beyond_any_name);
-        tcase_add_loop_test(tcase, hides_the_password, 0, ELEMENTSOF(redacted));
-        tcase_add_test(tcase, reads_the_addresses_of_sentinels);
-        tcase_add_test(tcase, refuses_what_are_no_addresses_of_sentinels);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("redis_url")

@@ -45,10 +45,13 @@ static void remove_dir(void)
         unit_remove_tree(dir);
 }
 
+/* In an empty directory: the test of TEST_EXITS() ends as another program, which removes nothing. */
 static void start(void)
 {
         char text[256], error[512] = "";
 
+        unit_remove_tree(dir);
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
@@ -79,18 +82,6 @@ static void end(void)
         reexec_end(&reexec);
         runtime_end();
         event = sd_event_unref(event);
-}
-
-static void setup(void)
-{
-        make_dir();
-        start();
-}
-
-static void teardown(void)
-{
-        end();
-        remove_dir();
 }
 
 /* The program is this script, which finds the folder in $d; a line for each time that it runs. */
@@ -179,7 +170,7 @@ static void expect_refusal(const char *reason, const char *details)
         client_end(&client);
 }
 
-START_TEST(a_program_that_does_not_take_the_state_does_not_take_over)
+TEST(a_program_that_does_not_take_the_state_does_not_take_over)
 {
         char reason[256];
 
@@ -188,9 +179,8 @@ START_TEST(a_program_that_does_not_take_the_state_does_not_take_over)
         expect_refusal(reason, "-c /nonexistent/ini --check-state=/state\nit is of another kind\n");
         ck_assert_uint_eq(runs(), 1);
 }
-END_TEST
 
-START_TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
+TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
 {
         char reason[256];
 
@@ -200,9 +190,8 @@ START_TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
         install("[ $# -gt 0 ] && echo ok && exit 0; exit 9");
         expect_refusal(reason, "ok\n");
 }
-END_TEST
 
-START_TEST(one_that_dies_does_not_take_over)
+TEST(one_that_dies_does_not_take_over)
 {
         char reason[256];
 
@@ -210,9 +199,8 @@ START_TEST(one_that_dies_does_not_take_over)
         snprintf(reason, sizeof(reason), "'%s --check-state' was ended by SIGSEGV", program);
         expect_refusal(reason, "");
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_run_does_not_take_over)
+TEST(one_that_cannot_be_run_does_not_take_over)
 {
         char reason[256], details[256];
 
@@ -220,10 +208,9 @@ START_TEST(one_that_cannot_be_run_does_not_take_over)
         snprintf(details, sizeof(details), "%s: No such file or directory\n", program);
         expect_refusal(reason, details);
 }
-END_TEST
 
 /* It is not stuck on a full pipe, and what it says is cut. */
-START_TEST(one_that_says_much_is_heard_to_its_end)
+TEST(one_that_says_much_is_heard_to_its_end)
 {
         struct client client = client_open(path);
 
@@ -236,7 +223,6 @@ START_TEST(one_that_says_much_is_heard_to_its_end)
         free(reported);
         client_end(&client);
 }
-END_TEST
 
 static void shuts_down(void)
 {
@@ -268,7 +254,7 @@ static const struct {
         {has_no_place, "the state file cannot be written, see the log"},
 };
 
-START_TEST(at_a_bad_time_nobody_is_asked)
+TEST_LOOP(at_a_bad_time_nobody_is_asked, ELEMENTSOF(bad_times))
 {
         install(TAKES_OVER);
         bad_times[_i].prepare();
@@ -277,10 +263,9 @@ START_TEST(at_a_bad_time_nobody_is_asked)
         termination.query = NULL;
         persist.search = NULL;
 }
-END_TEST
 
 /* What is begun meanwhile must not be lost. */
-START_TEST(what_became_a_bad_time_meanwhile_stops_it)
+TEST(what_became_a_bad_time_meanwhile_stops_it)
 {
         struct client client = client_open(path);
 
@@ -300,7 +285,6 @@ START_TEST(what_became_a_bad_time_meanwhile_stops_it)
         close(fd);
         client_end(&client);
 }
-END_TEST
 
 static void hold_up(char *fifo, size_t size)
 {
@@ -309,7 +293,7 @@ static void hold_up(char *fifo, size_t size)
         ck_assert_int_eq(mkfifo(fifo, 0600), 0);
 }
 
-START_TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
+TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
 {
         struct client clients[3] = {client_open(path), client_open(path), client_open(path)};
         char fifo[64];
@@ -336,9 +320,8 @@ START_TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
         ck_assert_uint_eq(runs(), 1);
         close(fd);
 }
-END_TEST
 
-START_TEST(too_many_who_ask_are_reported_so)
+TEST(too_many_who_ask_are_reported_so)
 {
         struct client clients[17];
         char fifo[64];
@@ -355,10 +338,9 @@ START_TEST(too_many_who_ask_are_reported_so)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
 /* The end of the daemon does not wait for it. */
-START_TEST(the_end_takes_the_program_that_is_asked_along)
+TEST(the_end_takes_the_program_that_is_asked_along)
 {
         char fifo[64];
 
@@ -371,10 +353,9 @@ START_TEST(the_end_takes_the_program_that_is_asked_along)
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
         ck_assert_int_eq(errno, ECHILD);
 }
-END_TEST
 
 /* The same process, the same socket, the caller that waits, and a state of now. */
-START_TEST(one_that_takes_the_state_takes_over)
+TEST_EXITS(one_that_takes_the_state_takes_over, DONE)
 {
         char script[512];
 
@@ -395,30 +376,5 @@ START_TEST(one_that_takes_the_state_takes_over)
         char *reported = refusal(&client);
         ck_abort_msg("%s", reported);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("reexec");
-        TCase *cases = tcase_create("reexec");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_program_that_does_not_take_the_state_does_not_take_over);
-        tcase_add_test(cases, one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over);
-        tcase_add_test(cases, one_that_dies_does_not_take_over);
-        tcase_add_test(cases, one_that_cannot_be_run_does_not_take_over);
-        tcase_add_test(cases, one_that_says_much_is_heard_to_its_end);
-        tcase_add_loop_test(cases, at_a_bad_time_nobody_is_asked, 0, ELEMENTSOF(bad_times));
-        tcase_add_test(cases, what_became_a_bad_time_meanwhile_stops_it);
-        tcase_add_test(cases, all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not);
-        tcase_add_test(cases, too_many_who_ask_are_reported_so);
-        tcase_add_test(cases, the_end_takes_the_program_that_is_asked_along);
-        suite_add_tcase(suite, cases);
-        /* Its process is replaced, and cannot clean up. */
-        cases = tcase_create("taken over");
-        tcase_add_unchecked_fixture(cases, make_dir, remove_dir);
-        tcase_add_checked_fixture(cases, start, end);
-        tcase_add_exit_test(cases, one_that_takes_the_state_takes_over, DONE);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("reexec", .each = {start, end}, .once = {make_dir, remove_dir})

@@ -43,7 +43,7 @@ static bool is_due(enum worker_state state, bool killed, struct exit_status exit
         return rescue_is_due(&worker, &exit);
 }
 
-START_TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
+TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
 {
         ck_assert(is_due(WORKER_ACTIVE, false, SIGNAL(9)));
         ck_assert(is_due(WORKER_QUIET, false, SIGNAL(11)));
@@ -53,9 +53,8 @@ START_TEST(a_signal_cuts_jobs_off_and_a_clean_exit_does_not)
         ck_assert(!is_due(WORKER_STOPPING, false, KNOWN(0)));
         ck_assert(!is_due(WORKER_STOPPING, false, KNOWN(1)));
 }
-END_TEST
 
-START_TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
+TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
 {
         struct worker worker = {.heartbeat.busy = 1, .heartbeat.changed_at = USEC_PER_SEC};
 
@@ -64,18 +63,16 @@ START_TEST(a_work_list_is_gone_a_minute_after_the_last_heartbeat)
         worker.heartbeat.busy = 0;
         ck_assert(!rescue_is_late(&worker, USEC_PER_SEC + RESCUE_USEC));
 }
-END_TEST
 
-START_TEST(how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off)
+TEST(how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off)
 {
         ck_assert(is_due(WORKER_ACTIVE, false, UNKNOWN));
         ck_assert(is_due(WORKER_QUIET, false, UNKNOWN));
         ck_assert(!is_due(WORKER_STOPPING, false, UNKNOWN));
         ck_assert(is_due(WORKER_STOPPING, true, UNKNOWN));
 }
-END_TEST
 
-START_TEST(each_job_is_reported_of_with_what_became_of_it)
+TEST(each_job_is_reported_of_with_what_became_of_it)
 {
         const struct worker *worker = test_spawn(&t);
         const struct exit_status exit = SIGNAL(9);
@@ -107,9 +104,8 @@ START_TEST(each_job_is_reported_of_with_what_became_of_it)
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "was running 2 jobs when it died "));
 }
-END_TEST
 
-START_TEST(private_queues_are_reported_of_once)
+TEST(private_queues_are_reported_of_once)
 {
         const struct worker *worker = test_spawn(&t);
 
@@ -117,19 +113,5 @@ START_TEST(private_queues_are_reported_of_once)
         rescue_observe(t.fleet, worker, &job, RESCUE_PRIVATE, 0, "died");
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_OFF), 1);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("rescue");
-        TCase *cases = tcase_create("rescue");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_signal_cuts_jobs_off_and_a_clean_exit_does_not);
-        tcase_add_test(cases, a_work_list_is_gone_a_minute_after_the_last_heartbeat);
-        tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off);
-        tcase_add_test(cases, each_job_is_reported_of_with_what_became_of_it);
-        tcase_add_test(cases, private_queues_are_reported_of_once);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("rescue", .each = {setup, teardown})
