@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model itself: counts, names, sentences, looks, indexes, backoff and events. */
+/* The model itself: counts, names, looks, indexes, backoff and events. */
 #include "model/backoff.h"
 #include "model/fleets.h"
 #include "model/freshness.h"
@@ -48,29 +48,6 @@ TEST(every_event_has_an_id_of_its_own)
                 for (int j = 0; j < i; j++)
                         ck_assert_str_ne(id, event_kinds[j].message_id);
         }
-}
-
-TEST(every_wait_of_a_worker_has_its_sentence)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        for (int wait = WAIT_NONE + 1; wait < WAIT_PLACES; wait++) {
-                worker->verdict.waits_for = wait;
-                ck_assert_str_ne(test_waits_for(&t, worker), "");
-        }
-        worker->verdict.waits_for = WAIT_PLACES;
-        ck_assert_str_eq(test_waits_for(&t, worker), "");
-        worker->verdict.waits_for = WAIT_READY_OTHERS;
-        worker->verdict.waits_count = 2;
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits until 2 more workers are ready");
-}
-
-TEST(a_fleet_waits_in_words)
-{
-        t.fleet->waits_for = WAIT_REDIS;
-        ck_assert_str_eq(test_fleet_waits_for(&t), "waits for Redis");
-        t.fleet->waits_for = WAIT_NONE;
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
 }
 
 TEST(counts_by_state)

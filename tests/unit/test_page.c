@@ -2,6 +2,7 @@
 /* The page: what it says of each state of affairs, and that nothing of foreign origin becomes a part of it.
  */
 #include "../skeleton.h"
+#include "golden.h"
 #include "unit.h"
 #include "web/assets.h"
 #include "web/html.h"
@@ -21,11 +22,10 @@ static const char *const foreign[] = {
 
 static json_t *load(const char *name)
 {
-        const char *source = getenv("srcdir");
-        char path[512];
+        char file[64], path[GOLDEN_PATH_MAX];
 
-        snprintf(path, sizeof(path), "%s/tests/golden/%s.json", source ? source : ".", name);
-        json_t *json = json_load_file(path, 0, NULL);
+        snprintf(file, sizeof(file), "%s.json", name);
+        json_t *json = json_load_file(golden_path(file, path), 0, NULL);
         ck_assert_msg(json, "'%s' is no JSON", path);
         return json;
 }

@@ -31,12 +31,10 @@ static void run_fast(double seconds)
 TEST(the_application_is_loaded_before_any_worker_is_there)
 {
         test_after(&t, 1, t.loads, 1);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits for its template: it has been loading for 0s, given up in 2min");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_TEMPLATE);
         ck_assert_str_eq(wait_code(t.fleet->waits_for), "template");
         test_run(&t, 4);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits for its template: it has been loading for 4s, given up in 1min 56s");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_TEMPLATE);
         ck_assert_uint_eq(t.starts, 0);
         test_tick(&t, 1);
         ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_READY), "is ready, after 5s"));
@@ -46,7 +44,7 @@ TEST(the_application_is_loaded_before_any_worker_is_there)
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.forks, 3);
         ck_assert(strstr(test_event_text(&t, EVENT_STARTED), "was forked"));
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
 
 TEST(workers_are_forked_one_at_a_time)
@@ -74,7 +72,7 @@ TEST(a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert(worker->process.awaits_go);
         ck_assert_uint_eq(t.gos, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits to be written into the state file");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_STATE);
         ck_assert_uint_eq(t.stops, 0);
         t.save_fails = false;
         test_after(&t, 1, t.gos, 3);
@@ -247,7 +245,7 @@ TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
         test_template_process(template)->fork_error = shortages[_i];
         for (unsigned i = 0; i < 60; i++) {
                 run_fast(1);
-                ck_assert(strstr(test_fleet_waits_for(&t), "waits for memory or processes to fork"));
+                ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
         }
         ck_assert_uint_gt(t.starts, starts + 20);
         ck_assert_uint_le(t.starts, starts + 61);
@@ -262,7 +260,7 @@ TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
         test_exit(&t, test_worker(&t, 1), 1);
         test_tick(&t, 0.1);
         ck_assert(template_forks(template));
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
 
 TEST(a_request_that_descriptors_are_short_for_is_made_again)

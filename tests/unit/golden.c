@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences for people, compared with files in tests/golden; see the header. */
+#include "golden.h"
+#include "unit.h"
+
+static struct {
+        char *text;
+        size_t size;
+        FILE *out;
+} gathered;
+
+const char *golden_path(const char *name, char path[static GOLDEN_PATH_MAX])
+{
+        const char *source = getenv("srcdir");
+
+        snprintf(path, GOLDEN_PATH_MAX, "%s/tests/golden/%s", source ? source : ".", name);
+        return path;
+}
+
+static char *read_file(const char *path, bool may_be_missing)
+{
+        FILE *file = fopen(path, "re");
+        char *text = NULL;
+        size_t allocated = 0;
+
+        ck_assert_msg(file || (may_be_missing && errno == ENOENT), "%s: %s", path, strerror(errno));
+        if (!file || getdelim(&text, &allocated, '\0', file) < 0) {
+                free(text);
+                text = strdup("");
+        }
+        ck_assert_ptr_nonnull(text);
+        if (file)
+                fclose(file);
+        return text;
+}
+
+/* Returns where the text of the section begins, and its length; NULL: there is none. */
+static const char *find_section(const char *text, const char *section, size_t *ret_length)
+{
+        char head[128];
+
+        snprintf(head, sizeof(head), "# %s\n", section);
+        for (const char *at = text; (at = strstr(at, head)); at++) {
+                if (at > text && at[-1] != '\n')
+                        continue;
+                at += strlen(head);
+                const char *next = at[0] == '#' ? at : strstr(at, "\n#");
+                *ret_length = !next ? strlen(at) : next == at ? 0 : (size_t)(next + 1 - at);
+                return at;
+        }
+        return NULL;
+}
+
+static void renew(const char *path, const char *section, const char *text)
+{
+        char *before = read_file(path, true);
+        size_t length = 0;
+        const char *at = section ? find_section(before, section, &length) : NULL;
+        FILE *file = fopen(path, "we");
+
+        ck_assert_msg(file, "%s: %s", path, strerror(errno));
+        if (at)
+                fprintf(file, "%.*s%s%s", (int)(at - before), before, text, at + length);
+        else if (section)
+                fprintf(file, "%s# %s\n%s", before, section, text);
+        else
+                fputs(text, file);
+        ck_assert_int_eq(fclose(file), 0);
+        free(before);
+}
+
+static size_t line_length(const char *line)
+{
+        return strcspn(line, "\n");
+}
+
+/* Fails at the first line that differs. */
+static void compare(const char *path, const char *section, const char *text, const char *expected)
+{
+        while (text[0] != '\0' || expected[0] != '\0') {
+                size_t length = line_length(text), expected_length = line_length(expected);
+
+                ck_assert_msg(length == expected_length && strncmp(text, expected, length) == 0 &&
+                                      !text[length] == !expected[length],
+                              "%s%s%s: expected\n%.*s\nfound\n%.*s", path, section ? ", section " : "",
+                              section ? section : "", (int)expected_length, expected, (int)length, text);
+                text += length + (text[length] == '\n');
+                expected += expected_length + (expected[expected_length] == '\n');
+        }
+}
+
+void golden_expect(const char *name, const char *section, const char *text)
+{
+        char path[GOLDEN_PATH_MAX];
+        size_t length;
+
+        golden_path(name, path);
+        ck_assert_msg(!section || (text[0] != '#' && !strstr(text, "\n#")), "'%s' looks like sections", text);
+        if (getenv("RENEW_GOLDEN"))
+                renew(path, section, text);
+        char *whole = read_file(path, false);
+        const char *expected = section ? find_section(whole, section, &length) : whole;
+        ck_assert_msg(expected, "%s: section '%s' is missing", path, section ? section : "");
+        if (section)
+                whole[expected - whole + (ptrdiff_t)length] = '\0';
+        compare(path, section, text, expected);
+        free(whole);
+}
+
+void golden_begin(void)
+{
+        ck_assert_ptr_null(gathered.out);
+        gathered.out = open_memstream(&gathered.text, &gathered.size);
+        ck_assert_ptr_nonnull(gathered.out);
+}
+
+void golden_add_with(const char *what, const char *text, const char *from, const char *to)
+{
+        size_t length = strlen(from);
+
+        ck_assert_ptr_nonnull(gathered.out);
+        fprintf(gathered.out, "%s:%s", what, text[0] != '\0' ? " " : "");
+        for (; text[0] != '\0' && strcmp(text, "\n") != 0; text++) {
+                if (length > 0 && strncmp(text, from, length) == 0) {
+                        fputs(to, gathered.out);
+                        text += length - 1;
+                        continue;
+                }
+                fputc(text[0], gathered.out);
+                if (text[0] == '\n')
+                        fputs("        ", gathered.out);
+        }
+        fputc('\n', gathered.out);
+}
+
+void golden_add(const char *what, const char *text)
+{
+        golden_add_with(what, text, "", "");
+}
+
+void golden_end(const char *name, const char *section)
+{
+        ck_assert_ptr_nonnull(gathered.out);
+        ck_assert_int_eq(fclose(gathered.out), 0);
+        gathered.out = NULL;
+        golden_expect(name, section, gathered.text);
+        free(gathered.text);
+        gathered.text = NULL;
+}
