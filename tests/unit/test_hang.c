@@ -37,7 +37,7 @@ TEST(one_that_hangs_is_replaced_and_kept)
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(worker->heartbeat.hung);
         ck_assert_uint_eq(test_events(&t, EVENT_HUNG), 1);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_HUNG), "default/1"));
+        ck_assert_uint_eq(test_event(&t, EVENT_HUNG)->index, 1);
         ck_assert_int_eq(worker->verdict.waits_for, WAIT_HUNG);
         ck_assert_uint_eq(usec_sub(t.now, worker->heartbeat.changed_at) / USEC_PER_MIN, 15);
         ck_assert_uint_eq(t.starts, 3);
@@ -51,8 +51,7 @@ TEST(one_that_heartbeats_again_counts_again_and_one_too_many_leaves)
         test_after(&t, 400, worker->heartbeat.hung, true);
         test_process(worker)->hung = false;
         test_after(&t, 10, worker->heartbeat.hung, false);
-        ck_assert_ptr_nonnull(
-                strstr(test_event_text(&t, EVENT_BEATS_AGAIN), "beats again, and counts as active"));
+        ck_assert_uint_eq(test_event(&t, EVENT_BEATS_AGAIN)->index, 1);
         test_run(&t, 60);
         struct fleet_counts counts = test_counts(&t);
         ck_assert_uint_eq(counts.active, 2);
@@ -185,8 +184,8 @@ TEST(a_restart_does_not_wait_for_one_that_hangs)
         struct worker *worker = hang(1);
         test_run(&t, 400);
         test_restart_to(&t, 120, ROLLOUT_DONE);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_ROLLOUT_DONE), "1 of the old hangs"));
-        ck_assert(worker->heartbeat.hung);
+        ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_DONE), 1);
+        ck_assert(worker->heartbeat.hung && worker->orders.quiet);
         ck_assert_uint_eq(test_counts(&t).outdated, 0);
         ck_assert_uint_eq(test_counts(&t).live, 3);
         /* Even where a place has become empty meanwhile, its old code does not go on. */

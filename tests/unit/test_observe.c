@@ -35,7 +35,7 @@ TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         ck_assert_int_eq(worker->process.pid, 4711);
         ck_assert_uint_eq(worker->process.start, 99);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
+        ck_assert_uint_eq(test_events(&t, EVENT_STARTED), 2);
 }
 
 TEST(one_idle_heartbeat_is_no_proof)
@@ -284,7 +284,7 @@ TEST(a_suspend_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "suspended"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
         clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
 }
 
@@ -293,7 +293,6 @@ TEST(a_clock_step_either_way_is_doubtful)
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
         clocks(t.now + 2 * USEC_PER_SEC, 0, 3600 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stepped"));
         ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
 }
 
@@ -302,7 +301,7 @@ TEST(a_stall_is_doubtful_past_twice_the_interval)
         clocks(t.now, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stalled"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
 }
 
 TEST(a_stall_is_doubtful_past_five_seconds_at_least)
@@ -339,7 +338,7 @@ TEST(a_worker_quieted_by_someone_else_is_seen)
         test_heartbeat(&t, worker, 115, 2, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
+        ck_assert_int_eq(test_event(&t, EVENT_QUIET)->reason, REASON_EXTERNAL);
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
 }
@@ -420,7 +419,7 @@ TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         ck_assert(!worker->heartbeat.seen);
         /* Its jobs have ended with it. */
         ck_assert_uint_eq(test_counts(&t).busy, 0);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         observe_heartbeat_process(worker, 556, 2, t.now);
         test_heartbeat(&t, worker, 50, 0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
@@ -483,7 +482,7 @@ TEST(a_wrapper_that_follows_its_process_is_one_crash)
         observe_heartbeat_process(worker, 0, 0, t.now);
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
-        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "status 1 9s after its first beat"));
+        ck_assert_uint_eq(worker->last_life, 9 * USEC_PER_SEC);
 
         backoff_reset(&t.fleet->crash);
         worker = test_spawn_ready(&t);
@@ -593,9 +592,7 @@ TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
         observe_shutdown_time(worker, 90 * USEC_PER_SEC);
         observe_shutdown_time(other, 90 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);
-        ck_assert_str_eq(test_event_text(&t, EVENT_STOP_TIMEOUT_SHORT),
-                         "default/1 (pid 100) may take 1min 30s to exit (-t), and would be killed after 1min "
-                         "meanwhile: set stop_timeout to 95s or more");
+        ck_assert_uint_eq(test_event(&t, EVENT_STOP_TIMEOUT_SHORT)->index, 1);
         t.fleet_settings.stop_timeout = 105 * USEC_PER_SEC;
         observe_shutdown_time(other, 100 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);
