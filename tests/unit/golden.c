@@ -35,12 +35,12 @@ static char *read_file(const char *path, bool may_be_missing)
 }
 
 /* Returns where the text of the section begins, and its length; NULL: there is none. */
-static const char *find_section(const char *text, const char *section, size_t *ret_length)
+static char *find_section(char *text, const char *section, size_t *ret_length)
 {
         char head[128];
 
         snprintf(head, sizeof(head), "# %s\n", section);
-        for (const char *at = text; (at = strstr(at, head)); at++) {
+        for (char *at = text; (at = strstr(at, head)); at++) {
                 if (at > text && at[-1] != '\n')
                         continue;
                 at += strlen(head);
@@ -89,22 +89,35 @@ static void compare(const char *path, const char *section, const char *text, con
         }
 }
 
+/* The text of a section ends with a newline. */
+static char *section_text(const char *section, const char *text)
+{
+        size_t length = strlen(text);
+        bool add = section && length > 0 && text[length - 1] != '\n';
+        char *copy = malloc(length + 2);
+
+        ck_assert_ptr_nonnull(copy);
+        ck_assert_msg(!section || (text[0] != '#' && !strstr(text, "\n#")), "'%s' looks like sections", text);
+        snprintf(copy, length + 2, "%s%s", text, add ? "\n" : "");
+        return copy;
+}
+
 void golden_expect(const char *name, const char *section, const char *text)
 {
-        char path[GOLDEN_PATH_MAX];
-        size_t length;
+        char path[GOLDEN_PATH_MAX], *found = section_text(section, text);
+        size_t length = 0;
 
         golden_path(name, path);
-        ck_assert_msg(!section || (text[0] != '#' && !strstr(text, "\n#")), "'%s' looks like sections", text);
         if (getenv("RENEW_GOLDEN"))
-                renew(path, section, text);
+                renew(path, section, found);
         char *whole = read_file(path, false);
-        const char *expected = section ? find_section(whole, section, &length) : whole;
+        char *expected = section ? find_section(whole, section, &length) : whole;
         ck_assert_msg(expected, "%s: section '%s' is missing", path, section ? section : "");
         if (section)
-                whole[expected - whole + (ptrdiff_t)length] = '\0';
-        compare(path, section, text, expected);
+                expected[length] = '\0';
+        compare(path, section, found, expected);
         free(whole);
+        free(found);
 }
 
 void golden_begin(void)
@@ -146,4 +159,20 @@ void golden_end(const char *name, const char *section)
         golden_expect(name, section, gathered.text);
         free(gathered.text);
         gathered.text = NULL;
+}
+
+const char *golden_label(const char *text)
+{
+        static char label[128];
+        size_t n = 0;
+
+        for (; text[0] != '\0' && n + 4 < sizeof(label); text++)
+                if (text[0] == '\n' || text[0] == '\r' || text[0] == '\t') {
+                        label[n++] = '\\';
+                        label[n++] = text[0] == '\n' ? 'n' : text[0] == '\r' ? 'r' : 't';
+                } else {
+                        label[n++] = (unsigned char)text[0] < ' ' ? '?' : text[0];
+                }
+        snprintf(label + n, sizeof(label) - n, "%s", text[0] != '\0' ? "..." : "");
+        return label;
 }

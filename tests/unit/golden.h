@@ -19,3 +19,7 @@ void golden_add(const char *what, const char *text);
 /* The same with each `from` written as `to`: for what changes from run to run. */
 void golden_add_with(const char *what, const char *text, const char *from, const char *to);
 void golden_end(const char *name, const char *section);
+
+/* A case named by the text that it is about: on one line, and cut if it is long. Valid until the next call.
+ */
+const char *golden_label(const char *text);
