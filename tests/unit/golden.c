@@ -2,6 +2,8 @@
 /* Sentences for people, compared with files in tests/golden; see the header. */
 #include "golden.h"
 #include "unit.h"
+#include <sys/file.h>
+#include <unistd.h>
 
 static struct {
         char *text;
@@ -17,20 +19,19 @@ const char *golden_path(const char *name, char path[static GOLDEN_PATH_MAX])
         return path;
 }
 
-static char *read_file(const char *path, bool may_be_missing)
+static char *read_file(const char *path)
 {
         FILE *file = fopen(path, "re");
         char *text = NULL;
         size_t allocated = 0;
 
-        ck_assert_msg(file || (may_be_missing && errno == ENOENT), "%s: %s", path, strerror(errno));
-        if (!file || getdelim(&text, &allocated, '\0', file) < 0) {
+        ck_assert_msg(file, "%s: %s", path, strerror(errno));
+        if (getdelim(&text, &allocated, '\0', file) < 0) {
                 free(text);
                 text = strdup("");
         }
         ck_assert_ptr_nonnull(text);
-        if (file)
-                fclose(file);
+        fclose(file);
         return text;
 }
 
@@ -51,14 +52,16 @@ static char *find_section(char *text, const char *section, size_t *ret_length)
         return NULL;
 }
 
+/* Tests of several programs may renew one file at a time. */
 static void renew(const char *path, const char *section, const char *text)
 {
-        char *before = read_file(path, true);
+        FILE *file = fopen(path, "ae");
         size_t length = 0;
-        const char *at = section ? find_section(before, section, &length) : NULL;
-        FILE *file = fopen(path, "we");
 
-        ck_assert_msg(file, "%s: %s", path, strerror(errno));
+        ck_assert_msg(file && flock(fileno(file), LOCK_EX) == 0, "%s: %s", path, strerror(errno));
+        char *before = read_file(path);
+        const char *at = section ? find_section(before, section, &length) : NULL;
+        ck_assert_int_eq(ftruncate(fileno(file), 0), 0);
         if (at)
                 fprintf(file, "%.*s%s%s", (int)(at - before), before, text, at + length);
         else if (section)
@@ -110,7 +113,7 @@ void golden_expect(const char *name, const char *section, const char *text)
         golden_path(name, path);
         if (getenv("RENEW_GOLDEN"))
                 renew(path, section, found);
-        char *whole = read_file(path, false);
+        char *whole = read_file(path);
         char *expected = section ? find_section(whole, section, &length) : whole;
         ck_assert_msg(expected, "%s: section '%s' is missing", path, section ? section : "");
         if (section)

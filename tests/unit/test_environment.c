@@ -3,6 +3,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/printable.h"
+#include "golden.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -120,33 +121,27 @@ static const struct {
         const char *text;
         size_t length; /* 0: to the NUL */
         unsigned line;
-        const char *error;
 } bad_lines[] = {
-        {"A=1\n\nB\n", 0, 3, "the line is not NAME=VALUE"},
-        {"export A", 0, 1, "the line is not NAME=VALUE"},
-        {"export", 0, 1, "the line is not NAME=VALUE"},
-        {"exportA =1", 0, 1, "the line is not NAME=VALUE"},
-        {"1A=1", 0, 1, "the line is not NAME=VALUE"},
-        {"=1", 0, 1, "the line is not NAME=VALUE"},
-        {"A =1", 0, 1, "the line is not NAME=VALUE"},
-        {"A='1", 0, 1, "the closing quote is missing"},
-        {"A=\"1\\\"", 0, 1, "the closing quote is missing"},
-        {"A=\"1\\", 0, 1, "the closing quote is missing"},
-        {"A=\"", 0, 1, "the closing quote is missing"},
-        {"A=1\nB='1' 2", 0, 2, "text follows the closing quote"},
-        {"A=1\nB=\0002\n", 8, 2, "the line holds a NUL byte"},
+        {"A=1\n\nB\n", 0, 3},     {"export A", 0, 1}, {"export", 0, 1}, {"exportA =1", 0, 1},
+        {"1A=1", 0, 1},           {"=1", 0, 1},       {"A =1", 0, 1},   {"A='1", 0, 1},
+        {"A=\"1\\\"", 0, 1},      {"A=\"1\\", 0, 1},  {"A=\"", 0, 1},   {"A=1\nB='1' 2", 0, 2},
+        {"A=1\nB=\0002\n", 8, 2},
 };
 
-TEST_LOOP(refuses_bad_lines_with_their_number, ELEMENTSOF(bad_lines))
+TEST(refuses_bad_lines_with_their_number)
 {
-        _cleanup_environment_ struct environment environment = {0};
-        const char *text = bad_lines[_i].text, *error = NULL;
-        unsigned line = 0;
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(bad_lines); i++) {
+                _cleanup_environment_ struct environment environment = {0};
+                const char *text = bad_lines[i].text, *error = NULL;
+                size_t length = bad_lines[i].length ? bad_lines[i].length : strlen(text);
+                unsigned line = 0;
 
-        size_t length = bad_lines[_i].length ? bad_lines[_i].length : strlen(text);
-        ck_assert_int_eq(environment_put_lines(&environment, text, length, &line, &error), -EINVAL);
-        ck_assert_uint_eq(line, bad_lines[_i].line);
-        ck_assert_str_eq(error, bad_lines[_i].error);
+                ck_assert_int_eq(environment_put_lines(&environment, text, length, &line, &error), -EINVAL);
+                ck_assert_uint_eq(line, bad_lines[i].line);
+                golden_add(golden_label(text), error);
+        }
+        golden_end("settings-errors", "environment_file");
 }
 
 static const struct {

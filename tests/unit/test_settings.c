@@ -53,16 +53,6 @@ int __wrap_asprintf(char **ret, const char *format, ...)
         return length;
 }
 
-/* Adds what is wrong with the text to the golden text. */
-static void add_errors(const struct settings_surroundings *surroundings, const char *text, const char *what)
-{
-        _cleanup_free_ char *errors = NULL;
-        _cleanup_settings_ struct settings *settings = read_settings(surroundings, text, &errors);
-
-        ck_assert_msg(!settings, "accepted: %s", text);
-        golden_add(golden_label(what), errors);
-}
-
 TEST(table_is_in_order)
 {
         for (size_t i = 0; i < settings_keys_n; i++) {
@@ -330,7 +320,7 @@ static void add_line_errors(const struct line_case *cases, size_t n)
                 snprintf(text, sizeof(text), "[%s]\n%s\n[fleet:a]\ncommand=run", cases[i].section,
                          cases[i].pair);
                 snprintf(label, sizeof(label), "[%s]\n%s", cases[i].section, cases[i].pair);
-                add_errors(&root_surroundings, text, label);
+                add_refused_settings(&root_surroundings, text, label);
         }
 }
 
@@ -382,7 +372,7 @@ TEST(collects_all_errors_by_line)
 {
         golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(file_cases); i++)
-                add_errors(&root_surroundings, file_cases[i], file_cases[i]);
+                add_refused_settings(&root_surroundings, file_cases[i], file_cases[i]);
         golden_end("settings-errors", "a file");
 }
 
@@ -467,9 +457,9 @@ TEST(takes_defaults_from_its_surroundings)
         ck_assert_str_eq(set->redis.url, "redis://127.0.0.1:6379/0");
 
         golden_begin();
-        add_errors(&bare, "[fleet:a]\ncommand=run\nmemory_limit=25%", "nothing is known");
-        add_errors(&bare, "[sqmgr]\nsocket=s\n[fleet:a]\ncommand=run", "socket=s");
-        add_errors(&bad, "[fleet:a]\ncommand=run", "a bad REDIS_URL in the environment");
+        add_refused_settings(&bare, "[fleet:a]\ncommand=run\nmemory_limit=25%", "nothing is known");
+        add_refused_settings(&bare, "[sqmgr]\nsocket=s\n[fleet:a]\ncommand=run", "socket=s");
+        add_refused_settings(&bad, "[fleet:a]\ncommand=run", "a bad REDIS_URL in the environment");
         golden_end("settings-errors", "surroundings");
 }
 
