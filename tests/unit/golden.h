@@ -12,11 +12,14 @@ const char *golden_path(const char *name, char path[static GOLDEN_PATH_MAX]);
  * "# SECTION". No line of such a text begins with '#'. */
 void golden_expect(const char *name, const char *section, const char *text);
 
+/* The same with each `from` written as `to`: for what changes from run to run. */
+void golden_expect_with(const char *name, const char *section, const char *text, const char *from,
+                        const char *to);
+
 /* Gathers the texts of many cases for one golden_expect(), one case a line: "CASE: TEXT". Further lines of a
  * text are indented. */
 void golden_begin(void);
 void golden_add(const char *what, const char *text);
-/* The same with each `from` written as `to`: for what changes from run to run. */
 void golden_add_with(const char *what, const char *text, const char *from, const char *to);
 void golden_end(const char *name, const char *section);
 
