@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
 #include "daemon/poll/queue_reading.h"
+#include "golden.h"
 #include "redis_runtime.h"
 
 static void put(const char *queue, unsigned jobs)
@@ -135,7 +136,7 @@ TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
 TEST(what_a_reload_has_added_was_not_read_yet)
 {
         web_start("");
-        ck_assert_str_eq(queue_reading_error(web()->link), "it was not read yet");
+        golden_expect("queues", "what a reload has added was not read yet", queue_reading_error(web()->link));
 }
 
 REDIS_RUNTIME_MAIN("queue_reading", redis_runtime_setup, redis_runtime_teardown)
