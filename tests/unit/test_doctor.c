@@ -231,7 +231,7 @@ TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
         fleet.order_at = T0 - 2 * USEC_PER_HOUR;
         fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
         diagnose(false);
-        ck_assert_str_eq(findings.list[0].remedy, "run 'sqmgrctl start web'");
+        golden_expect("doctor", "order 3, remedy", findings.list[0].remedy);
         expect("order 3");
         fleet.order = ORDER_QUIET;
         diagnose(false);

@@ -425,7 +425,7 @@ TEST(the_doctor_asks_for_no_heartbeat)
         t.fleet->order = ORDER_STOP;
         doctor_fleet(&findings, &machine, t.fleet, &facts, 1, t.now);
         ck_assert_uint_eq(findings.n, 1);
-        ck_assert_str_eq(findings.list[0].text, "stopped: it starts no worker");
+        golden_expect("doctor", "plain, stopped", findings.list[0].text);
         findings_clear(&findings);
 }
 

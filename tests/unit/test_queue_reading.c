@@ -70,8 +70,8 @@ TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(runtime_world->n_events, 1);
         }
-        ck_assert(runtime_reported("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
         ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
+        golden_expect_with("queues", "over its limit", runtime_world->events[0].text, server_url, "URL");
         server_do("DEL queue:mail");
         queue_reading_poll(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);

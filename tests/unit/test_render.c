@@ -148,7 +148,9 @@ TEST(those_that_need_someone_are_seen_first_and_the_others_are_counted)
         const char *failed = strstr(text, "shop-99 "), *last_failed = strstr(text, "shop-999 "),
                    *rolling = strstr(text, "shop-1 ");
         ck_assert(failed && last_failed && rolling && failed < last_failed && last_failed < rolling);
-        ck_assert_pstr_ne(strstr(text, "... and 92 more rolling, 790 more waiting, 100 more done"), NULL);
+        const char *counts = strstr(text, "... ");
+        ck_assert_ptr_nonnull(counts);
+        golden_expect("rollout-hosts", "those that are counted", counts);
         json_decref(reply);
         free(text);
 }
