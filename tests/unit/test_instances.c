@@ -218,7 +218,7 @@ TEST(all_must_be_ready)
         report_status(0, STATUS(""), 1);
         expect_lacks(NULL);
         instance_lose(&instances.list[1], "gone");
-        expect_lacks("/b: gone");
+        expect_lacks("instances: one is lost");
 }
 
 TEST(the_history_has_the_fleets_of_who_answers)
