@@ -134,7 +134,7 @@ TEST(what_does_not_reach_all_says_so)
                          0);
         ck_assert_ptr_nonnull(strstr(lines[0], "state_file"));
         golden_begin();
-        golden_add_with("state_file", lines[0], dir, "D");
+        golden_add_with("state_file", lines[0], reloader.settings->state_file, "STATE");
         golden_add("command", lines[1]);
         golden_end("reload", "what does not reach all");
         ck_assert_str_ne(reloader.settings->state_file, "/nonexistent/state");
