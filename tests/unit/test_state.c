@@ -646,8 +646,7 @@ TEST(starts_wait_until_found_processes_are_known)
 {
         t.fleet->hold_until = t.now + USEC_PER_SEC;
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 0);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits to learn whether processes that it found are its workers (up to 1s)");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_ADOPTION);
         ck_assert_uint_eq(t.pass.plan.wake_at, t.fleet->hold_until);
         t.now += USEC_PER_SEC;
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
