@@ -99,6 +99,15 @@ static inline struct worker *runtime_start_worker(void)
         return fleet->n_workers > 0 ? fleet->workers[0] : NULL;
 }
 
+/* The last event of that kind; NULL: none was reported. */
+static inline const struct event *runtime_event(enum event_kind kind)
+{
+        for (size_t i = runtime_world->n_events; i-- > 0;)
+                if (runtime_world->events[i].kind == kind)
+                        return &runtime_world->events[i];
+        return NULL;
+}
+
 /* Is this told of? */
 static inline bool runtime_reported(const char *text)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads settings from a text; see the header. */
 #include "settings_text.h"
+#include "golden.h"
 #include "settings/errors.h"
 #include "unit.h"
 
@@ -45,6 +46,16 @@ struct settings *read_good(const char *text)
 
         ck_assert_msg(settings, "%s", errors);
         return settings;
+}
+
+void add_refused_settings(const struct settings_surroundings *surroundings, const char *text,
+                          const char *what)
+{
+        _cleanup_free_ char *errors = NULL;
+        _cleanup_settings_ struct settings *settings = read_settings(surroundings, text, &errors);
+
+        ck_assert_msg(!settings, "accepted: %s", text);
+        golden_add(golden_label(what), errors);
 }
 
 int note_change(const struct settings_change *change, void *userdata)

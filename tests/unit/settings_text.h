@@ -21,6 +21,10 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
 /* The same for root, of a text that nothing is wrong with. */
 struct settings *read_good(const char *text);
 
+/* Adds what is wrong with the text, in which something is, to a golden text (golden.h). */
+void add_refused_settings(const struct settings_surroundings *surroundings, const char *text,
+                          const char *what);
+
 #define NOTES_MAX 2048
 /* For settings_diff(): appends `section key: old -> new` and a mark to userdata, a text of NOTES_MAX bytes.
  */

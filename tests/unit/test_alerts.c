@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are given, and that a bad script stops
- * nobody. */
+/* Tests of daemon/lifecycle/alerts.h with real scripts: what they are told, and that a bad one stops nobody.
+ */
+#include "base/fd.h"
 #include "daemon/lifecycle/alerts.h"
+#include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "settings/settings.h"
@@ -127,6 +129,22 @@ static void wait_for(const char *file, const char *text)
         }
 }
 
+/* Waits for the line of the log that begins so, and compares it with that section of tests/golden/alerts. */
+static void wait_for_line(const char *begin, const char *section)
+{
+        char content[65536], path[64], *line;
+
+        snprintf(path, sizeof(path), "%s/log", dir);
+        wait_for("log", begin);
+        do {
+                turn();
+                ck_assert_int_ge(fd_read_file(AT_FDCWD, path, content, sizeof(content)), 0);
+                line = strstr(content, begin);
+        } while (!line || !strchr(line, '\n'));
+        line[strcspn(line, "\n")] = '\0';
+        golden_expect("alerts", section, line);
+}
+
 static void wait_for_end(void)
 {
         time_t limit = time(NULL) + PATIENCE_SECONDS;
@@ -224,7 +242,7 @@ TEST(one_that_hangs_is_killed_with_what_it_started_and_the_next_is_reported)
                    300 * USEC_PER_MSEC);
         report(EVENT_CRASHED, 1);
         report(EVENT_STALE, 1);
-        wait_for("log", "alert_command for 'crashed' was killed: it took longer than 300ms\n");
+        wait_for_line("alert_command for 'crashed'", "hangs");
         /* On a slow machine it may be killed as well, before it has written anything. */
         time_t reported_by = time(NULL) + PATIENCE_SECONDS;
         while (!file_has("output", "stale\n") && !file_has("log", "alert_command for 'stale' was killed")) {
@@ -261,15 +279,14 @@ TEST(what_fails_is_logged)
         use_script("case $SQMGR_EVENT in crashed) echo no mail >&2; exit 3;; *) kill -KILL $$;; esac",
                    ALERT_TIMEOUT_USEC);
         report(EVENT_CRASHED, 1);
-        wait_for("log", "alert_command for 'crashed' failed: it exited with status 3\n");
+        wait_for_line("alert_command for 'crashed'", "fails");
         ck_assert(file_has("log", "no mail\n"));
         report(EVENT_STALE, 1);
-        wait_for("log", "alert_command for 'stale' was ended by SIGKILL\n");
+        wait_for_line("alert_command for 'stale'", "is killed");
         strcpy(command, "/proc/nowhere/mail -s");
         report(EVENT_KILLED, 1);
-        wait_for("log", "alert_command for 'killed' failed: it exited with status 127\n");
-        ck_assert(file_has("log",
-                           "alert_command: cannot run '/proc/nowhere/mail': No such file or directory\n"));
+        wait_for_line("alert_command for 'killed'", "cannot be run");
+        wait_for_line("alert_command: ", "cannot be run, the reason");
         ck_assert_ptr_null(runtime.children.first);
 }
 
@@ -285,7 +302,7 @@ TEST(in_a_storm_one_runs_at_a_time_and_the_rest_is_reported_to_be_lost)
         wait_for("runs", "\n");
         for (unsigned i = 1; i <= 10000; i++)
                 report(EVENT_CRASHED, 1 + i % 200);
-        ck_assert(file_has("log", "events are not told any more: 100 alerts wait for alert_command\n"));
+        wait_for_line("events are not told any more", "a storm");
         ck_assert_ptr_null(runtime.children.first->next);
         unit_write_file(dir, "go", "");
         wait_for("output", "web/100.\n");

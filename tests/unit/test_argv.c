@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of base/argv.h. */
 #include "base/argv.h"
+#include "golden.h"
 #include "unit.h"
 #include <limits.h>
 
@@ -24,7 +25,7 @@ static const struct {
         {"\\\\", {"\\"}},
 };
 
-START_TEST(splits_as_a_shell_would_without_expanding)
+TEST_LOOP(splits_as_a_shell_would_without_expanding, ELEMENTSOF(split_cases))
 {
         _cleanup_argv_ char **words = NULL;
         const char *error = NULL;
@@ -38,37 +39,29 @@ START_TEST(splits_as_a_shell_would_without_expanding)
         }
         ck_assert_ptr_null(words[n]);
 }
-END_TEST
 
-static const struct {
-        const char *line, *error;
-} error_cases[] = {
-        {"a 'b", "a single quote is not closed: add the missing ', or write \\' for the character itself"},
-        {"a \"b", "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
-        {"a \"b\\\"",
-         "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
-        {"it's", "a single quote is not closed: add the missing ', or write \\' for the character itself"},
-        {"a \"b\\",
-         "a double quote is not closed: add the missing \", or write \\\" for the character itself"},
-        {"a b\\", "a backslash stands at the end: write \\\\ for the character itself"},
+static const char *const bad_lines[] = {
+        "a 'b", "a \"b", "a \"b\\\"", "it's", "a \"b\\", "a b\\",
 };
 
-START_TEST(says_what_is_not_closed)
+TEST(says_what_is_not_closed)
 {
-        char **words = (void *)&split_cases;
-        const char *error = NULL;
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(bad_lines); i++) {
+                char **words = (void *)&split_cases;
+                const char *error = NULL;
 
-        ck_assert_int_eq(argv_split(error_cases[_i].line, &words, &error), -EINVAL);
-        ck_assert_str_eq(error, error_cases[_i].error);
-        ck_assert_ptr_eq(words, (void *)&split_cases);
+                ck_assert_int_eq(argv_split(bad_lines[i], &words, &error), -EINVAL);
+                ck_assert_ptr_eq(words, (void *)&split_cases);
+                golden_add(bad_lines[i], error);
+        }
+        golden_end("settings-errors", "words of a command");
 }
-END_TEST
 
-START_TEST(frees_nothing)
+TEST(frees_nothing)
 {
         ck_assert_ptr_null(argv_free(NULL));
 }
-END_TEST
 
 static const struct {
         const char *a, *b;
@@ -86,22 +79,10 @@ static const struct {
         {"a", "0123456789012345678901234567890123456789012345678901234567890123", UINT_MAX},
 };
 
-START_TEST(counts_slips_of_the_pen)
+TEST_LOOP(counts_slips_of_the_pen, ELEMENTSOF(distance_cases))
 {
         ck_assert_uint_eq(edit_distance(distance_cases[_i].a, distance_cases[_i].b),
                           distance_cases[_i].distance);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("words");
-        TCase *tests = tcase_create("words");
-
-        tcase_add_loop_test(tests, splits_as_a_shell_would_without_expanding, 0, ELEMENTSOF(split_cases));
-        tcase_add_loop_test(tests, says_what_is_not_closed, 0, ELEMENTSOF(error_cases));
-        tcase_add_test(tests, frees_nothing);
-        tcase_add_loop_test(tests, counts_slips_of_the_pen, 0, ELEMENTSOF(distance_cases));
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("argv")

@@ -84,13 +84,12 @@ static unsigned reported(const char *name)
         return n;
 }
 
-START_TEST(a_leak_is_reported_of_whenever_one_begins_to_watch)
+TEST(a_leak_is_reported_of_whenever_one_begins_to_watch)
 {
         ck_assert_uint_eq(reported("leak"), EARLY * (SIBLINGS + 1));
 }
-END_TEST
 
-START_TEST(the_hour_is_about_right)
+TEST(the_hour_is_about_right)
 {
         char text[LEAK_TEXT_MAX];
         size_t line = 0;
@@ -112,9 +111,8 @@ START_TEST(the_hour_is_about_right)
         ck_assert_double_eq_tol((double)leak_reaches(t.fleet->workers[0]), left, left / 10);
         test_world_close(&t);
 }
-END_TEST
 
-START_TEST(what_only_looks_like_a_leak_is_not_reported_of)
+TEST(what_only_looks_like_a_leak_is_not_reported_of)
 {
         static const char *const names[] = {"flat", "sawtooth", "jump", "fragmentation"};
         unsigned false_alarms = 0;
@@ -128,10 +126,9 @@ START_TEST(what_only_looks_like_a_leak_is_not_reported_of)
         }
         ck_assert_uint_eq(false_alarms, 0);
 }
-END_TEST
 
 /* One that fills for more than two hours cannot be told from a leak by then; it is as soon as it is full. */
-START_TEST(a_bounded_cache_is_no_leak_once_it_is_full)
+TEST(a_bounded_cache_is_no_leak_once_it_is_full)
 {
         unsigned n = 0;
 
@@ -144,33 +141,17 @@ START_TEST(a_bounded_cache_is_no_leak_once_it_is_full)
         }
         ck_assert_uint_le(n, 3);
 }
-END_TEST
 
 /* Of jobs that need ten times for a moment what the leak leaves in an hour nothing can be concluded. */
-START_TEST(a_leak_that_noise_drowns_is_not_guessed_at)
+TEST(a_leak_that_noise_drowns_is_not_guessed_at)
 {
         ck_assert_uint_eq(reported("drowned-leak"), 0);
 }
-END_TEST
 
 /* Of the workers of which jobs need up to 10 MB for a moment, late, and not of all. */
-START_TEST(a_slow_leak_under_noise_is_reported_of_where_it_shows)
+TEST(a_slow_leak_under_noise_is_reported_of_where_it_shows)
 {
         ck_assert_uint_gt(reported("slow-leak"), 0);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("curves");
-        TCase *tests = tcase_create("curves");
-
-        tcase_add_test(tests, a_leak_is_reported_of_whenever_one_begins_to_watch);
-        tcase_add_test(tests, the_hour_is_about_right);
-        tcase_add_test(tests, what_only_looks_like_a_leak_is_not_reported_of);
-        tcase_add_test(tests, a_bounded_cache_is_no_leak_once_it_is_full);
-        tcase_add_test(tests, a_leak_that_noise_drowns_is_not_guessed_at);
-        tcase_add_test(tests, a_slow_leak_under_noise_is_reported_of_where_it_shows);
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("curves")

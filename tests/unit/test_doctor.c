@@ -3,6 +3,7 @@
 #include "advice/findings.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
+#include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "unit.h"
@@ -16,13 +17,10 @@ static void teardown(void)
         findings_clear(&findings);
 }
 
-/* The findings are those below "# SECTION" of tests/golden/doctor, each as `LEVEL ABOUT: TEXT`, one a line. A
- * run with RENEW_GOLDEN=1 appends them there: remove the file before, and look at it. */
+/* The findings are those of that section of tests/golden/doctor, each as `LEVEL ABOUT: TEXT`. */
 static void expect(const char *section)
 {
-        const char *source = getenv("srcdir");
-        char path[512], expected[4096] = "", line[1024], text[4096] = "";
-        bool renew = getenv("RENEW_GOLDEN"), found = renew;
+        char text[4096] = "";
 
         for (size_t i = 0; i < findings.n; i++) {
                 const struct finding *finding = &findings.list[i];
@@ -32,24 +30,7 @@ static void expect(const char *section)
                          finding_level_name(finding->level), finding->about, finding->text);
                 ck_assert_int_eq(!!finding->remedy, finding->level != FINDING_OK);
         }
-        snprintf(path, sizeof(path), "%s/tests/golden/doctor", source ? source : ".");
-        FILE *file = fopen(path, renew ? "ae" : "re");
-        ck_assert_msg(file, "%s: %s", path, strerror(errno));
-        if (renew)
-                fprintf(file, "# %s\n%s", section, text);
-        for (bool inside = false; !renew && fgets(line, sizeof(line), file);) {
-                if (inside && line[0] != '#')
-                        strncat(expected, line, sizeof(expected) - strlen(expected) - 1);
-                if (line[0] == '#') {
-                        line[strcspn(line, "\n")] = '\0';
-                        inside = strcmp(line + 2, section) == 0;
-                        found = found || inside;
-                }
-        }
-        fclose(file);
-        ck_assert_msg(found, "%s: section '%s' is missing", path, section);
-        if (!renew)
-                ck_assert_str_eq(text, expected);
+        golden_expect("doctor", section, text);
         ck_assert(!findings.lost);
         findings_clear(&findings);
 }
@@ -250,7 +231,7 @@ TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
         fleet.order_at = T0 - 2 * USEC_PER_HOUR;
         fleet.order_by = (struct orderer){.known = true, .uid = 1001, .name = "deploy"};
         diagnose(false);
-        ck_assert_str_eq(findings.list[0].remedy, "run 'sqmgrctl start web'");
+        golden_expect("doctor", "order 3, remedy", findings.list[0].remedy);
         expect("order 3");
         fleet.order = ORDER_QUIET;
         diagnose(false);

@@ -18,7 +18,7 @@ static void setup(void)
 }
 
 /* 2026-11-23 09:05:30 UTC: the minute before is 9:04. */
-START_TEST(a_key_is_that_of_the_minute_before)
+TEST(a_key_is_that_of_the_minute_before)
 {
         usec_t at = 1795424730 * USEC_PER_SEC;
         char key[DURATIONS_KEY_MAX];
@@ -28,9 +28,8 @@ START_TEST(a_key_is_that_of_the_minute_before)
         /* Of midnight, on New Year's. */
         ck_assert_str_eq(durations_key(1798761600 * USEC_PER_SEC, true, key), "j|261231|23:59");
 }
-END_TEST
 
-START_TEST(jobs_that_failed_have_no_time)
+TEST(jobs_that_failed_have_no_time)
 {
         ck_assert_uint_eq(durations_service(&durations, "default\0"), 0);
         take("Mail|ms", "9000");
@@ -38,9 +37,8 @@ START_TEST(jobs_that_failed_have_no_time)
         take("Mail|f", "3");
         ck_assert_uint_eq(durations_service(&durations, "default\0"), USEC_PER_SEC);
 }
-END_TEST
 
-START_TEST(a_queue_is_judged_by_the_classes_that_were_seen_there)
+TEST(a_queue_is_judged_by_the_classes_that_were_seen_there)
 {
         take("Mail|ms", "1000");
         take("Mail|p", "10");
@@ -58,9 +56,8 @@ START_TEST(a_queue_is_judged_by_the_classes_that_were_seen_there)
                 durations_see(&durations, "slow", "Mail");
         ck_assert_uint_eq(durations_service(&durations, "slow\0"), 100 * USEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(what_is_older_counts_for_less)
+TEST(what_is_older_counts_for_less)
 {
         take("Mail|ms", "4000");
         take("Mail|p", "4");
@@ -69,9 +66,8 @@ START_TEST(what_is_older_counts_for_less)
         take("Mail|p", "2");
         ck_assert_uint_eq(durations_service(&durations, "\0"), 1500 * USEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(what_is_left_of_long_ago_makes_no_time_without_end)
+TEST(what_is_left_of_long_ago_makes_no_time_without_end)
 {
         take("Mail|ms", "4000");
         take("Mail|p", "4");
@@ -82,9 +78,8 @@ START_TEST(what_is_left_of_long_ago_makes_no_time_without_end)
         durations_see(&durations, "default", "Mail");
         ck_assert_uint_eq(durations_service(&durations, "default\0"), 30 * USEC_PER_DAY);
 }
-END_TEST
 
-START_TEST(what_is_no_number_or_name_is_left_out)
+TEST(what_is_no_number_or_name_is_left_out)
 {
         char text[300];
 
@@ -107,9 +102,8 @@ START_TEST(what_is_no_number_or_name_is_left_out)
         ck_assert_uint_eq(durations.n_classes, DURATIONS_CLASSES_MAX);
         ck_assert_uint_eq(durations.n_queues, DURATIONS_QUEUES_MAX);
 }
-END_TEST
 
-START_TEST(classes_that_have_no_place_of_their_own_count_together)
+TEST(classes_that_have_no_place_of_their_own_count_together)
 {
         char text[64];
 
@@ -131,21 +125,5 @@ START_TEST(classes_that_have_no_place_of_their_own_count_together)
         durations_age(&durations);
         ck_assert_uint_eq(durations_service(&durations, "default\0"), 2500 * USEC_PER_MSEC);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("durations");
-        TCase *cases = tcase_create("durations");
-
-        tcase_add_checked_fixture(cases, setup, setup);
-        tcase_add_test(cases, a_key_is_that_of_the_minute_before);
-        tcase_add_test(cases, jobs_that_failed_have_no_time);
-        tcase_add_test(cases, a_queue_is_judged_by_the_classes_that_were_seen_there);
-        tcase_add_test(cases, what_is_older_counts_for_less);
-        tcase_add_test(cases, what_is_left_of_long_ago_makes_no_time_without_end);
-        tcase_add_test(cases, what_is_no_number_or_name_is_left_out);
-        tcase_add_test(cases, classes_that_have_no_place_of_their_own_count_together);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("durations", .each = {setup, setup})

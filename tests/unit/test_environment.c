@@ -3,12 +3,13 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/printable.h"
+#include "golden.h"
 #include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(later_value_replaces_earlier_one)
+TEST(later_value_replaces_earlier_one)
 {
         _cleanup_environment_ struct environment environment = {0};
 
@@ -24,9 +25,8 @@ START_TEST(later_value_replaces_earlier_one)
         ck_assert_str_eq(environment_get(&environment, "AB"), "2");
         ck_assert_ptr_null(environment_get(&environment, "B"));
 }
-END_TEST
 
-START_TEST(holds_many_entries_and_long_ones)
+TEST(holds_many_entries_and_long_ones)
 {
         _cleanup_environment_ struct environment environment = {0};
         char name[16], value[6001];
@@ -52,9 +52,8 @@ START_TEST(holds_many_entries_and_long_ones)
                 ck_assert_str_eq(environment_get(&environment, name), value);
         }
 }
-END_TEST
 
-START_TEST(what_is_for_another_process_alone_is_not_handed_on)
+TEST(what_is_for_another_process_alone_is_not_handed_on)
 {
         static const char *const list[] = {"A=1",
                                            "NOTIFY_SOCKET=/n",
@@ -73,7 +72,6 @@ START_TEST(what_is_for_another_process_alone_is_not_handed_on)
         ck_assert_str_eq(environment_get(&environment, "SQMGR_SOCKET"), "/s");
         ck_assert_int_eq(environment_put_inherited(&environment, NULL), 0);
 }
-END_TEST
 
 static const struct {
         const char *text, *value;
@@ -93,7 +91,7 @@ static const struct {
         {"_x9=0\nV==", "="},
 };
 
-START_TEST(reads_values_of_lines)
+TEST_LOOP(reads_values_of_lines, ELEMENTSOF(values))
 {
         _cleanup_environment_ struct environment environment = {0};
         const char *error = NULL;
@@ -103,9 +101,8 @@ START_TEST(reads_values_of_lines)
         ck_assert_int_eq(r, 0);
         ck_assert_str_eq(environment_get(&environment, "V"), values[_i].value);
 }
-END_TEST
 
-START_TEST(a_variable_can_be_taken_out)
+TEST(a_variable_can_be_taken_out)
 {
         _cleanup_environment_ struct environment environment = {0};
 
@@ -119,41 +116,33 @@ START_TEST(a_variable_can_be_taken_out)
         ck_assert_str_eq(environment.list[1], "C=3");
         ck_assert_ptr_null(environment.list[2]);
 }
-END_TEST
 
 static const struct {
         const char *text;
         size_t length; /* 0: to the NUL */
         unsigned line;
-        const char *error;
 } bad_lines[] = {
-        {"A=1\n\nB\n", 0, 3, "the line is not NAME=VALUE"},
-        {"export A", 0, 1, "the line is not NAME=VALUE"},
-        {"export", 0, 1, "the line is not NAME=VALUE"},
-        {"exportA =1", 0, 1, "the line is not NAME=VALUE"},
-        {"1A=1", 0, 1, "the line is not NAME=VALUE"},
-        {"=1", 0, 1, "the line is not NAME=VALUE"},
-        {"A =1", 0, 1, "the line is not NAME=VALUE"},
-        {"A='1", 0, 1, "the closing quote is missing"},
-        {"A=\"1\\\"", 0, 1, "the closing quote is missing"},
-        {"A=\"1\\", 0, 1, "the closing quote is missing"},
-        {"A=\"", 0, 1, "the closing quote is missing"},
-        {"A=1\nB='1' 2", 0, 2, "text follows the closing quote"},
-        {"A=1\nB=\0002\n", 8, 2, "the line holds a NUL byte"},
+        {"A=1\n\nB\n", 0, 3},     {"export A", 0, 1}, {"export", 0, 1}, {"exportA =1", 0, 1},
+        {"1A=1", 0, 1},           {"=1", 0, 1},       {"A =1", 0, 1},   {"A='1", 0, 1},
+        {"A=\"1\\\"", 0, 1},      {"A=\"1\\", 0, 1},  {"A=\"", 0, 1},   {"A=1\nB='1' 2", 0, 2},
+        {"A=1\nB=\0002\n", 8, 2},
 };
 
-START_TEST(refuses_bad_lines_with_their_number)
+TEST(refuses_bad_lines_with_their_number)
 {
-        _cleanup_environment_ struct environment environment = {0};
-        const char *text = bad_lines[_i].text, *error = NULL;
-        unsigned line = 0;
+        golden_begin();
+        for (size_t i = 0; i < ELEMENTSOF(bad_lines); i++) {
+                _cleanup_environment_ struct environment environment = {0};
+                const char *text = bad_lines[i].text, *error = NULL;
+                size_t length = bad_lines[i].length ? bad_lines[i].length : strlen(text);
+                unsigned line = 0;
 
-        size_t length = bad_lines[_i].length ? bad_lines[_i].length : strlen(text);
-        ck_assert_int_eq(environment_put_lines(&environment, text, length, &line, &error), -EINVAL);
-        ck_assert_uint_eq(line, bad_lines[_i].line);
-        ck_assert_str_eq(error, bad_lines[_i].error);
+                ck_assert_int_eq(environment_put_lines(&environment, text, length, &line, &error), -EINVAL);
+                ck_assert_uint_eq(line, bad_lines[i].line);
+                golden_add(golden_label(text), error);
+        }
+        golden_end("settings-errors", "environment_file");
 }
-END_TEST
 
 static const struct {
         const char *text, *printable;
@@ -168,7 +157,7 @@ static const struct {
         {"\xc0\x80 \xe0\x80\x80 \xed\xa0\x80 \xf5\x80\x80\x80 \xff", "?? ??? ??? ???? ?"},
 };
 
-START_TEST(makes_text_printable)
+TEST_LOOP(makes_text_printable, ELEMENTSOF(prints))
 {
         char text[64];
 
@@ -176,7 +165,6 @@ START_TEST(makes_text_printable)
         printable_replace(text, strlen(text), true);
         ck_assert_str_eq(text, prints[_i].printable);
 }
-END_TEST
 
 static const struct {
         const char *text, *plain;
@@ -192,7 +180,7 @@ static const struct {
         {"\033[1\nm", "\033[1\nm"},
 };
 
-START_TEST(colours_are_dropped)
+TEST_LOOP(colours_are_dropped, ELEMENTSOF(colours))
 {
         /* Without an end, so that whoever reads too far is seen. */
         size_t length = strlen(colours[_i].text);
@@ -204,18 +192,16 @@ START_TEST(colours_are_dropped)
         ck_assert_int_eq(memcmp(text, colours[_i].plain, strlen(colours[_i].plain)), 0);
         free(text);
 }
-END_TEST
 
-START_TEST(newlines_go_where_one_line_is_wanted)
+TEST(newlines_go_where_one_line_is_wanted)
 {
         char text[] = "a\nb";
 
         printable_replace(text, strlen(text), false);
         ck_assert_str_eq(text, "a?b");
 }
-END_TEST
 
-START_TEST(reads_whole_files_and_starts_of_files)
+TEST(reads_whole_files_and_starts_of_files)
 {
         _cleanup_free_ char *whole = NULL;
         char text[10000], start[8];
@@ -240,23 +226,5 @@ START_TEST(reads_whole_files_and_starts_of_files)
         ck_assert_int_eq(fd_read_start(-1, start, sizeof(start)), -EBADF);
         fclose(file);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("environment");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_test(cases, later_value_replaces_earlier_one);
-        tcase_add_test(cases, holds_many_entries_and_long_ones);
-        tcase_add_test(cases, what_is_for_another_process_alone_is_not_handed_on);
-        tcase_add_test(cases, a_variable_can_be_taken_out);
-        tcase_add_loop_test(cases, reads_values_of_lines, 0, ELEMENTSOF(values));
-        tcase_add_loop_test(cases, refuses_bad_lines_with_their_number, 0, ELEMENTSOF(bad_lines));
-        tcase_add_loop_test(cases, makes_text_printable, 0, ELEMENTSOF(prints));
-        tcase_add_loop_test(cases, colours_are_dropped, 0, ELEMENTSOF(colours));
-        tcase_add_test(cases, newlines_go_where_one_line_is_wanted);
-        tcase_add_test(cases, reads_whole_files_and_starts_of_files);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("environment")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model itself: counts, names, sentences, looks, indexes, backoff and events. */
+/* The model itself: counts, names, looks, indexes, backoff and events. */
 #include "model/backoff.h"
 #include "model/fleets.h"
 #include "model/freshness.h"
@@ -22,7 +22,7 @@ static void teardown(void)
         test_world_close(&t);
 }
 
-START_TEST(every_name_is_reported)
+TEST(every_name_is_reported)
 {
         for (int i = 0; i < _WORKER_STATE_MAX; i++)
                 ck_assert_ptr_nonnull(worker_state_name(i));
@@ -37,9 +37,8 @@ START_TEST(every_name_is_reported)
         for (int i = 0; i < _EVENT_MAX; i++)
                 ck_assert_ptr_nonnull(event_kinds[i].name);
 }
-END_TEST
 
-START_TEST(every_event_has_an_id_of_its_own)
+TEST(every_event_has_an_id_of_its_own)
 {
         for (int i = 0; i < _EVENT_MAX; i++) {
                 const char *id = event_kinds[i].message_id;
@@ -50,34 +49,8 @@ START_TEST(every_event_has_an_id_of_its_own)
                         ck_assert_str_ne(id, event_kinds[j].message_id);
         }
 }
-END_TEST
 
-START_TEST(every_wait_of_a_worker_has_its_sentence)
-{
-        struct worker *worker = test_spawn_ready(&t);
-
-        for (int wait = WAIT_NONE + 1; wait < WAIT_PLACES; wait++) {
-                worker->verdict.waits_for = wait;
-                ck_assert_str_ne(test_waits_for(&t, worker), "");
-        }
-        worker->verdict.waits_for = WAIT_PLACES;
-        ck_assert_str_eq(test_waits_for(&t, worker), "");
-        worker->verdict.waits_for = WAIT_READY_OTHERS;
-        worker->verdict.waits_count = 2;
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits until 2 more workers are ready");
-}
-END_TEST
-
-START_TEST(a_fleet_waits_in_words)
-{
-        t.fleet->waits_for = WAIT_REDIS;
-        ck_assert_str_eq(test_fleet_waits_for(&t), "waits for Redis");
-        t.fleet->waits_for = WAIT_NONE;
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
-}
-END_TEST
-
-START_TEST(counts_by_state)
+TEST(counts_by_state)
 {
         test_spawn(&t);
         struct worker *quiet = test_spawn_ready(&t), *stopping = test_spawn_ready(&t), *gone = test_spawn(&t);
@@ -96,9 +69,8 @@ START_TEST(counts_by_state)
         ck_assert_uint_eq(counts.stopping, 1);
         ck_assert_uint_eq(counts.outdated, 2);
 }
-END_TEST
 
-START_TEST(ready_means_active_for_ready_after_and_fresh)
+TEST(ready_means_active_for_ready_after_and_fresh)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -111,9 +83,8 @@ START_TEST(ready_means_active_for_ready_after_and_fresh)
         t.now += worker_stale_usec(worker);
         ck_assert(!worker_ready(worker, t.now));
 }
-END_TEST
 
-START_TEST(the_lowest_free_index_is_taken)
+TEST(the_lowest_free_index_is_taken)
 {
         for (unsigned i = 1; i <= 4; i++)
                 ck_assert_uint_eq(test_spawn(&t)->index, i);
@@ -127,9 +98,8 @@ START_TEST(the_lowest_free_index_is_taken)
         for (size_t i = 0; i < t.fleet->n_workers; i++)
                 ck_assert_uint_eq(t.fleet->workers[i]->index, i + 1);
 }
-END_TEST
 
-START_TEST(workers_and_fleets_are_found_by_exact_name)
+TEST(workers_and_fleets_are_found_by_exact_name)
 {
         struct worker *worker = test_spawn(&t);
         char longest[FLEET_NAME_MAX + 4];
@@ -149,9 +119,8 @@ START_TEST(workers_and_fleets_are_found_by_exact_name)
         ck_assert_ptr_eq(world_worker(t.world, longest), worker);
         ck_assert_ptr_null(world_fleet(t.world, "other"));
 }
-END_TEST
 
-START_TEST(events_are_kept_in_order_and_cut_at_their_bound)
+TEST(events_are_kept_in_order_and_cut_at_their_bound)
 {
         char text[4000];
 
@@ -167,9 +136,8 @@ START_TEST(events_are_kept_in_order_and_cut_at_their_bound)
         ck_assert_str_eq(test_event_text(&t, EVENT_ORDER), "again");
         ck_assert_uint_eq(t.world->events[0].index, 0);
 }
-END_TEST
 
-START_TEST(looks_are_fast_only_in_transition)
+TEST(looks_are_fast_only_in_transition)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -196,9 +164,8 @@ START_TEST(looks_are_fast_only_in_transition)
         test_exit(&t, worker, 0);
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), 0);
 }
-END_TEST
 
-START_TEST(one_that_heartbeats_elsewhere_is_not_looked_at_fast)
+TEST(one_that_heartbeats_elsewhere_is_not_looked_at_fast)
 {
         struct worker *worker = test_spawn(&t);
 
@@ -207,9 +174,8 @@ START_TEST(one_that_heartbeats_elsewhere_is_not_looked_at_fast)
         observe_booted(worker, true, t.now);
         ck_assert_uint_eq(worker_poll_items(worker, true, t.now), 0);
 }
-END_TEST
 
-START_TEST(backoff_doubles_with_full_jitter_up_to_its_bound)
+TEST(backoff_doubles_with_full_jitter_up_to_its_bound)
 {
         static const usec_t ceilings[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
         uint64_t random = 7;
@@ -234,9 +200,8 @@ START_TEST(backoff_doubles_with_full_jitter_up_to_its_bound)
                 ck_assert_uint_gt(longest[i], ceilings[i] * USEC_PER_SEC * 9 / 10);
         ck_assert_uint_lt(shortest, USEC_PER_SEC / 10);
 }
-END_TEST
 
-START_TEST(backoff_goes_on_for_ever_and_never_overflows)
+TEST(backoff_goes_on_for_ever_and_never_overflows)
 {
         struct backoff backoff = {.count = 100000};
         uint64_t random = 1;
@@ -246,9 +211,8 @@ START_TEST(backoff_goes_on_for_ever_and_never_overflows)
         backoff_fail(&backoff, USEC_PER_SEC, USEC_INFINITY, &random, USEC_PER_HOUR);
         ck_assert_uint_eq(backoff.next_at, USEC_INFINITY);
 }
-END_TEST
 
-START_TEST(a_later_try_stays_later)
+TEST(a_later_try_stays_later)
 {
         struct backoff backoff = {.next_at = USEC_PER_DAY};
         uint64_t random = 1;
@@ -256,35 +220,10 @@ START_TEST(a_later_try_stays_later)
         backoff_fail(&backoff, USEC_PER_SEC, USEC_PER_SEC, &random, USEC_PER_HOUR);
         ck_assert_uint_eq(backoff.next_at, USEC_PER_DAY);
 }
-END_TEST
 
-START_TEST(freeing_nothing_is_harmless)
+TEST(freeing_nothing_is_harmless)
 {
         ck_assert_ptr_null(world_free(NULL));
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("fleet");
-        TCase *cases = tcase_create("fleet");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, every_name_is_reported);
-        tcase_add_test(cases, every_event_has_an_id_of_its_own);
-        tcase_add_test(cases, every_wait_of_a_worker_has_its_sentence);
-        tcase_add_test(cases, a_fleet_waits_in_words);
-        tcase_add_test(cases, counts_by_state);
-        tcase_add_test(cases, ready_means_active_for_ready_after_and_fresh);
-        tcase_add_test(cases, the_lowest_free_index_is_taken);
-        tcase_add_test(cases, workers_and_fleets_are_found_by_exact_name);
-        tcase_add_test(cases, events_are_kept_in_order_and_cut_at_their_bound);
-        tcase_add_test(cases, looks_are_fast_only_in_transition);
-        tcase_add_test(cases, one_that_heartbeats_elsewhere_is_not_looked_at_fast);
-        tcase_add_test(cases, backoff_doubles_with_full_jitter_up_to_its_bound);
-        tcase_add_test(cases, backoff_goes_on_for_ever_and_never_overflows);
-        tcase_add_test(cases, a_later_try_stays_later);
-        tcase_add_test(cases, freeing_nothing_is_harmless);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("fleet", .each = {setup, teardown})

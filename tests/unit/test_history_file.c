@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The file of the history: what a death, a full disk, a torn write or another file in its place may cost. */
+#include "golden.h"
 #include "unit.h"
 #include "web/history_file.h"
 #include "wire/json.h"
@@ -158,11 +159,12 @@ TEST(one_that_gave_way_is_no_damage)
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
 
-static void refuses(const char *words)
+/* For the reason of that section of tests/golden/history, the path as "FILE". */
+static void refuses(const char *section)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_REFUSED);
         ck_assert_ptr_null(file);
-        ck_assert_msg(strstr(why, words) && strstr(why, path), "%s", why);
+        golden_expect_with("history", section, why, path, "FILE");
         /* In memory it goes on. */
         add(NOON, "web", 3);
         ck_assert_double_eq(value("web", NOON, 0), 3);
@@ -173,25 +175,25 @@ TEST(refuses_what_is_no_file_of_its_own)
         char other[160];
 
         ck_assert_int_eq(mkfifo(path, 0600), 0);
-        refuses("not a regular file");
+        refuses("a FIFO");
         ck_assert_int_eq(unlink(path), 0);
         ck_assert_int_eq(symlink("/dev/null", path), 0);
-        refuses("symbolic link");
+        refuses("a symbolic link");
         ck_assert_int_eq(unlink(path), 0);
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        refuses("cannot be opened");
+        refuses("a directory");
         ck_assert_int_eq(rmdir(path), 0);
         unit_write_file(dir, "history", "");
         ck_assert_int_eq(chmod(path, 0622), 0);
-        refuses("written by others");
+        refuses("mode 0622");
         ck_assert_int_eq(chmod(path, 0600), 0);
         snprintf(other, sizeof(other), "%s.other", path);
         ck_assert_int_eq(link(path, other), 0);
-        refuses("another name");
+        refuses("another link");
         ck_assert_int_eq(unlink(other), 0);
         if (geteuid() == 0) {
                 ck_assert_int_eq(chown(path, 1, 1), 0);
-                refuses("another user");
+                refuses("another user's");
                 ck_assert_int_eq(chown(path, 0, 0), 0);
         }
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
@@ -203,7 +205,7 @@ TEST(leaves_a_file_that_is_something_else)
         char text[64] = "";
 
         unit_write_file(dir, "history", thesis);
-        refuses("is no history");
+        refuses("another kind of file");
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ck_assert_int_eq(read(fd, text, sizeof(text)), sizeof(thesis) - 1);
         close(fd);
@@ -214,7 +216,7 @@ TEST(two_do_not_share_one)
 {
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
         struct history_file *first = TAKE_PTR(file);
-        refuses("used by another program");
+        refuses("a file in use");
         (void)history_file_close(first);
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
 }
@@ -236,7 +238,7 @@ TEST(one_of_another_version_begins_anew_and_says_so)
         shut();
         put(8, "\x02", 1);
         ck_assert_int_eq(reopen(), HISTORY_FILE_ANEW);
-        ck_assert_ptr_nonnull(strstr(why, "begins anew"));
+        golden_expect_with("history", "another version", why, path, "FILE");
         ck_assert_double_nan(value("web", NOON, 0));
         add(NOON, "web", 4);
         save();
@@ -308,7 +310,7 @@ TEST(damage_is_reported_and_put_right)
         const char garbage[] = "XXXXXXXX";
         put((off_t)HISTORY_BYTES - 96, garbage, 8);
         ck_assert_int_eq(reopen(), HISTORY_FILE_DAMAGED);
-        ck_assert_ptr_nonnull(strstr(why, " 1 damaged value"));
+        golden_expect_with("history", "one damaged value", why, path, "FILE");
         ck_assert_double_eq(value("web", NOON, 0), 3);
         save();
         ck_assert_int_eq(reopen(), HISTORY_FILE_READ);
@@ -321,7 +323,7 @@ TEST_LOOP(a_disk_without_room_is_reported_once_and_nothing_is_lost, 2)
         disk_is_full = true;
         add(NOON, "web", 3);
         ck_assert_int_eq(history_file_save(file, history, why), HISTORY_FILE_FAILS);
-        ck_assert_msg(strstr(why, "goes on in memory") && strstr(why, strerror(ENOSPC)), "%s", why);
+        golden_expect_with("history", "no room", why, path, "FILE");
         for (unsigned i = 1; i < 600; i++) {
                 add(NOON + i * 5 * USEC_PER_SEC, "web", i);
                 save();

@@ -5,7 +5,7 @@
 #include <config.h>
 
 #if HAVE_SEAL
-START_TEST(makes_what_the_standard_says)
+TEST(makes_what_the_standard_says)
 {
         char seal[HMAC_MAX], key[131];
 
@@ -17,9 +17,8 @@ START_TEST(makes_what_the_standard_says)
                 0);
         ck_assert_str_eq(seal, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
-END_TEST
 
-START_TEST(another_text_key_or_seal_is_refused)
+TEST(another_text_key_or_seal_is_refused)
 {
         char seal[HMAC_MAX];
 
@@ -31,19 +30,17 @@ START_TEST(another_text_key_or_seal_is_refused)
         seal[HMAC_MAX - 2] ^= 1;
         ck_assert(!hmac_verify("key", 3, "text", seal));
 }
-END_TEST
 
 /* As FIPS 180 has it. */
-START_TEST(a_script_has_the_name_that_redis_gives_it)
+TEST(a_script_has_the_name_that_redis_gives_it)
 {
         char name[HMAC_SCRIPT_SHA1_MAX];
 
         ck_assert_int_eq(hmac_script_sha1("abc", name), 0);
         ck_assert_str_eq(name, "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
-END_TEST
 #else
-START_TEST(without_openssl_there_is_none)
+TEST(without_openssl_there_is_none)
 {
         char seal[HMAC_MAX];
 
@@ -51,21 +48,6 @@ START_TEST(without_openssl_there_is_none)
         ck_assert(!hmac_verify("key", 3, "text", ""));
         ck_assert_int_eq(hmac_script_sha1("abc", seal), -EOPNOTSUPP);
 }
-END_TEST
 #endif
 
-int main(void)
-{
-        Suite *suite = suite_create("seal");
-        TCase *cases = tcase_create("seal");
-
-#if HAVE_SEAL
-        tcase_add_test(cases, makes_what_the_standard_says);
-        tcase_add_test(cases, another_text_key_or_seal_is_refused);
-        tcase_add_test(cases, a_script_has_the_name_that_redis_gives_it);
-#else
-        tcase_add_test(cases, without_openssl_there_is_none);
-#endif
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("seal")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What sqmgr-web knows of each sqmgr, and what of it goes into the history. */
+#include "golden.h"
 #include "model/event.h"
 #include "unit.h"
 #include "web/history_feed.h"
@@ -197,23 +198,27 @@ TEST(the_newest_events_are_kept)
         ck_assert_int_eq(known_events()[0], 'z');
 }
 
-static void expect_lacks(const char *expected)
+/* The sentences of that section of tests/golden/ready; NULL: nothing is missing. */
+static void expect_lacks(const char *section)
 {
         _cleanup_free_ char *lacks = instances_lacks(&instances);
 
-        ck_assert_str_eq(lacks, expected);
+        if (section)
+                golden_expect("ready", section, lacks);
+        else
+                ck_assert_str_eq(lacks, "");
 }
 
 TEST(all_must_be_ready)
 {
-        expect_lacks("/a: it has not answered yet\n/b: it has not answered yet");
+        expect_lacks("instances: no answer yet");
         report_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
         report_status(1, STATUS(FLEET("x", 2)), 1);
-        expect_lacks("/a: fleet 'x' has 1 of 2 workers active, 0 starting");
+        expect_lacks("instances: one lacks a worker");
         report_status(0, STATUS(""), 1);
-        expect_lacks("");
+        expect_lacks(NULL);
         instance_lose(&instances.list[1], "gone");
-        expect_lacks("/b: gone");
+        expect_lacks("instances: one is lost");
 }
 
 TEST(the_history_has_the_fleets_of_who_answers)

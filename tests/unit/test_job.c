@@ -40,7 +40,7 @@ static int add(const char *entry)
         "{\\\"class\\\":\\\"Sleep\\\",\\\"jid\\\":\\\"8d42\\\",\\\"args\\\":[1.0,"                           \
         "123456789012345678901234567890]}"
 
-START_TEST(the_payload_is_text_from_6_0_2_on)
+TEST(the_payload_is_text_from_6_0_2_on)
 {
         ck_assert_int_eq(add("{\"queue\":\"low\",\"payload\":\"" PAYLOAD "\",\"run_at\":1795252687}"), 0);
         const struct job *job = &list.jobs[0];
@@ -55,7 +55,6 @@ START_TEST(the_payload_is_text_from_6_0_2_on)
                 "{\"class\":\"Sleep\",\"jid\":\"8d42\",\"args\":[1.0,123456789012345678901234567890]}");
         ck_assert_uint_eq(job->entry_len, strlen(job->entry));
 }
-END_TEST
 
 /* Each entry, and what the job in it must be, byte for byte. */
 static const struct {
@@ -79,16 +78,15 @@ static const struct {
         {"{\"queue\":\"q\",\"payload\":[1],\"p\\u0061yload\":{\"class\":\"A\",\"jid\":\"1\"}}", NULL},
 };
 
-START_TEST(a_payload_that_is_an_object_stays_as_it_was_written)
+TEST_LOOP(a_payload_that_is_an_object_stays_as_it_was_written, ELEMENTSOF(objects))
 {
         ck_assert_int_eq(add(objects[_i].entry), objects[_i].payload ? 0 : 1);
         ck_assert_uint_eq(list.n_jobs, objects[_i].payload ? 1 : 0);
         if (objects[_i].payload)
                 ck_assert_str_eq(list.jobs[0].payload, objects[_i].payload);
 }
-END_TEST
 
-START_TEST(the_payload_is_an_object_up_to_6_0_1)
+TEST(the_payload_is_an_object_up_to_6_0_1)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"default\",\"payload\":{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]},"
@@ -97,9 +95,8 @@ START_TEST(the_payload_is_an_object_up_to_6_0_1)
         ck_assert_str_eq(list.jobs[0].payload, "{\"class\":\"Sleep\",\"jid\":\"1\",\"args\":[]}");
         ck_assert_str_eq(list.jobs[0].class, "Sleep");
 }
-END_TEST
 
-START_TEST(an_active_job_is_reported_by_its_own_class)
+TEST(an_active_job_is_reported_by_its_own_class)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"q\",\"payload\":{\"class\":\"ActiveJob::QueueAdapters::SidekiqAdapter::"
@@ -108,18 +105,16 @@ START_TEST(an_active_job_is_reported_by_its_own_class)
         ck_assert_str_eq(list.jobs[0].class, "Invoice");
         ck_assert_uint_eq(list.jobs[0].started_usec, 0);
 }
-END_TEST
 
-START_TEST(milliseconds_are_reported_from_seconds)
+TEST(milliseconds_are_reported_from_seconds)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"},\"run_at\":1795252687123}"),
                 0);
         ck_assert_uint_eq(list.jobs[0].started_usec, 1795252687123000);
 }
-END_TEST
 
-START_TEST(an_entry_of_8_1_7)
+TEST(an_entry_of_8_1_7)
 {
         ck_assert_int_eq(
                 add("{\"queue\":\"default\",\"payload\":\"{\\\"retry\\\":false,\\\"queue\\\":\\\"default\\\","
@@ -137,9 +132,8 @@ START_TEST(an_entry_of_8_1_7)
         ck_assert_ptr_nonnull(strstr(text, ",\"failed_at\":1795261835.0}"));
         free(text);
 }
-END_TEST
 
-START_TEST(a_job_is_long_by_the_limit_of_its_class)
+TEST(a_job_is_long_by_the_limit_of_its_class)
 {
         usec_t runs = 0;
 
@@ -158,9 +152,8 @@ START_TEST(a_job_is_long_by_the_limit_of_its_class)
         list.jobs[0].started_usec = 0;
         ck_assert(!job_is_long(job, "1min", 9000 * USEC_PER_SEC, &runs));
 }
-END_TEST
 
-START_TEST(the_oldest_job_of_a_list_is_found)
+TEST(the_oldest_job_of_a_list_is_found)
 {
         ck_assert_uint_eq(job_list_oldest(&list, 5000 * USEC_PER_SEC), 0);
         ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}"), 0);
@@ -177,7 +170,6 @@ START_TEST(the_oldest_job_of_a_list_is_found)
         /* The clock was set back. */
         ck_assert_uint_eq(job_list_oldest(&list, 10 * USEC_PER_SEC), 0);
 }
-END_TEST
 
 static const char *const garbage[] = {
         "",
@@ -197,7 +189,7 @@ static const char *const garbage[] = {
         "{\"queue\":\"q\",\"payload\":\"{\\\"class\\\":\\\"A\\\",\\\"jid\\\":\\\"1\\\"}\\u0000\"}",
 };
 
-START_TEST(garbage_is_left_out_and_counted)
+TEST_LOOP(garbage_is_left_out_and_counted, ELEMENTSOF(garbage))
 {
         ck_assert_int_eq(add(garbage[_i]), 1);
         ck_assert_uint_eq(list.n_jobs, 0);
@@ -205,9 +197,8 @@ START_TEST(garbage_is_left_out_and_counted)
         ck_assert_str_eq(list.jobs[0].class, "A");
         ck_assert_uint_eq(list.n_jobs, 1);
 }
-END_TEST
 
-START_TEST(a_thread_with_a_nul_is_counted_only)
+TEST(a_thread_with_a_nul_is_counted_only)
 {
         struct field thread = {.text = "o\0z", .len = 3}, entry = {.text = "{}", .len = 2};
 
@@ -215,9 +206,8 @@ START_TEST(a_thread_with_a_nul_is_counted_only)
         ck_assert_uint_eq(list.n_unreadable, 1);
         ck_assert_uint_eq(list.n_entries, 0);
 }
-END_TEST
 
-START_TEST(a_list_is_decoded_in_slices)
+TEST(a_list_is_decoded_in_slices)
 {
         static const char *const entries[] = {
                 "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\"}}",
@@ -243,9 +233,8 @@ START_TEST(a_list_is_decoded_in_slices)
         ck_assert_str_eq(list.jobs[0].class, "A");
         ck_assert_str_eq(list.jobs[1].class, "B");
 }
-END_TEST
 
-START_TEST(a_list_half_decoded_is_cleared)
+TEST(a_list_half_decoded_is_cleared)
 {
         size_t bytes = 1;
 
@@ -256,7 +245,6 @@ START_TEST(a_list_half_decoded_is_cleared)
         ck_assert_uint_eq(list.n_entries, 0);
         ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
 }
-END_TEST
 
 static unsigned allocations_left;
 
@@ -271,7 +259,7 @@ static void *allocate(size_t size)
 }
 
 /* Left out as garbage it would be lost. */
-START_TEST(a_job_that_memory_is_too_short_for_is_no_garbage)
+TEST(a_job_that_memory_is_too_short_for_is_no_garbage)
 {
         /* jansson itself ends the process for want of memory for a number of more than 15 digits. */
         static const char entry[] =
@@ -294,9 +282,8 @@ START_TEST(a_job_that_memory_is_too_short_for_is_no_garbage)
         ck_assert_str_eq(list.jobs[0].class, "InvoicesOfTheLastMonth");
         ck_assert_str_eq(list.jobs[0].jid, "8d42916aa7347dfb2a2be461");
 }
-END_TEST
 
-START_TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
+TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
 {
         ck_assert_int_eq(add("{\"queue\":\"q\",\"payload\":\"" PAYLOAD "\"}"), 0);
         char *text = sidekiq_job_dead_payload(&list.jobs[0], "WorkerKilled", "it said \"no\"",
@@ -311,29 +298,5 @@ START_TEST(a_dead_job_carries_the_reason_and_is_otherwise_as_it_was)
         json_decref(json);
         free(text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("job");
-        TCase *cases = tcase_create("job");
-
-        tcase_add_checked_fixture(cases, NULL, teardown);
-        tcase_add_test(cases, the_payload_is_text_from_6_0_2_on);
-        tcase_add_test(cases, the_payload_is_an_object_up_to_6_0_1);
-        tcase_add_loop_test(cases, a_payload_that_is_an_object_stays_as_it_was_written, 0,
-                            ELEMENTSOF(objects));
-        tcase_add_test(cases, an_active_job_is_reported_by_its_own_class);
-        tcase_add_test(cases, milliseconds_are_reported_from_seconds);
-        tcase_add_test(cases, an_entry_of_8_1_7);
-        tcase_add_test(cases, a_job_is_long_by_the_limit_of_its_class);
-        tcase_add_test(cases, the_oldest_job_of_a_list_is_found);
-        tcase_add_loop_test(cases, garbage_is_left_out_and_counted, 0, ELEMENTSOF(garbage));
-        tcase_add_test(cases, a_thread_with_a_nul_is_counted_only);
-        tcase_add_test(cases, a_list_is_decoded_in_slices);
-        tcase_add_test(cases, a_list_half_decoded_is_cleared);
-        tcase_add_test(cases, a_job_that_memory_is_too_short_for_is_no_garbage);
-        tcase_add_test(cases, a_dead_job_carries_the_reason_and_is_otherwise_as_it_was);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("job", .each = {NULL, teardown})

@@ -95,7 +95,7 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
         runtime_wakeup.pass.unsaved = false;
         run_until(!runtime.rescues);
-        ck_assert(runtime_reported("it is put back"));
+        ck_assert(runtime_event(EVENT_JOB_RESCUED));
         ck_assert(runtime_wakeup.pass.unsaved);
         redisReply *reply = server_ask("LLEN queue:low");
         ck_assert_ptr_nonnull(reply);
@@ -111,7 +111,7 @@ TEST(one_that_only_the_state_reports_of_is_followed_up)
         dead.fleet = NULL;
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed);
         run_until(!runtime.rescues);
-        ck_assert(runtime_reported("it is put back"));
+        ck_assert(runtime_event(EVENT_JOB_RESCUED));
 }
 
 TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)
@@ -139,7 +139,7 @@ TEST(what_cannot_be_read_now_is_tried_again)
         server_wait();
         dead = dead_worker();
         run_until(!runtime.rescues);
-        ck_assert(runtime_reported("it is put back"));
+        ck_assert(runtime_event(EVENT_JOB_RESCUED));
 }
 
 /* What the server was asked is not taken from the socket any more. */

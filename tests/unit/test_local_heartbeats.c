@@ -56,7 +56,7 @@ TEST(one_that_runs_its_command_heartbeats_and_not_before)
         go();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
-        ck_assert(runtime_reported(" runs"));
+        ck_assert(runtime_event(EVENT_ACTIVE));
 }
 
 TEST(each_look_hears_it_until_it_has_ended)
@@ -69,7 +69,7 @@ TEST(each_look_hears_it_until_it_has_ended)
         ck_assert_int_eq(kill(worker->process.pid, SIGKILL), 0);
         while (worker->state != WORKER_GONE)
                 look();
-        ck_assert(runtime_reported("was killed by signal 9 (SIGKILL) after "));
+        ck_assert(runtime_event(EVENT_CRASHED));
 }
 
 TEST(no_redis_is_asked_and_there_are_no_identities)

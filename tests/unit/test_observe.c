@@ -35,7 +35,7 @@ TEST(a_command_that_goes_to_the_background_leaves_its_worker_behind)
         ck_assert_int_eq(worker->process.pid, 4711);
         ck_assert_uint_eq(worker->process.start, 99);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_STARTED), "process 4711 takes its place"));
+        ck_assert_uint_eq(test_events(&t, EVENT_STARTED), 2);
 }
 
 TEST(one_idle_heartbeat_is_no_proof)
@@ -43,9 +43,11 @@ TEST(one_idle_heartbeat_is_no_proof)
         struct worker *worker = test_spawn_quiet(&t);
 
         ck_assert(!test_stops(&t, worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "exits after 2 more idle heartbeats (up to 20s)");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
+        ck_assert_uint_eq(worker->verdict.waits_count, 2);
         ck_assert(!stops_after(worker, 115, 0));
-        ck_assert_str_eq(test_waits_for(&t, worker), "exits after 1 more idle heartbeat (up to 10s)");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_HEARTBEATS);
+        ck_assert_uint_eq(worker->verdict.waits_count, 1);
         ck_assert(stops_after(worker, 120, 0));
 }
 
@@ -72,16 +74,19 @@ TEST(the_oldest_job_is_reported_of_one_that_drains_while_it_can_be_running)
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now + USEC_PER_SEC),
                           5 * USEC_PER_MIN + USEC_PER_SEC);
         test_plan(&t);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 3 running jobs to finish, oldest 5min");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+        ck_assert_uint_eq(worker->heartbeat.busy, 3);
         /* The oldest may be the one that ended. */
         test_heartbeat(&t, worker, 115, 2, true);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         test_plan(&t);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 2 running jobs to finish");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+        ck_assert_uint_eq(worker->heartbeat.busy, 2);
         test_heartbeat(&t, worker, 120, 1, true);
         observe_jobs(worker, some_jobs(1), 61500 * USEC_PER_MSEC, t.now);
         test_plan(&t);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish, begun 1min 1s ago");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+        ck_assert_uint_eq(worker->heartbeat.busy, 1);
         observe_jobs(worker, some_jobs(1), 0, t.now);
         ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
         /* A job from before a suspend may be older than the machine's clock without it. */
@@ -106,7 +111,8 @@ TEST(a_busy_heartbeat_starts_the_proof_over)
 
         test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops_after(worker, 120, 1));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+        ck_assert_uint_eq(worker->heartbeat.busy, 1);
         ck_assert(!stops_after(worker, 125, 0));
         ck_assert(stops_after(worker, 130, 0));
 }
@@ -178,11 +184,11 @@ TEST(job_threads_hold_the_proof_for_two_more_heartbeats)
         observe_threads(worker, 1);
         test_heartbeat(&t, worker, 115, 0, true);
         ck_assert(!stops_after(worker, 120, 0));
-        ck_assert_str_eq(test_waits_for(&t, worker),
-                         "exits when 1 job thread has ended, or after 2 more idle heartbeats (up to 20s)");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_THREADS);
+        ck_assert_uint_eq(worker->verdict.waits_count, 2);
         ck_assert(!stops_after(worker, 125, 0));
-        ck_assert_str_eq(test_waits_for(&t, worker),
-                         "exits when 1 job thread has ended, or after 1 more idle heartbeat (up to 10s)");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_THREADS);
+        ck_assert_uint_eq(worker->verdict.waits_count, 1);
         ck_assert(stops_after(worker, 130, 0));
 }
 
@@ -224,12 +230,12 @@ TEST(a_proof_needs_redis_and_a_fresh_heartbeat_after_it_is_back)
         t.now += USEC_PER_SEC;
         test_redis(&t, false);
         ck_assert(!test_stops(&t, worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for Redis");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_REDIS);
         t.now += USEC_PER_SEC;
         test_redis(&t, true);
         ck_assert(!test_stops(&t, worker));
         ck_assert(!stops_after(worker, 120, 0));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_FRESH_HEARTBEAT);
         ck_assert(stops_after(worker, 125, 0));
 }
 
@@ -278,7 +284,7 @@ TEST(a_suspend_is_doubtful)
 {
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "suspended"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
         clocks(t.now + 2 * USEC_PER_SEC, 20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC, false);
 }
 
@@ -287,7 +293,6 @@ TEST(a_clock_step_either_way_is_doubtful)
         clocks(t.now, 0, 0, false);
         clocks(t.now + USEC_PER_SEC, 0, -3600 * (int64_t)USEC_PER_SEC, true);
         clocks(t.now + 2 * USEC_PER_SEC, 0, 3600 * (int64_t)USEC_PER_SEC, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stepped"));
         ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 2);
 }
 
@@ -296,7 +301,7 @@ TEST(a_stall_is_doubtful_past_twice_the_interval)
         clocks(t.now, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC, 0, 0, false);
         clocks(t.now + 15 * USEC_PER_SEC + 15 * USEC_PER_SEC + 1, 0, 0, true);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_TIME_DOUBT), "stalled"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TIME_DOUBT), 1);
 }
 
 TEST(a_stall_is_doubtful_past_five_seconds_at_least)
@@ -317,7 +322,7 @@ TEST(after_a_doubt_a_proof_needs_a_fresh_heartbeat)
         t.now += USEC_PER_SEC;
         clocks(t.now, 60 * USEC_PER_SEC, 0, true);
         ck_assert(!test_stops(&t, worker));
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for a fresh heartbeat");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_FRESH_HEARTBEAT);
         t.now += USEC_PER_SEC;
         test_heartbeat(&t, worker, 125, 0, true);
         ck_assert_msg(!test_stops(&t, worker), "what was read first may be from before the doubt");
@@ -333,7 +338,7 @@ TEST(a_worker_quieted_by_someone_else_is_seen)
         test_heartbeat(&t, worker, 115, 2, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_EXTERNAL);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_QUIET), "someone else"));
+        ck_assert_int_eq(test_event(&t, EVENT_QUIET)->reason, REASON_EXTERNAL);
         ck_assert_uint_eq(test_plans(&t, ACTION_START, NULL), 2);
         ck_assert_uint_eq(test_planned(&t, ACTION_STOP, NULL), 0);
 }
@@ -374,8 +379,7 @@ TEST(a_stale_worker_is_reported_of_once_and_again_when_it_heartbeats)
         test_plan(&t);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert(!worker_ready(worker, t.now));
-        ck_assert_str_eq(test_waits_for(&t, worker),
-                         "has had no heartbeat for 41s: it is kept, and nothing is done to it");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_STALE);
         test_heartbeat(&t, worker, 160, 0, false);
         ck_assert_uint_eq(test_events(&t, EVENT_BEATS_AGAIN), 1);
         ck_assert(worker_ready(worker, t.now));
@@ -415,7 +419,7 @@ TEST(a_wrapper_whose_beating_process_is_gone_boots_anew)
         ck_assert(!worker->heartbeat.seen);
         /* Its jobs have ended with it. */
         ck_assert_uint_eq(test_counts(&t).busy, 0);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_CRASHED), "its wrapper lives"));
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         observe_heartbeat_process(worker, 556, 2, t.now);
         test_heartbeat(&t, worker, 50, 0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
@@ -448,8 +452,7 @@ TEST(a_quiet_wrapper_whose_beating_process_is_gone_is_stopped)
         ck_assert_uint_eq(worker_poll_items(worker, false, t.now), POLL_HEARTBEAT | POLL_BOOT | POLL_MEMORY);
         observe_booted(worker, true, t.now);
         ck_assert(!test_stops(&t, worker));
-        ck_assert_str_eq(test_waits_for(&t, worker),
-                         "waits for the first heartbeat of another process of its, which has booted");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_SUCCESSOR);
         observe_booted(worker, false, t.now); /* that has ended */
         ck_assert(test_stops(&t, worker));
         test_redis(&t, false);
@@ -479,7 +482,7 @@ TEST(a_wrapper_that_follows_its_process_is_one_crash)
         observe_heartbeat_process(worker, 0, 0, t.now);
         observe_exit(worker, &exited, t.now);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
-        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, "status 1 9s after its first beat"));
+        ck_assert_uint_eq(worker->last_uptime, 9 * USEC_PER_SEC);
 
         backoff_reset(&t.fleet->crash);
         worker = test_spawn_ready(&t);
@@ -519,8 +522,8 @@ TEST(a_refused_signal_is_reported_once_and_changes_no_state)
                 plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
-        ck_assert_str_eq(test_waits_for(&t, worker),
-                         "cannot be signalled: it does not catch the quiet signal");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_SIGNAL);
+        ck_assert_int_eq(worker->orders.signal_error, ENOTSUP);
         t.quiet_error = 0;
         plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
@@ -538,7 +541,8 @@ TEST(a_refused_stop_is_reported)
                 plan_and_execute();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_uint_eq(test_events(&t, EVENT_SIGNAL_REFUSED), 1);
-        ck_assert_str_eq(test_waits_for(&t, worker), "cannot be signalled: Operation not permitted");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_SIGNAL);
+        ck_assert_int_eq(worker->orders.signal_error, EPERM);
 }
 
 TEST(a_refused_kill_is_reported_and_tried_again)
@@ -588,9 +592,7 @@ TEST(arguments_that_give_longer_than_stop_timeout_are_reported_once)
         observe_shutdown_time(worker, 90 * USEC_PER_SEC);
         observe_shutdown_time(other, 90 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);
-        ck_assert_str_eq(test_event_text(&t, EVENT_STOP_TIMEOUT_SHORT),
-                         "default/1 (pid 100) may take 1min 30s to exit (-t), and would be killed after 1min "
-                         "meanwhile: set stop_timeout to 95s or more");
+        ck_assert_uint_eq(test_event(&t, EVENT_STOP_TIMEOUT_SHORT)->index, 1);
         t.fleet_settings.stop_timeout = 105 * USEC_PER_SEC;
         observe_shutdown_time(other, 100 * USEC_PER_SEC);
         ck_assert_uint_eq(test_events(&t, EVENT_STOP_TIMEOUT_SHORT), 1);

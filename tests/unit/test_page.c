@@ -2,6 +2,7 @@
 /* The page: what it says of each state of affairs, and that nothing of foreign origin becomes a part of it.
  */
 #include "../skeleton.h"
+#include "golden.h"
 #include "unit.h"
 #include "web/assets.h"
 #include "web/html.h"
@@ -21,11 +22,10 @@ static const char *const foreign[] = {
 
 static json_t *load(const char *name)
 {
-        const char *source = getenv("srcdir");
-        char path[512];
+        char file[64], path[GOLDEN_PATH_MAX];
 
-        snprintf(path, sizeof(path), "%s/tests/golden/%s.json", source ? source : ".", name);
-        json_t *json = json_load_file(path, 0, NULL);
+        snprintf(file, sizeof(file), "%s.json", name);
+        json_t *json = json_load_file(golden_path(file, path), 0, NULL);
         ck_assert_msg(json, "'%s' is no JSON", path);
         return json;
 }
@@ -192,46 +192,70 @@ static json_t *status_with(const char *change)
         return document(status);
 }
 
-static void check_headline(const char *change, const char *headline, enum page_level level)
+/* Compares what a reader sees of the page, a line for each line or cell, with that section of
+ * tests/golden/page. */
+static void expect_seen(const char *section, const char *html)
+{
+        char *seen = strdup(html);
+        size_t n = 0;
+
+        ck_assert_ptr_nonnull(seen);
+        for (const char *at = html; at[0] != '\0'; at++) {
+                char c = at[0];
+
+                if (c == '<') {
+                        bool inside = strncmp(at, "<b", 2) == 0 || strncmp(at, "</b>", 4) == 0 ||
+                                      strncmp(at, "<code", 5) == 0 || strncmp(at, "</code", 6) == 0 ||
+                                      strncmp(at, "<span", 5) == 0 || strncmp(at, "</span", 6) == 0;
+                        at = strchr(at, '>');
+                        ck_assert_ptr_nonnull(at);
+                        if (inside)
+                                continue;
+                        c = '\n';
+                }
+                if ((c == '\n' || c == ' ') && (n == 0 || seen[n - 1] == '\n'))
+                        continue;
+                seen[n++] = c;
+        }
+        seen[n] = '\0';
+        golden_expect("page", section, seen);
+        free(seen);
+}
+
+static void add_headline(const char *change, enum page_level level)
 {
         json_t *status = status_with(change);
         const struct page page = {.instances = json_object_get(status, "instances"), .now = NOW};
         char text[PAGE_HEADLINE_MAX];
 
         ck_assert_int_eq(page_headline(&page, text), level);
-        ck_assert_str_eq(text, headline);
+        golden_add(change, text);
         json_decref(status);
 }
 
 TEST(says_in_a_sentence_whether_all_is_well)
 {
-        check_headline("{}", "All is well.", PAGE_OK);
-        check_headline("{\"rollout\": {\"state\": \"running\"}}", "All is well.", PAGE_OK);
-        check_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}}",
-                       "default: the restart has halted, the old workers go on.", PAGE_ACT);
-        check_headline("{\"active\": 1}", "default: 1 of 2 active.", PAGE_ACT);
-        check_headline("{\"active\": 1, \"starting\": 1}", "default: 1 of 2 active, 1 starting.",
-                       PAGE_ATTENTION);
-        check_headline("{\"active\": 1, \"crash\": {\"state\": \"failing\"}}",
-                       "default: workers do not stay, 1 of 2 active.", PAGE_ACT);
-        check_headline("{\"crash\": {\"state\": \"recovering\"}}", "default: recovers from crashes.",
-                       PAGE_ATTENTION);
-        check_headline("{\"active\": 1, \"hung\": 1, \"workers\": [{\"id\": \"default/2\", \"hung\": true}]}",
-                       "default: 1 worker hangs.", PAGE_ACT);
-        check_headline("{\"workers\": [{\"id\": \"default/2\", \"waits_for_code\": \"stale\"}]}",
-                       "default: look at 1 worker.", PAGE_ATTENTION);
-        check_headline("{\"state\": \"stopped\", \"active\": 0}", "default: stopped.", PAGE_ATTENTION);
-        check_headline("{\"waits_for_code\": \"places\", \"waits_for\": \"waits\"}",
-                       "default: it is held up.", PAGE_ATTENTION);
-        check_headline("{\"template\": {\"refused\": \"why\"}}", "default: its workers boot separately.",
-                       PAGE_ATTENTION);
-        check_headline("{\"redis\": {\"state\": \"down\"}}", "Redis does not answer.", PAGE_ACT);
-        check_headline("{\"redis\": {\"state\": \"connecting\"}}", "Redis has not answered yet.",
-                       PAGE_ATTENTION);
-        check_headline("{\"shutdown\": {\"text\": \"why\"}}", "sqmgr is stopping.", PAGE_ATTENTION);
-        check_headline("{\"redis\": {\"state\": \"down\"}, \"active\": 1}", "2 things are wrong.", PAGE_ACT);
-        check_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}",
-                       "Nothing is broken, but see 2 things.", PAGE_ATTENTION);
+        golden_begin();
+        add_headline("{}", PAGE_OK);
+        add_headline("{\"rollout\": {\"state\": \"running\"}}", PAGE_OK);
+        add_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}}", PAGE_ACT);
+        add_headline("{\"active\": 1}", PAGE_ACT);
+        add_headline("{\"active\": 1, \"starting\": 1}", PAGE_ATTENTION);
+        add_headline("{\"active\": 1, \"crash\": {\"state\": \"failing\"}}", PAGE_ACT);
+        add_headline("{\"crash\": {\"state\": \"recovering\"}}", PAGE_ATTENTION);
+        add_headline("{\"active\": 1, \"hung\": 1, \"workers\": [{\"id\": \"default/2\", \"hung\": true}]}",
+                     PAGE_ACT);
+        add_headline("{\"workers\": [{\"id\": \"default/2\", \"waits_for_code\": \"stale\"}]}",
+                     PAGE_ATTENTION);
+        add_headline("{\"state\": \"stopped\", \"active\": 0}", PAGE_ATTENTION);
+        add_headline("{\"waits_for_code\": \"places\", \"waits_for\": \"waits\"}", PAGE_ATTENTION);
+        add_headline("{\"template\": {\"refused\": \"why\"}}", PAGE_ATTENTION);
+        add_headline("{\"redis\": {\"state\": \"down\"}}", PAGE_ACT);
+        add_headline("{\"redis\": {\"state\": \"connecting\"}}", PAGE_ATTENTION);
+        add_headline("{\"shutdown\": {\"text\": \"why\"}}", PAGE_ATTENTION);
+        add_headline("{\"redis\": {\"state\": \"down\"}, \"active\": 1}", PAGE_ACT);
+        add_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}", PAGE_ATTENTION);
+        golden_end("page", "headlines");
 }
 
 TEST(shows_the_last_state_of_one_that_is_away)
@@ -243,20 +267,13 @@ TEST(shows_the_last_state_of_one_that_is_away)
         json_object_set_new(instance, "age_seconds", json_real(754.2));
         json_object_set_new(instance, "error", json_string("nobody answers"));
         char *text = render(PAGE_LIVE, status, NULL);
-        ck_assert_ptr_nonnull(strstr(text, "<h1>sqmgr does not answer.</h1>"));
-        ck_assert_ptr_nonnull(
-                strstr(text, "nobody answers. Its workers go on without it. What is shown of it here is how "
-                             "it was 12min 34s ago."));
-        ck_assert_ptr_nonnull(strstr(text, "<b>0 of 2</b> active"));
-        ck_assert_ptr_nonnull(strstr(text, "as of 12min 34s ago"));
-        ck_assert_ptr_null(strstr(text, "class=\"sign ok\""));
-        ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr</code>"));
+        expect_seen("an instance that is away", text);
+        ck_assert_ptr_null(strstr(text, "class=\"sign well\""));
         free(text);
         json_object_set_new(instance, "status", json_null());
         json_object_set_new(instance, "socket", json_string("/run/sqmgr/shop/read.sock"));
-        text = render(PAGE_WHOLE, status, NULL);
-        ck_assert_ptr_nonnull(strstr(text, "Nothing has been heard of it yet."));
-        ck_assert_ptr_nonnull(strstr(text, "<code>systemctl status sqmgr@shop</code>"));
+        text = render(PAGE_LIVE, status, NULL);
+        expect_seen("an instance that was never heard of", text);
         free(text);
         json_decref(status);
 }
@@ -285,7 +302,7 @@ TEST(folds_what_needs_nobody)
                    *rest = strstr(text, "data-key=\"default/250\"");
         ck_assert_ptr_nonnull(hung);
         ck_assert(hung < over && over < folded && folded < rest);
-        ck_assert_ptr_nonnull(strstr(text, "201 more active and ready"));
+        ck_assert_ptr_nonnull(strstr(text, "201 more"));
         free(text);
         json_decref(settled);
         json_decref(status);
@@ -299,19 +316,10 @@ TEST(reports_of_many_hosts_where_a_fleet_has_a_group)
         ck_assert_ptr_null(strstr(text, "Many hosts"));
         free(text);
         text = render(PAGE_LIVE, with_rollouts(status, "hosts"), NULL);
-        ck_assert_ptr_nonnull(strstr(text, "<h3>default: rollout 7 of group &#39;shop&#39; running</h3>"));
-        ck_assert_ptr_nonnull(
-                strstr(text, "<b>2 of 6 hosts done, 2 rolling, 1 draining, about 11min left</b>"));
-        ck_assert_ptr_nonnull(strstr(text, "<th scope=\"row\">shop-1.example.org (here)</th>"));
-        ck_assert_ptr_nonnull(strstr(text, "3 of 8 replaced; waits for memory"));
-        ck_assert_ptr_nonnull(strstr(text, "<h1>Nothing is broken, but see 2 things.</h1>"));
-        ck_assert_ptr_nonnull(
-                strstr(text, "<code>sqmgrctl rollout forget default shop-4.example.org</code>"));
+        expect_seen("hosts", text);
         free(text);
         text = render(PAGE_LIVE, with_rollouts(status, "hosts-halted"), NULL);
-        ck_assert_ptr_nonnull(strstr(text, "default: the rollout over many hosts has halted"));
-        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl restart --everywhere default</code>"));
-        ck_assert_ptr_nonnull(strstr(text, "<code>sqmgrctl abort --everywhere default</code>"));
+        expect_seen("hosts, halted", text);
         free(text);
         json_decref(status);
 }

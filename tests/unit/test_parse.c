@@ -32,7 +32,7 @@ static const struct {
         {"1.0", 0, 10, -EINVAL, 0},
 };
 
-START_TEST(reads_whole_numbers_within_bounds)
+TEST_LOOP(reads_whole_numbers_within_bounds, ELEMENTSOF(unsigned_cases))
 {
         uint64_t value = 77;
 
@@ -41,7 +41,6 @@ START_TEST(reads_whole_numbers_within_bounds)
                       "'%s'", unsigned_cases[_i].text);
         ck_assert_uint_eq(value, unsigned_cases[_i].r == 0 ? unsigned_cases[_i].value : 77);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -62,7 +61,7 @@ static const struct {
         {"", -20, 19, -EINVAL, 0},
 };
 
-START_TEST(reads_signed_numbers_within_bounds)
+TEST_LOOP(reads_signed_numbers_within_bounds, ELEMENTSOF(signed_cases))
 {
         int64_t value = 77;
 
@@ -71,7 +70,6 @@ START_TEST(reads_signed_numbers_within_bounds)
                       "'%s'", signed_cases[_i].text);
         ck_assert_int_eq(value, signed_cases[_i].r == 0 ? signed_cases[_i].value : 77);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -84,7 +82,7 @@ static const struct {
         {"u=rw", -EINVAL, 0}, {"7777777777777777777777777", -ERANGE, 0},
 };
 
-START_TEST(reads_octal_modes)
+TEST_LOOP(reads_octal_modes, ELEMENTSOF(mode_cases))
 {
         mode_t value = 0;
 
@@ -92,7 +90,6 @@ START_TEST(reads_octal_modes)
                       mode_cases[_i].text);
         ck_assert_uint_eq(value, mode_cases[_i].value);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -131,7 +128,7 @@ static const struct {
         {"213503982d 99999999h", -ERANGE, 0},
 };
 
-START_TEST(reads_durations_with_units)
+TEST_LOOP(reads_durations_with_units, ELEMENTSOF(duration_cases))
 {
         usec_t value = 77;
 
@@ -139,7 +136,6 @@ START_TEST(reads_durations_with_units)
                       duration_cases[_i].text);
         ck_assert_uint_eq(value, duration_cases[_i].r == 0 ? duration_cases[_i].value : 77);
 }
-END_TEST
 
 static const struct {
         const char *text;
@@ -174,7 +170,7 @@ static const struct {
         {"99999999999999999999", 0, -ERANGE, 0},
 };
 
-START_TEST(reads_sizes_and_shares_of_memory)
+TEST_LOOP(reads_sizes_and_shares_of_memory, ELEMENTSOF(size_cases))
 {
         uint64_t value = 77;
 
@@ -182,9 +178,8 @@ START_TEST(reads_sizes_and_shares_of_memory)
                       "'%s'", size_cases[_i].text);
         ck_assert_uint_eq(value, size_cases[_i].r == 0 ? size_cases[_i].value : 77);
 }
-END_TEST
 
-START_TEST(reads_and_names_signals)
+TEST(reads_and_names_signals)
 {
         int signo = 0;
 
@@ -200,7 +195,6 @@ START_TEST(reads_and_names_signals)
         ck_assert_int_eq(parse_signal("TERMINATE", &signo), -EINVAL);
         ck_assert_int_eq(signo, SIGUSR2);
 }
-END_TEST
 
 static const struct {
         usec_t usec;
@@ -222,7 +216,7 @@ static const struct {
         {USEC_PER_DAY + USEC_PER_SEC, "1d", "86401s"},
 };
 
-START_TEST(writes_durations)
+TEST_LOOP(writes_durations, ELEMENTSOF(format_duration_cases))
 {
         char text[FORMAT_MAX];
         usec_t usec = format_duration_cases[_i].usec, back = 77;
@@ -232,15 +226,13 @@ START_TEST(writes_durations)
         ck_assert_int_eq(parse_duration(text, &back), 0);
         ck_assert_uint_eq(back, usec - usec % USEC_PER_MSEC);
 }
-END_TEST
 
-START_TEST(writes_an_endless_duration)
+TEST(writes_an_endless_duration)
 {
         char text[FORMAT_MAX];
 
         ck_assert_str_eq(format_duration(USEC_INFINITY, text, sizeof(text)), "for ever");
 }
-END_TEST
 
 static const struct {
         uint64_t bytes;
@@ -257,7 +249,7 @@ static const struct {
         {2048 * GIB, "2T", "2T"},
 };
 
-START_TEST(writes_sizes)
+TEST_LOOP(writes_sizes, ELEMENTSOF(format_size_cases))
 {
         char text[FORMAT_MAX];
         uint64_t bytes = format_size_cases[_i].bytes, back = 77;
@@ -267,22 +259,5 @@ START_TEST(writes_sizes)
         ck_assert_int_eq(parse_size(text, 0, &back), 0);
         ck_assert_uint_eq(back, bytes);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("parse");
-        TCase *tests = tcase_create("parse");
-
-        tcase_add_loop_test(tests, reads_whole_numbers_within_bounds, 0, ELEMENTSOF(unsigned_cases));
-        tcase_add_loop_test(tests, reads_signed_numbers_within_bounds, 0, ELEMENTSOF(signed_cases));
-        tcase_add_loop_test(tests, reads_octal_modes, 0, ELEMENTSOF(mode_cases));
-        tcase_add_loop_test(tests, reads_durations_with_units, 0, ELEMENTSOF(duration_cases));
-        tcase_add_loop_test(tests, reads_sizes_and_shares_of_memory, 0, ELEMENTSOF(size_cases));
-        tcase_add_test(tests, reads_and_names_signals);
-        tcase_add_loop_test(tests, writes_durations, 0, ELEMENTSOF(format_duration_cases));
-        tcase_add_test(tests, writes_an_endless_duration);
-        tcase_add_loop_test(tests, writes_sizes, 0, ELEMENTSOF(format_size_cases));
-        suite_add_tcase(suite, tests);
-        return unit_main(suite);
-}
+TEST_MAIN("parse")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
 #include "daemon/poll/queue_reading.h"
+#include "golden.h"
 #include "redis_runtime.h"
 
 static void put(const char *queue, unsigned jobs)
@@ -69,8 +70,8 @@ TEST(a_queue_over_its_limit_is_reported_once_and_once_more_when_it_is_back)
                 ck_assert_uint_eq(read_all(), 1);
                 ck_assert_uint_eq(runtime_world->n_events, 1);
         }
-        ck_assert(runtime_reported("queue 'mail' holds 3 jobs, over queue_warn_size 2"));
         ck_assert_int_eq(runtime_world->events[0].kind, EVENT_QUEUE_OVER);
+        golden_expect_with("queues", "over its limit", runtime_world->events[0].text, server_url, "URL");
         server_do("DEL queue:mail");
         queue_reading_poll(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
@@ -135,7 +136,7 @@ TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
 TEST(what_a_reload_has_added_was_not_read_yet)
 {
         web_start("");
-        ck_assert_str_eq(queue_reading_error(web()->link), "it was not read yet");
+        golden_expect("queues", "what a reload has added was not read yet", queue_reading_error(web()->link));
 }
 
 REDIS_RUNTIME_MAIN("queue_reading", redis_runtime_setup, redis_runtime_teardown)

@@ -2,6 +2,7 @@
 /* Does the connection to Redis survive what a server can do to it? Run against a real one. */
 /* promises: P5 */
 #include "config.h"
+#include "golden.h"
 #include "io/clock.h"
 #include "io/oversized.h"
 #include "io/redis.h"
@@ -106,10 +107,23 @@ static void connect_to_server(void)
         run_until(is_up());
 }
 
-static void assert_error(const char *part)
+/* Our part of an error: what the kernel or the server says follows a colon. */
+static void assert_error_before_colon(const char *section)
 {
-        ck_assert_msg(strstr(last_error, part), "'%s' is not in: %s", part, last_error);
         ck_assert_str_eq(redis_error(redis), last_error);
+        last_error[strcspn(last_error, ":")] = '\0';
+        golden_expect("redis-errors", section, last_error);
+}
+
+/* The error is that of the section of tests/golden/redis-errors. */
+static void assert_error(const char *section)
+{
+        if (strcmp(section, "connection lost") == 0 || strcmp(section, "a database that is not there") == 0) {
+                assert_error_before_colon(section);
+                return;
+        }
+        ck_assert_str_eq(redis_error(redis), last_error);
+        golden_expect("redis-errors", section, last_error);
 }
 
 TEST(connects_and_measures_the_round_trip)
@@ -133,7 +147,7 @@ TEST(waits_for_a_server_that_is_not_there_yet)
 {
         start();
         run_until(is_down());
-        assert_error("cannot connect: ");
+        assert_error("no server");
         server_start(0, NULL, NULL);
         run_until(is_up());
         ck_assert_ptr_null(redis_error(redis));
@@ -173,11 +187,11 @@ TEST(prefers_user_and_password_of_the_url)
 static const struct {
         const char *option, *value, *username, *password, *url_suffix, *error;
 } refusals[] = {
-        {"--requirepass", "hunter2", NULL, NULL, "", "set password or password_file"},
-        {"--requirepass", "hunter2", NULL, "hunter3", "", "refuses user or password"},
-        {NULL, NULL, NULL, "hunter3", "", "the server has no password"},
-        {NULL, NULL, "nobody", "hunter3", "", "refuses user or password"},
-        {NULL, NULL, NULL, NULL, "?db=99", "database 99 cannot be used"},
+        {"--requirepass", "hunter2", NULL, NULL, "", "a password is missing"},
+        {"--requirepass", "hunter2", NULL, "hunter3", "", "a wrong password"},
+        {NULL, NULL, NULL, "hunter3", "", "a password for a server without"},
+        {NULL, NULL, "nobody", "hunter3", "", "an unknown user"},
+        {NULL, NULL, NULL, NULL, "?db=99", "a database that is not there"},
 };
 
 TEST_LOOP(says_why_it_is_refused, ELEMENTSOF(refusals))
@@ -202,7 +216,7 @@ TEST(says_that_an_acl_stands_in_its_way)
         server_do("ACL SETUSER default -exists");
         start();
         run_until(is_down());
-        assert_error("its ACL does not let this user read");
+        assert_error("ACL");
 }
 
 TEST(comes_back_after_the_server_was_killed)
@@ -213,7 +227,7 @@ TEST(comes_back_after_the_server_was_killed)
         ck_assert_int_eq(ask(), 0);
         server_kill();
         run_until(is_down());
-        assert_error("connection lost: ");
+        assert_error("connection lost");
         ck_assert_uint_eq(n_failures, 2);
         ck_assert_int_eq(ask(), -ENOTCONN);
         ck_assert_uint_eq(redis_rtt_usec(redis), 0);
@@ -231,7 +245,7 @@ TEST(notices_a_death_while_nobody_asks)
         connect_to_server();
         server_kill();
         run_until(is_down());
-        assert_error("closed the connection");
+        assert_error("connection lost");
 }
 
 TEST(notices_a_frozen_server_while_nobody_asks)
@@ -240,7 +254,7 @@ TEST(notices_a_frozen_server_while_nobody_asks)
         connect_to_server();
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         run_until(is_down());
-        assert_error("no reply within command_timeout");
+        assert_error("no reply");
 }
 
 TEST(gives_up_a_frozen_server_and_takes_it_back)
@@ -250,7 +264,7 @@ TEST(gives_up_a_frozen_server_and_takes_it_back)
         ck_assert_int_eq(kill(server_pid, SIGSTOP), 0);
         ck_assert_int_eq(ask(), 0);
         run_until(is_down());
-        assert_error("no reply within command_timeout");
+        assert_error("no reply");
         ck_assert_uint_eq(n_failures, 1);
         ck_assert_int_eq(kill(server_pid, SIGCONT), 0);
         /* Where the machine is slow it is given up again, and taken back again. */
@@ -292,21 +306,21 @@ static const struct {
 } impostors[] = {
         {NULL, NULL, "connection lost"},
         {"", "HTTP/1.1 400 Bad Request\r\n\r\n", "connection lost"},
-        {"", "+OK\r\n", "not a Redis"},
-        {"", "$3\r\nfoo\r\n", "not a Redis"},
-        {"", ":1\r\n:1\r\n:1\r\n", "more than it was asked for"},
+        {"", "+OK\r\n", "another server"},
+        {"", "$3\r\nfoo\r\n", "another server"},
+        {"", ":1\r\n:1\r\n:1\r\n", "an answer too many"},
         {"", "$-7\r\n", NULL},
-        {"", "*10000000\r\n", "more than 262144 elements"},
-        {"", "*2147483646\r\n", "more than 262144 elements"},
-        {"", "$314572800\r\n", "more than 32 MiB"},
+        {"", "*10000000\r\n", "too many elements"},
+        {"", "*2147483646\r\n", "too many elements"},
+        {"", "$314572800\r\n", "too many bytes"},
         {"", "*-7\r\n", NULL},
         {"", "\r\n\r\n", "connection lost"},
-        {"", "-LOADING Redis is loading the dataset in memory\r\n", "wait until it has"},
-        {"", "-NOAUTH Authentication required.\r\n", "set password or password_file"},
+        {"", "-LOADING Redis is loading the dataset in memory\r\n", "LOADING"},
+        {"", "-NOAUTH Authentication required.\r\n", "a password is missing"},
         {"", "-NOPERM this user has no permissions\r\n", "ACL"},
-        {"", "-READONLY You can't write against a read only replica.\r\n", "set url to the master"},
-        {"", "-MASTERDOWN Link with MASTER is down\r\n", "lost its master"},
-        {"", "-ERR \x1b[2J nonsense\r\n", "ERR ?[2J nonsense"},
+        {"", "-READONLY You can't write against a read only replica.\r\n", "READONLY"},
+        {"", "-MASTERDOWN Link with MASTER is down\r\n", "MASTERDOWN"},
+        {"", "-ERR \x1b[2J nonsense\r\n", "nonsense"},
         {"SSH-2.0-OpenSSH_9.2p1\r\n", "", "connection lost"},
         {"+OK\r\n+OK\r\n+OK\r\n+OK\r\n", "", NULL},
         {"-ERR max number of clients reached\r\n", NULL, NULL},
@@ -398,7 +412,7 @@ TEST(leaves_out_what_was_too_large)
         run_until(is_up());
         ask_for_too_much();
         ck_assert_str_eq(replies, " ok lost lost.lost");
-        assert_error("a reply of more than 32 MiB to 'GETRANGE big', which is left out for 5m");
+        assert_error("a reply that is too large");
 
         run_until(is_up());
         for (unsigned i = 0; i < 3; i++) {
@@ -446,7 +460,7 @@ TEST(survives_a_reply_to_nothing)
         int client = let_log_in(listener);
         ck_assert_int_eq(send(client, "+OK\r\n", 5, 0), 5);
         run_until(is_down());
-        assert_error("not asked for");
+        assert_error("a reply to nothing");
         close_fd(client);
         close_fd(listener);
 }
@@ -492,7 +506,7 @@ TEST(does_not_wait_for_ever_for_the_end_of_a_reply)
                 (void)send(client, "x", 1, MSG_NOSIGNAL);
                 run_for(settings.command_timeout / 10);
         }
-        assert_error("no reply within command_timeout");
+        assert_error("no reply");
         close_fd(client);
         close_fd(listener);
 }
@@ -566,7 +580,7 @@ TEST(gives_up_an_address_that_does_not_answer)
         hurry();
         start();
         run_until(is_down());
-        assert_error("cannot connect: no answer within connect_timeout");
+        assert_error("no answer to connect");
         for (size_t i = 0; i < ELEMENTSOF(many_hosts); i++)
                 close_fd(many_hosts[i]);
         close_fd(listener);
@@ -577,7 +591,7 @@ TEST(says_that_a_name_is_not_found)
         settings.url = (char *)"redis://no-such-host.invalid";
         start();
         run_until(is_down());
-        assert_error("no-such-host.invalid");
+        ck_assert_ptr_nonnull(strstr(last_error, "'no-such-host.invalid'"));
         redis = redis_free(redis);
 }
 

@@ -5,6 +5,7 @@
 #include "client.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/workers/exits.h"
+#include "golden.h"
 #include "runtime.h"
 #include <unistd.h>
 
@@ -45,10 +46,13 @@ static void remove_dir(void)
         unit_remove_tree(dir);
 }
 
+/* In an empty directory: the test of TEST_EXITS() ends as another program, which removes nothing. */
 static void start(void)
 {
         char text[256], error[512] = "";
 
+        unit_remove_tree(dir);
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
@@ -79,18 +83,6 @@ static void end(void)
         reexec_end(&reexec);
         runtime_end();
         event = sd_event_unref(event);
-}
-
-static void setup(void)
-{
-        make_dir();
-        start();
-}
-
-static void teardown(void)
-{
-        end();
-        remove_dir();
 }
 
 /* The program is this script, which finds the folder in $d; a line for each time that it runs. */
@@ -163,79 +155,64 @@ static char *refusal(struct client *client)
         return text;
 }
 
-static void expect_refusal(const char *reason, const char *details)
+/* The refusal is that of the case in tests/golden/reexec, the directory of this test as "D". */
+static void expect_text(const char *what, char *reported)
+{
+        golden_expect_with("reexec", what, reported, dir, "D");
+        free(reported);
+}
+
+static void expect_refusal(const char *what)
 {
         struct client client = client_open(path);
-        char expected[1024];
 
         client_send(&client, REEXEC);
-        char *reported = refusal(&client);
-        snprintf(expected, sizeof(expected), "re-exec refused, nothing has changed: %s\n%s", reason, details);
-        ck_assert_str_eq(reported, expected);
-        free(reported);
+        expect_text(what, refusal(&client));
         ck_assert_int_eq(reexec.child.pid, 0);
         client_expect(event, &client, "{\"method\":\"org.sqmgr.Control.Ping\"}", NULL);
         client_end(&client);
 }
 
-START_TEST(a_program_that_does_not_take_the_state_does_not_take_over)
+TEST(a_program_that_does_not_take_the_state_does_not_take_over)
 {
-        char reason[256];
-
         install("echo \"$1 $2 $3\" | sed \"s|=$d|=|\"; echo 'it is of another kind' >&2; exit 3");
-        snprintf(reason, sizeof(reason), "'%s --check-state' refuses (exit status 3)", program);
-        expect_refusal(reason, "-c /nonexistent/ini --check-state=/state\nit is of another kind\n");
+        expect_refusal("refuses");
         ck_assert_uint_eq(runs(), 1);
 }
-END_TEST
 
-START_TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
+TEST(one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over)
 {
-        char reason[256];
-
-        snprintf(reason, sizeof(reason), "'%s --check-state' does not answer as sqmgr does", program);
         install("[ $# -gt 0 ] && exit 0; exit 9");
-        expect_refusal(reason, "");
+        expect_refusal("says nothing");
         install("[ $# -gt 0 ] && echo ok && exit 0; exit 9");
-        expect_refusal(reason, "ok\n");
+        expect_refusal("says something else");
 }
-END_TEST
 
-START_TEST(one_that_dies_does_not_take_over)
+TEST(one_that_dies_does_not_take_over)
 {
-        char reason[256];
-
         install("kill -SEGV $$");
-        snprintf(reason, sizeof(reason), "'%s --check-state' was ended by SIGSEGV", program);
-        expect_refusal(reason, "");
+        expect_refusal("dies");
 }
-END_TEST
 
-START_TEST(one_that_cannot_be_run_does_not_take_over)
+TEST(one_that_cannot_be_run_does_not_take_over)
 {
-        char reason[256], details[256];
-
-        snprintf(reason, sizeof(reason), "'%s --check-state' refuses (exit status 127)", program);
-        snprintf(details, sizeof(details), "%s: No such file or directory\n", program);
-        expect_refusal(reason, details);
+        expect_refusal("cannot be run");
 }
-END_TEST
 
 /* It is not stuck on a full pipe, and what it says is cut. */
-START_TEST(one_that_says_much_is_heard_to_its_end)
+TEST(one_that_says_much_is_heard_to_its_end)
 {
         struct client client = client_open(path);
 
         install("i=0; while [ $i -lt 20000 ]; do echo 'and so on'; i=$((i + 1)); done; exit 1");
         client_send(&client, REEXEC);
         char *reported = refusal(&client);
-        ck_assert_ptr_nonnull(strstr(reported, "exit status 1"));
         ck_assert_uint_gt(strlen(reported), 1024);
         ck_assert_uint_lt(strlen(reported), 4096);
-        free(reported);
+        reported[strcspn(reported, "\n")] = '\0';
+        expect_text("says much", reported);
         client_end(&client);
 }
-END_TEST
 
 static void shuts_down(void)
 {
@@ -259,27 +236,26 @@ static void has_no_place(void)
 
 static const struct {
         void (*prepare)(void);
-        const char *reason;
+        const char *what;
 } bad_times[] = {
-        {shuts_down, "sqmgr is shutting down"},
-        {ends, "sqmgr is told to end"},
-        {searches, "the workers of an earlier sqmgr are still being looked for: try again"},
-        {has_no_place, "the state file cannot be written, see the log"},
+        {shuts_down, "bad time: shuts down"},
+        {ends, "bad time: ends"},
+        {searches, "bad time: searches"},
+        {has_no_place, "bad time: the state cannot be written"},
 };
 
-START_TEST(at_a_bad_time_nobody_is_asked)
+TEST_LOOP(at_a_bad_time_nobody_is_asked, ELEMENTSOF(bad_times))
 {
         install(TAKES_OVER);
         bad_times[_i].prepare();
-        expect_refusal(bad_times[_i].reason, "");
+        expect_refusal(bad_times[_i].what);
         ck_assert_uint_eq(runs(), 0);
         termination.query = NULL;
         persist.search = NULL;
 }
-END_TEST
 
 /* What is begun meanwhile must not be lost. */
-START_TEST(what_became_a_bad_time_meanwhile_stops_it)
+TEST(what_became_a_bad_time_meanwhile_stops_it)
 {
         struct client client = client_open(path);
 
@@ -293,13 +269,10 @@ START_TEST(what_became_a_bad_time_meanwhile_stops_it)
         runtime_world->shutting_down = true;
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
-        char *reported = refusal(&client);
-        ck_assert_str_eq(reported, "re-exec refused, nothing has changed: sqmgr is shutting down\n");
-        free(reported);
+        expect_text("bad time: shuts down", refusal(&client));
         close(fd);
         client_end(&client);
 }
-END_TEST
 
 static void hold_up(char *fifo, size_t size)
 {
@@ -308,7 +281,7 @@ static void hold_up(char *fifo, size_t size)
         ck_assert_int_eq(mkfifo(fifo, 0600), 0);
 }
 
-START_TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
+TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
 {
         struct client clients[3] = {client_open(path), client_open(path), client_open(path)};
         char fifo[64];
@@ -326,18 +299,14 @@ START_TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
         for (size_t i = 0; i < 3; i += 2) {
-                char *reported = refusal(&clients[i]);
-
-                ck_assert_ptr_nonnull(strstr(reported, "exit status 4"));
-                free(reported);
+                expect_text("refuses with 4", refusal(&clients[i]));
                 client_end(&clients[i]);
         }
         ck_assert_uint_eq(runs(), 1);
         close(fd);
 }
-END_TEST
 
-START_TEST(too_many_who_ask_are_reported_so)
+TEST(too_many_who_ask_are_reported_so)
 {
         struct client clients[17];
         char fifo[64];
@@ -348,16 +317,13 @@ START_TEST(too_many_who_ask_are_reported_so)
                 client_send(&clients[i], REEXEC);
                 settle();
         }
-        char *reported = refusal(&clients[16]);
-        ck_assert_str_eq(reported, "too many wait for this already\n");
-        free(reported);
+        expect_text("too many", refusal(&clients[16]));
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
                 client_end(&clients[i]);
 }
-END_TEST
 
 /* The end of the daemon does not wait for it. */
-START_TEST(the_end_takes_the_program_that_is_asked_along)
+TEST(the_end_takes_the_program_that_is_asked_along)
 {
         char fifo[64];
 
@@ -370,10 +336,9 @@ START_TEST(the_end_takes_the_program_that_is_asked_along)
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
         ck_assert_int_eq(errno, ECHILD);
 }
-END_TEST
 
 /* The same process, the same socket, the caller that waits, and a state of now. */
-START_TEST(one_that_takes_the_state_takes_over)
+TEST_EXITS(one_that_takes_the_state_takes_over, DONE)
 {
         char script[512];
 
@@ -394,30 +359,5 @@ START_TEST(one_that_takes_the_state_takes_over)
         char *reported = refusal(&client);
         ck_abort_msg("%s", reported);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("reexec");
-        TCase *cases = tcase_create("reexec");
-
-        tcase_add_checked_fixture(cases, setup, teardown);
-        tcase_add_test(cases, a_program_that_does_not_take_the_state_does_not_take_over);
-        tcase_add_test(cases, one_that_has_nothing_against_it_but_is_no_sqmgr_does_not_take_over);
-        tcase_add_test(cases, one_that_dies_does_not_take_over);
-        tcase_add_test(cases, one_that_cannot_be_run_does_not_take_over);
-        tcase_add_test(cases, one_that_says_much_is_heard_to_its_end);
-        tcase_add_loop_test(cases, at_a_bad_time_nobody_is_asked, 0, ELEMENTSOF(bad_times));
-        tcase_add_test(cases, what_became_a_bad_time_meanwhile_stops_it);
-        tcase_add_test(cases, all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not);
-        tcase_add_test(cases, too_many_who_ask_are_reported_so);
-        tcase_add_test(cases, the_end_takes_the_program_that_is_asked_along);
-        suite_add_tcase(suite, cases);
-        /* Its process is replaced, and cannot clean up. */
-        cases = tcase_create("taken over");
-        tcase_add_unchecked_fixture(cases, make_dir, remove_dir);
-        tcase_add_checked_fixture(cases, start, end);
-        tcase_add_exit_test(cases, one_that_takes_the_state_takes_over, DONE);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("reexec", .each = {start, end}, .once = {make_dir, remove_dir})

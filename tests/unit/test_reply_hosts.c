@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of a rollout over many hosts, and of each of its hosts, whatever was told. */
+#include "golden.h"
 #include "unit.h"
 #include "wire/reply_hosts.h"
 
@@ -11,31 +12,32 @@ static json_t *load(const char *text)
         return json;
 }
 
-static void expect_why(const char *state, const char *host_text, const char *expected)
+static void add_why(const char *state, const char *host_text)
 {
         _cleanup_json_ json_t *host = load(host_text),
                               *rollout = json_pack("{s:i, s:s}", "epoch", 7, "state", state);
-        char text[REPLY_HOST_WHY_MAX];
+        char text[REPLY_HOST_WHY_MAX], what[128];
 
-        ck_assert_str_eq(reply_host_why(rollout, host, text), expected);
+        snprintf(what, sizeof(what), "%s %s", state, host_text);
+        golden_add(what, reply_host_why(rollout, host, text));
 }
 
 TEST(a_host_says_what_it_waits_for_or_why_it_failed)
 {
-        expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}", "for its turn");
-        expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}", "not heard of for 3min 20s");
-        expect_why("halted", "{\"state\": \"waiting\"}", "");
-        expect_why("aborted", "{\"state\": \"waiting\"}", "was not reached");
-        expect_why("running", "{\"state\": \"rolling\", \"progress\": null}", "has begun");
-        expect_why("running", "{\"state\": \"rolling\", \"progress\": \"1 of 2 replaced\"}",
-                   "1 of 2 replaced");
-        expect_why("running", "{\"state\": \"done\", \"drained\": true}", "");
-        expect_why("running", "{\"state\": \"done\", \"drained\": false}",
-                   "its old workers finish their jobs");
-        expect_why("halted", "{\"state\": \"failed\", \"error\": \"why\"}", "why");
-        expect_why("halted", "{\"state\": \"lost\", \"seen_seconds\": 31}", "not heard of for 31s");
-        expect_why("running", "{\"state\": \"unheard of\"}", "for its turn");
-        expect_why("running", "[]", "for its turn");
+        golden_begin();
+        add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}");
+        add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}");
+        add_why("halted", "{\"state\": \"waiting\"}");
+        add_why("aborted", "{\"state\": \"waiting\"}");
+        add_why("running", "{\"state\": \"rolling\", \"progress\": null}");
+        add_why("running", "{\"state\": \"rolling\", \"progress\": \"1 of 2 replaced\"}");
+        add_why("running", "{\"state\": \"done\", \"drained\": true}");
+        add_why("running", "{\"state\": \"done\", \"drained\": false}");
+        add_why("halted", "{\"state\": \"failed\", \"error\": \"why\"}");
+        add_why("halted", "{\"state\": \"lost\", \"seen_seconds\": 31}");
+        add_why("running", "{\"state\": \"unheard of\"}");
+        add_why("running", "[]");
+        golden_end("rollout-hosts", "a host");
 }
 
 TEST(progress_is_read_where_it_is_one)
@@ -95,52 +97,39 @@ TEST(hosts_come_in_the_order_in_which_they_matter)
         ck_assert_uint_eq(count.n[REPLY_HOST_DONE], 2);
         ck_assert_uint_eq(count.draining, 1);
         ck_assert_double_eq_tol(count.share, 2.5 / 8, 0.001);
-        ck_assert_str_eq(reply_hosts_progress(rollout, text),
-                         "2 of 8 hosts done, 1 rolling, 1 failed, 1 lost, 1 draining");
+        golden_expect("rollout-hosts", "progress", reply_hosts_progress(rollout, text));
         ck_assert_str_eq(reply_string(reply_hosts_missing(rollout), "host"), "d");
 }
 
-static void expect_sentences(const char *rollout_text, const char *title, const char *details,
-                             const char *progress)
+static void add_sentences(const char *rollout_text)
 {
         _cleanup_json_ json_t *rollout = load(rollout_text);
         char text[REPLY_HOSTS_MAX];
 
-        ck_assert_str_eq(reply_hosts_title(rollout, text), title);
-        ck_assert_str_eq(reply_hosts_details(rollout, text), details);
-        ck_assert_str_eq(reply_hosts_progress(rollout, text), progress);
+        golden_add("title", reply_hosts_title(rollout, text));
+        golden_add("    details", reply_hosts_details(rollout, text));
+        golden_add("    progress", reply_hosts_progress(rollout, text));
 }
 
 TEST(a_rollout_is_reported_in_sentences)
 {
-        expect_sentences("{\"group\": \"g\", \"state\": \"none\"}", "group 'g', no rollout was begun", "",
-                         "0 of 0 hosts done");
-        expect_sentences(
+        golden_begin();
+        add_sentences("{\"group\": \"g\", \"state\": \"none\"}");
+        add_sentences(
                 "{\"group\": \"g\", \"epoch\": 7, \"state\": \"running\", \"hosts_at_once\": \"1\", "
                 "\"age_seconds\": 61.5, \"began_by\": \"a\", \"left_seconds\": 610.5, \"release\": \"v7\", "
-                "\"hosts\": [{\"state\": \"waiting\"}]}",
-                "rollout 7 of group 'g' running", "release 'v7', 1 host at a time, begun 1min 1s ago on a",
-                "0 of 1 host done, about 11min left");
-        expect_sentences(
-                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"halted\", \"hosts_at_once\": \"10%\", "
-                "\"began_by\": \"a\", \"left_seconds\": 610.5}",
-                "rollout 7 of group 'g' halted", "10% of the hosts at a time, begun on a",
-                "0 of 0 hosts done");
-        expect_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"done\", \"hosts_at_once\": \"3\"}",
-                         "rollout 7 of group 'g' done", "", "0 of 0 hosts done");
-        expect_sentences(
-                "{\"group\": \"g\", \"state\": \"none\", \"trouble\": \"Redis is down\", \"hosts\": []}",
-                "group 'g', it is not known whether a rollout was begun: Redis does not tell", "",
-                "0 of 0 hosts done");
-        expect_sentences(
-                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis is down\"}",
-                "group 'g', it is not known how rollout 7 stands: Redis does not tell", "",
-                "0 of 0 hosts done");
-        expect_sentences(
-                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis has lost "
-                "epoch 7\", \"hosts\": [{\"state\": \"waiting\"}]}",
-                "group 'g', no rollout was begun", "", "0 of 1 host done");
-        expect_sentences("[]", "group '', no rollout was begun", "", "0 of 0 hosts done");
+                "\"hosts\": [{\"state\": \"waiting\"}]}");
+        add_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"halted\", \"hosts_at_once\": \"10%\", "
+                      "\"began_by\": \"a\", \"left_seconds\": 610.5}");
+        add_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"done\", \"hosts_at_once\": \"3\"}");
+        add_sentences(
+                "{\"group\": \"g\", \"state\": \"none\", \"trouble\": \"Redis is down\", \"hosts\": []}");
+        add_sentences(
+                "{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis is down\"}");
+        add_sentences("{\"group\": \"g\", \"epoch\": 7, \"state\": \"none\", \"trouble\": \"Redis has lost "
+                      "epoch 7\", \"hosts\": [{\"state\": \"waiting\"}]}");
+        add_sentences("[]");
+        golden_end("rollout-hosts", "a rollout");
 }
 
 TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room)
@@ -149,7 +138,7 @@ TEST(hosts_that_are_waited_for_no_longer_are_named_as_far_as_there_is_room)
         char name[257], text[REPLY_HOSTS_MAX];
 
         rollout = json_pack("{s:[s, s, i]}", "left", "a", "b", 7);
-        ck_assert_str_eq(reply_hosts_left(rollout, text), "waited for no longer: a, b, ?");
+        golden_expect("rollout-hosts", "left out", reply_hosts_left(rollout, text));
         memset(name, 'x', sizeof(name) - 1);
         name[256] = '\0';
         for (int i = 0; i < 1024; i++)

@@ -2,6 +2,7 @@
 /* How many workers the queues ask for, reading by reading. Whether that keeps targets is
  * test_scaling_worlds'. */
 #include "autoscaling/scaling_rules.h"
+#include "golden.h"
 #include "unit.h"
 
 #define BEGIN USEC_PER_HOUR
@@ -68,7 +69,7 @@ TEST(what_is_enough_is_kept)
 {
         ck_assert_uint_eq(poll_for(9, 1200), 2);
         ck_assert_int_eq(verdict.cause, SCALING_KEPT);
-        ck_assert_str_eq(because(), "9.0 threads are needed, 9.0 at most in 10min, and there are 10");
+        golden_expect("autoscaling", "what is enough is kept", because());
 }
 
 TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
@@ -80,9 +81,7 @@ TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
         ck_assert_uint_eq(poll_after(5), 4);
         ck_assert_int_eq(verdict.cause, SCALING_WAITING);
         ck_assert_double_eq_tol(verdict.backlog, 16.2, 0.05);
-        ck_assert_str_eq(
-                because(),
-                "600 jobs wait, the oldest for 2s: at 500ms each 16.2 threads begin all of them within 18s");
+        golden_expect("autoscaling", "a burst asks for the threads that begin it in time", because());
 }
 
 TEST(no_more_than_twice_what_takes_jobs)
@@ -91,14 +90,14 @@ TEST(no_more_than_twice_what_takes_jobs)
         queue.size = 4000;
         ck_assert_uint_eq(look(), 4);
         ck_assert(verdict.bounded_by_boot);
-        ck_assert_ptr_nonnull(strstr(because(), "; more may follow once these have booted"));
+        golden_expect("autoscaling", "no more than twice what takes jobs", because());
         /* Those that start are counted: while they do, no more are added. */
         ck_assert_uint_eq(look(), 4);
         reading.active = 4;
         ck_assert_uint_eq(look(), 8);
         reading.active = 8;
         ck_assert_uint_eq(look(), 10);
-        ck_assert_ptr_nonnull(strstr(because(), "; active_process_max allows no more"));
+        golden_expect("autoscaling", "no more than twice what takes jobs, 2", because());
         reading.active = 10;
         ck_assert_uint_eq(look(), 10);
 }
@@ -148,9 +147,7 @@ TEST(what_is_late_asks_for_more_whatever_is_known)
         queue.age = 13 * USEC_PER_SEC;
         ck_assert_uint_eq(poll_after(4), 3);
         ck_assert_int_eq(verdict.cause, SCALING_LATE);
-        ck_assert_str_eq(
-                because(),
-                "all threads run jobs, and the oldest that waits has done so for 13s of its target 30s");
+        golden_expect("autoscaling", "what is late asks for more whatever is known", because());
 }
 
 TEST(what_will_be_done_in_time_is_not_late)
@@ -190,7 +187,7 @@ TEST(fewer_only_after_all_of_the_time)
         ck_assert_uint_eq(poll_for(reading.busy, 590), 5);
         ck_assert(!verdict.peak_is_complete);
         ck_assert_uint_eq(look(), 4);
-        ck_assert_str_eq(because(), "8.0 threads were the most that was needed in 10min");
+        golden_expect("autoscaling", "fewer only after all of the time", because());
         /* The next one when that one has drained. */
         reading.draining = 1;
         ck_assert_uint_eq(look(), 4);
@@ -260,13 +257,15 @@ TEST(held_keeps_the_count_and_begins_anew)
 {
         static const struct {
                 enum scaling_hold hold;
-                const char *text;
+                const char *name;
         } holds[] = {
-                {SCALING_HELD_REDIS, "its queues cannot be read: the count is kept"},
-                {SCALING_HELD_ROLLOUT, "a restart is under way: the count is kept"},
-                {SCALING_HELD_HALTED, "its restart has halted: the count is kept"},
+                {SCALING_HELD_REDIS, "Redis"},
+                {SCALING_HELD_HOSTS, "hosts"},
+                {SCALING_HELD_ROLLOUT, "restart"},
+                {SCALING_HELD_HALTED, "halted restart"},
         };
 
+        golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(holds); i++) {
                 setup();
                 reading.count = reading.active = 5;
@@ -275,12 +274,14 @@ TEST(held_keeps_the_count_and_begins_anew)
                 queue.size = 100000;
                 ck_assert_uint_eq(look(), 5);
                 ck_assert_int_eq(verdict.cause, SCALING_HELD);
-                ck_assert_str_eq(because(), holds[i].text);
+                ck_assert_int_eq(verdict.hold, holds[i].hold);
+                golden_add(holds[i].name, because());
                 reading.hold = SCALING_FREE;
                 queue.size = 0;
                 ck_assert_uint_eq(poll_for(reading.busy, 590), 5);
                 ck_assert_uint_lt(poll_for(reading.busy, 30), 5);
         }
+        golden_end("autoscaling", "held");
 }
 
 TEST(what_happened_unseen_is_no_growth)
@@ -307,8 +308,7 @@ TEST(paused_queues_and_those_without_a_target_are_left_out)
         queues[0].paused = true;
         look();
         ck_assert_int_eq(verdict.hold, SCALING_HELD_PAUSED);
-        ck_assert_str_eq(because(),
-                         "no queue that it serves has a target and may be taken from: the count is kept");
+        golden_expect("autoscaling", "paused queues and those without a target are left out", because());
 }
 
 TEST(the_queue_closest_to_its_target_is_reported_of)
@@ -400,7 +400,7 @@ TEST(a_reload_puts_the_count_within_its_limits)
         reading.count = reading.active = 12;
         ck_assert_uint_eq(look(), 10);
         ck_assert_int_eq(verdict.cause, SCALING_LIMITS);
-        ck_assert_str_eq(because(), "the count is to be from 2 to 10");
+        golden_expect("autoscaling", "a reload puts the count within its limits", because());
         limits.min = limits.max = 4;
         reading.hold = SCALING_HELD_REDIS;
         ck_assert_uint_eq(look(), 4);
@@ -414,7 +414,7 @@ TEST(nothing_is_wanted_before_a_worker_has_reported_its_threads)
         queue.size = 100000;
         ck_assert_uint_eq(look(), 2);
         ck_assert_int_eq(verdict.hold, SCALING_HELD_HEARTBEATS);
-        ck_assert_str_eq(because(), "no worker has told yet how many threads it has: the count is kept");
+        golden_expect("autoscaling", "nothing is wanted before a worker has reported its threads", because());
 }
 
 /* What is read from Redis may be anything. */

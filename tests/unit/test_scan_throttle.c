@@ -26,7 +26,7 @@ static void setup(void)
         scan_throttle = (struct scan_throttle){0};
 }
 
-START_TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
+TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
 {
         struct scan_throttle_reading one = reading(50000, 1), all = reading(50000, 1000),
                                      none = reading(0, 1000);
@@ -39,9 +39,8 @@ START_TEST(a_gap_is_what_one_walk_of_each_takes_twenty_times)
         ck_assert_uint_eq(scan_throttle_gap(&none), 0);
         ck_assert_uint_eq(scan_throttle_gap(&garbage), SCAN_THROTTLE_GAP_MAX_USEC);
 }
-END_TEST
 
-START_TEST(one_among_few_walks_at_once)
+TEST(one_among_few_walks_at_once)
 {
         struct scan_throttle_reading few = reading(300, 6);
 
@@ -53,10 +52,9 @@ START_TEST(one_among_few_walks_at_once)
         ck_assert(scan_throttle_is_due(&scan_throttle, BEGIN + FAST));
         ck_assert(scan_throttle_decide(&scan_throttle, &few, LAST, BEGIN + FAST));
 }
-END_TEST
 
 /* A wish that is given up and made again does not bring the next walk forward. */
-START_TEST(keeps_the_gap_to_its_last_walk)
+TEST(keeps_the_gap_to_its_last_walk)
 {
         struct scan_throttle_reading few = reading(300, 6);
         usec_t gap = scan_throttle_gap(&few);
@@ -72,10 +70,9 @@ START_TEST(keeps_the_gap_to_its_last_walk)
         ck_assert(scan_throttle_request(&scan_throttle, BEGIN + 1 + gap, false));
         ck_assert(scan_throttle_decide(&scan_throttle, &few, LAST, BEGIN + 1 + gap));
 }
-END_TEST
 
 /* The lot counts as much as what has passed of the gap, and the longer one where it has changed. */
-START_TEST(among_many_it_is_drawn_by_lot)
+TEST(among_many_it_is_drawn_by_lot)
 {
         struct scan_throttle_reading many = reading(50000, 4), more = reading(50000, 8);
         usec_t gap = scan_throttle_gap(&many);
@@ -89,9 +86,8 @@ START_TEST(among_many_it_is_drawn_by_lot)
         ck_assert(!scan_throttle_decide(&scan_throttle, &many, LAST / 2 + 2, 1000 + 4 * gap));
         ck_assert(scan_throttle_decide(&scan_throttle, &many, LAST, 1000 + 5 * gap));
 }
-END_TEST
 
-START_TEST(in_a_crowd_nobody_wishes_before_there_may_be_something)
+TEST(in_a_crowd_nobody_wishes_before_there_may_be_something)
 {
         struct scan_throttle_reading many_hosts = reading(50000, 1000);
 
@@ -104,9 +100,8 @@ START_TEST(in_a_crowd_nobody_wishes_before_there_may_be_something)
         scan_throttle_cancel(&scan_throttle);
         ck_assert(scan_throttle_request(&scan_throttle, 4000, false));
 }
-END_TEST
 
-START_TEST(the_wait_ends_early_where_the_others_are_done)
+TEST(the_wait_ends_early_where_the_others_are_done)
 {
         struct scan_throttle_reading many_hosts = reading(50000, 1000), alone = reading(50000, 1);
         usec_t asked = 1000 + scan_throttle_gap(&many_hosts) / 50;
@@ -119,7 +114,6 @@ START_TEST(the_wait_ends_early_where_the_others_are_done)
         ck_assert(scan_throttle_is_due(&scan_throttle, asked + scan_throttle_gap(&alone)));
         ck_assert(scan_throttle_decide(&scan_throttle, &alone, LAST, asked + scan_throttle_gap(&alone)));
 }
-END_TEST
 
 static uint32_t draw(void)
 {
@@ -174,7 +168,7 @@ static struct played play(unsigned hosts, uint64_t members)
         return played;
 }
 
-START_TEST(all_take_a_twentieth_whatever_their_number)
+TEST_LOOP(all_take_a_twentieth_whatever_their_number, 5)
 {
         static const struct {
                 unsigned hosts;
@@ -201,22 +195,5 @@ START_TEST(all_take_a_twentieth_whatever_their_number)
         }
         ck_assert_uint_le(sum / GAMES, 2 * share);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("pace");
-        TCase *tcase = tcase_create("pace");
-
-        tcase_set_timeout(tcase, 60);
-        tcase_add_checked_fixture(tcase, setup, NULL);
-        tcase_add_test(tcase, a_gap_is_what_one_walk_of_each_takes_twenty_times);
-        tcase_add_test(tcase, one_among_few_walks_at_once);
-        tcase_add_test(tcase, keeps_the_gap_to_its_last_walk);
-        tcase_add_test(tcase, among_many_it_is_drawn_by_lot);
-        tcase_add_test(tcase, in_a_crowd_nobody_wishes_before_there_may_be_something);
-        tcase_add_test(tcase, the_wait_ends_early_where_the_others_are_done);
-        tcase_add_loop_test(tcase, all_take_a_twentieth_whatever_their_number, 0, 5);
-        suite_add_tcase(suite, tcase);
-        return unit_main(suite);
-}
+TEST_MAIN("pace", .each = {setup, NULL})

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the settings: what a reload changes, comparing, merging and the hash of what a worker is started
  * from. */
+#include "golden.h"
 #include "settings_text.h"
 #include "unit.h"
 
@@ -148,18 +149,15 @@ TEST(preloading_is_for_those_that_can)
         static const char *const others[] = {"native", "rq", "resque", "plain"};
         static const char *const keys[] = {"preload", "preload_compact"};
 
+        golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(others) * ELEMENTSOF(keys); i++) {
                 const char *other = others[i / 2], *key = keys[i % 2];
-                _cleanup_free_ char *errors = NULL;
-                char text[128], expected[128];
+                char text[128];
 
                 snprintf(text, sizeof(text), "[fleet:a]\ncommand=run\nframework=%s\n%s=no\n", other, key);
-                snprintf(expected, sizeof(expected),
-                         "f:4: fleet 'a': '%s' is for framework 'sidekiq' only, and this is '%s'\n", key,
-                         other);
-                ck_assert_ptr_null(read_settings(&root_surroundings, text, &errors));
-                ck_assert_str_eq(errors, expected);
+                add_refused_settings(&root_surroundings, text, text);
         }
+        golden_end("settings-errors", "preload");
         _cleanup_settings_ struct settings *inherited =
                 read_good("[fleet]\npreload=yes\npreload_compact=yes\n[fleet:a]\ncommand=run\n"
                           "framework=resque\n[fleet:b]\ncommand=run\n[fleet:c]\ncommand=run\npreload=no\n");
@@ -172,12 +170,11 @@ TEST(preloading_is_for_those_that_can)
 
 TEST(takes_yes_and_no_alone)
 {
-        _cleanup_free_ char *errors = NULL;
+        static const char text[] = "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n";
 
-        ck_assert_ptr_null(read_settings(
-                &root_surroundings, "[fleet:a]\ncommand=run\npreload=true\npreload_compact=1\n", &errors));
-        ck_assert_str_eq(errors, "f:3: preload = true: must be one of no, yes\n"
-                                 "f:4: preload_compact = 1: must be one of no, yes\n");
+        golden_begin();
+        add_refused_settings(&root_surroundings, text, text);
+        golden_end("settings-errors", "yes and no");
 }
 
 TEST(keeps_every_key_of_a_cross_check_reloadable)

@@ -18,7 +18,7 @@ static const struct {
         {NULL, NULL, NULL},
 };
 
-START_TEST(is_in_the_services_directory_or_below_the_users)
+TEST_LOOP(is_in_the_services_directory_or_below_the_users, ELEMENTSOF(places))
 {
         char *path = (char *)"unset";
 
@@ -26,7 +26,6 @@ START_TEST(is_in_the_services_directory_or_below_the_users)
         ck_assert_pstr_eq(path, places[_i].path);
         free(path);
 }
-END_TEST
 
 static const struct {
         const char *socket, *status, *read;
@@ -38,7 +37,7 @@ static const struct {
         {"/control.sock", "/status", "/read.sock"},
 };
 
-START_TEST(has_the_status_directories_and_the_read_socket_beside_it)
+TEST_LOOP(has_the_status_directories_and_the_read_socket_beside_it, ELEMENTSOF(beside))
 {
         _cleanup_free_ char *status = socket_path_status(beside[_i].socket);
         _cleanup_free_ char *read = socket_path_read(beside[_i].socket);
@@ -46,16 +45,5 @@ START_TEST(has_the_status_directories_and_the_read_socket_beside_it)
         ck_assert_str_eq(status, beside[_i].status);
         ck_assert_str_eq(read, beside[_i].read);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("socket_path");
-        TCase *cases = tcase_create("all");
-
-        tcase_add_loop_test(cases, is_in_the_services_directory_or_below_the_users, 0, ELEMENTSOF(places));
-        tcase_add_loop_test(cases, has_the_status_directories_and_the_read_socket_beside_it, 0,
-                            ELEMENTSOF(beside));
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("socket_path")

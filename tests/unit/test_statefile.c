@@ -2,6 +2,7 @@
 /* The state's file: what was written is read again, and what others can have made is refused by name. */
 /* promises: P4 */
 #include "continuity/state.h"
+#include "golden.h"
 #include "io/statefile.h"
 #include "unit.h"
 #include "world.h"
@@ -52,11 +53,12 @@ static void put(const void *data, size_t length, mode_t mode)
         close(fd);
 }
 
-static void refuses(int outcome, const char *words)
+/* For the reason of that section of tests/golden/state, the path as "FILE". */
+static void refuses(int outcome, const char *section)
 {
         ck_assert_int_eq(read_it(), outcome);
         ck_assert_ptr_null(state);
-        ck_assert_msg(strstr(why, words) && strstr(why, path), "%s", why);
+        golden_expect_with("state", section, why, path, "FILE");
 }
 
 TEST(reads_what_was_written)
@@ -84,7 +86,7 @@ TEST(is_readable_by_its_owner_whatever_the_umask)
 
 TEST(reports_of_a_missing_file)
 {
-        refuses(STATEFILE_MISSING, "there is no");
+        refuses(STATEFILE_MISSING, "missing");
 }
 
 TEST(refuses_a_symbolic_link_and_replaces_it_without_following)
@@ -118,19 +120,19 @@ TEST(does_not_write_through_a_link_in_the_temporary_file_s_place)
 TEST(refuses_what_is_no_regular_file)
 {
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        refuses(STATEFILE_LOST, "not a regular file");
+        refuses(STATEFILE_LOST, "a directory");
         ck_assert_int_eq(rmdir(path), 0);
         /* Nobody will ever write into this one. */
         ck_assert_int_eq(mkfifo(path, 0600), 0);
-        refuses(STATEFILE_LOST, "not a regular file");
+        refuses(STATEFILE_LOST, "a FIFO");
 }
 
 TEST(refuses_a_file_that_others_may_write)
 {
         put(bytes, size, 0602);
-        refuses(STATEFILE_LOST, "0602");
+        refuses(STATEFILE_LOST, "mode 0602");
         put(bytes, size, 0620);
-        refuses(STATEFILE_LOST, "0620");
+        refuses(STATEFILE_LOST, "mode 0620");
         put(bytes, size, 0644);
         ck_assert_int_eq(read_it(), STATEFILE_READ);
 }
@@ -143,7 +145,7 @@ TEST(refuses_the_file_of_another_user)
                 return;
         }
         ck_assert_int_eq(chown(path, 65534, 65534), 0);
-        refuses(STATEFILE_LOST, "65534");
+        refuses(STATEFILE_LOST, "another user's");
 }
 
 TEST(refuses_every_truncation)

@@ -3,8 +3,10 @@
 #include "daemon/api/status.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
+#include "model/describe.h"
 #include "model/exit_status.h"
 #include "model/fleets.h"
+#include "model/names.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
@@ -85,17 +87,19 @@ static json_t *at(json_t *json, const char *path)
 
 TEST(a_shutdown_counts_down)
 {
+        char text[128];
+
         command_shutdown(world, T0);
         json_t *status = render(T0 + USEC_PER_SEC);
         ck_assert_double_eq(json_real_value(at(status, "shutdown/seconds_left")), 59);
         ck_assert_str_eq(json_string_value(at(status, "shutdown/text")),
-                         "0 workers left, 0 running jobs, 59s until all are told to exit");
+                         world_stopping_text(world, T0 + USEC_PER_SEC, text, sizeof(text)));
         json_decref(status);
         command_shutdown(world, T0);
         status = render(T0 + USEC_PER_SEC);
         ck_assert_double_eq(json_real_value(at(status, "shutdown/seconds_left")), 0);
         ck_assert_str_eq(json_string_value(at(status, "shutdown/text")),
-                         "0 workers left, 0 running jobs, all told to exit");
+                         world_stopping_text(world, T0 + USEC_PER_SEC, text, sizeof(text)));
         json_decref(status);
 }
 
@@ -233,6 +237,7 @@ TEST(evidence_is_what_can_be_trusted_now)
 TEST(reports_who_asked_for_another_count)
 {
         struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"};
+        char text[FLEET_SCALED_MAX];
 
         command_scale(fleet, 4, &deploy, T0 + USEC_PER_SEC);
         json_t *status = render(T0 + 61 * USEC_PER_SEC);
@@ -241,7 +246,7 @@ TEST(reports_who_asked_for_another_count)
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/scaled_by/uid")), 1001);
         ck_assert_double_eq(json_real_value(at(status, "fleets/0/scaled_at")), 1795258040);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/scaled_text")),
-                         "scaled 1min ago by deploy (uid 1001)");
+                         fleet_scaled_text(fleet, T0 + 61 * USEC_PER_SEC, text));
         json_decref(status);
 }
 
@@ -253,7 +258,8 @@ TEST(reports_crashes_and_rollouts)
         fleet->rollout = (struct rollout){.state = ROLLOUT_HALTED, .total = 3, .error = "it \xff failed"};
         fleet->crash = (struct backoff){.count = 2, .next_at = T0 + 4 * USEC_PER_SEC};
         fleet->waits_for = WAIT_BACKOFF;
-        strcpy(fleet->crash_last, "exited with status 1");
+        strcpy(fleet->crash_last, "it died");
+        char text[CRASH_TEXT_MAX];
         json_t *status = render(T0 + USEC_PER_SEC);
 
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/rollout/state")), "halted");
@@ -262,10 +268,10 @@ TEST(reports_crashes_and_rollouts)
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/rollout/replaced")), 1);
         ck_assert_int_eq(json_integer_value(at(status, "fleets/0/crash/count")), 2);
         ck_assert_double_eq(json_real_value(at(status, "fleets/0/crash/next_start_seconds")), 3.0);
-        ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/last")), "exited with status 1");
+        ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/last")), "it died");
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/state")), "failing");
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/crash/text")),
-                         "2 short lives in a row, the next start in 3s; the last: exited with status 1");
+                         fleet_crash_text(fleet, T0 + USEC_PER_SEC, text, sizeof(text)));
         ck_assert(json_is_true(at(status, "fleets/0/workers/0/outdated")));
         json_decref(status);
 }
@@ -281,7 +287,7 @@ TEST(reports_why_a_worker_leaves_and_forgets_those_gone)
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/workers")), 1);
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/reason")), "age");
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/workers/0/reason_text")),
-                         "it is older than max_age");
+                         reason_text(REASON_AGE));
         json_decref(status);
 }
 
@@ -291,6 +297,7 @@ TEST(reports_the_last_culprits)
         struct job jobs[] = {
                 {.class = (char *)"Mail"}, {.class = (char *)"Re\xffport"}, {.class = (char *)"Mail"}};
         const struct job_list list = {.jobs = jobs, .n_jobs = ELEMENTSOF(jobs)};
+        char text[CULPRITS_TEXT_MAX];
         json_t *status = render(T0);
 
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits")), 0);
@@ -317,7 +324,7 @@ TEST(reports_the_last_culprits)
         ck_assert_str_eq(json_string_value(at(reported, "classes/1/class")), "Re?port");
         ck_assert_int_eq(json_integer_value(at(reported, "more_classes")), 0);
         ck_assert_str_eq(json_string_value(at(reported, "text")),
-                         "default/3 (pid 100) grew by 212M to 520M within 40s, running Mail (2), Re?port");
+                         culprits_text(fleet, &fleet->culprits[0], text, sizeof(text)));
         ck_assert_str_eq(json_string_value(at(status, "fleets/0/culprits/1/cause")), "oom");
         ck_assert_uint_eq(json_array_size(at(status, "fleets/0/culprits/1/classes")), 0);
         json_decref(status);

@@ -32,22 +32,20 @@ static void run_fast(double seconds)
 TEST(the_application_is_loaded_before_any_worker_is_there)
 {
         test_after(&t, 1, t.loads, 1);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits for its template: it has been loading for 0s, given up in 2min");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_TEMPLATE);
         ck_assert_str_eq(wait_code(t.fleet->waits_for), "template");
         test_run(&t, 4);
-        ck_assert_str_eq(test_fleet_waits_for(&t),
-                         "waits for its template: it has been loading for 4s, given up in 1min 56s");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_TEMPLATE);
         ck_assert_uint_eq(t.starts, 0);
         test_tick(&t, 1);
-        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_READY), "is ready, after 5s"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_READY), 1);
         test_settle(&t);
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_LOADING), 1);
         ck_assert_uint_eq(test_forked(&t), 3);
         ck_assert_uint_eq(t.fleet->totals.forks, 3);
-        ck_assert(strstr(test_event_text(&t, EVENT_STARTED), "was forked"));
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
+        ck_assert_uint_eq(test_events(&t, EVENT_STARTED), 3);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
 
 TEST(workers_are_forked_one_at_a_time)
@@ -76,7 +74,7 @@ TEST(without_a_ledger_a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert(worker->process.awaits_go);
         ck_assert_uint_eq(t.gos, 0);
         ck_assert_int_eq(worker->state, WORKER_STARTING);
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits to be written into the state file");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_STATE);
         ck_assert_uint_eq(t.stops, 0);
         t.save_fails = false;
         test_after(&t, 1, t.gos, 3);
@@ -124,9 +122,7 @@ TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
 {
         t.newborn_template.unsafe = "its application leaves a socket open";
         settle();
-        ck_assert_str_eq(test_event_text(&t, EVENT_PRELOAD_REFUSED),
-                         "fleet 'default': workers of generation 1 boot separately: its application leaves a "
-                         "socket open");
+        ck_assert_uint_eq(test_event(&t, EVENT_PRELOAD_REFUSED)->generation, 1);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "its application leaves a socket open");
         ck_assert_uint_eq(test_forked(&t), 0);
         test_after(&t, 60, test_templates(&t), 0);
@@ -164,8 +160,8 @@ TEST(a_command_that_does_not_see_the_script_is_refused_at_once)
                 "<internal:require>: cannot load such file -- /usr/libexec/sqmgr-preload.rb (LoadError)";
         settle();
         ck_assert_uint_eq(t.loads, 1);
-        ck_assert_str_eq(fleet_preload_refused(t.fleet),
-                         "its command does not see 'sqmgr-preload.rb' where it runs");
+        ck_assert_uint_eq(test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 0);
         ck_assert_uint_eq(t.fleet->crash.count, 0);
 }
 
@@ -175,8 +171,7 @@ TEST(a_release_that_lacks_a_file_of_its_own_fails)
         t.newborn_template.log_tail = "cannot load such file -- rails (LoadError)";
         test_run(&t, 2);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED),
-                         "exited with status 1 after 1s, before it was ready; its last lines: cannot load"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
 }
 
@@ -193,7 +188,7 @@ TEST(one_that_works_is_a_worker)
         struct worker *worker = test_worker(&t, 1);
         ck_assert_int_eq(worker->process.pid, pid);
         ck_assert(!worker->process.forked && !worker->process.awaits_go);
-        ck_assert(strstr(test_event_text(&t, EVENT_PRELOAD_REFUSED), "and is worker default/1: is RUBYOPT"));
+        ck_assert_uint_eq(test_events(&t, EVENT_PRELOAD_REFUSED), 1);
         ck_assert_uint_eq(test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
         test_after(&t, 600, worker->state, WORKER_ACTIVE);
@@ -214,9 +209,8 @@ TEST(after_three_loads_that_fail_workers_boot_separately)
         ck_assert_uint_eq(t.loads, 3);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 3);
         ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 3);
-        ck_assert(strstr(fleet_preload_refused(t.fleet),
-                         "3 times in a row; the last: the template of fleet 'default' (pid "));
-        ck_assert(strstr(fleet_preload_refused(t.fleet), "exited with status 1 after 1s, before it was"));
+        ck_assert_uint_eq(test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert(strstr(fleet_preload_refused(t.fleet), t.fleet->crash_last));
         test_after(&t, 300, t.loads, 3);
 }
 
@@ -256,7 +250,7 @@ TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
         test_template_process(template)->fork_error = shortages[_i];
         for (unsigned i = 0; i < 60; i++) {
                 run_fast(1);
-                ck_assert(strstr(test_fleet_waits_for(&t), "waits for memory or processes to fork"));
+                ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
         }
         ck_assert_uint_gt(t.starts, starts + 20);
         ck_assert_uint_le(t.starts, starts + 61);
@@ -271,7 +265,7 @@ TEST_LOOP(a_shortage_is_waited_out_and_never_counts, (int)ELEMENTSOF(shortages))
         test_exit(&t, test_worker(&t, 1), 1);
         test_tick(&t, 0.1);
         ck_assert(template_forks(template));
-        ck_assert_str_eq(test_fleet_waits_for(&t), "");
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_NONE);
 }
 
 TEST(a_request_that_descriptors_are_short_for_is_made_again)
@@ -292,8 +286,7 @@ TEST(after_three_forks_that_fail_workers_boot_separately)
         settle();
         ck_assert_uint_eq(t.loads, 1);
         ck_assert_uint_eq(t.fleet->totals.template_failures, 3);
-        ck_assert_str_eq(fleet_preload_refused(t.fleet),
-                         "3 times in a row; the last: default/1 could not be forked: an at_fork hook raised");
+        ck_assert(strstr(fleet_preload_refused(t.fleet), "an at_fork hook raised"));
         ck_assert_uint_eq(test_templates(&t), 0);
 }
 
@@ -368,7 +361,7 @@ TEST(one_that_does_not_answer_is_ended)
         t.newborn_template.fork_usec = 0;
         run_fast(0.25);
         ck_assert_uint_eq(t.template_ends, 1);
-        ck_assert(strstr(test_event_text(&t, EVENT_TEMPLATE_FAILED), "did not fork within 5s"));
+        ck_assert_uint_eq(test_events(&t, EVENT_TEMPLATE_FAILED), 1);
         ck_assert_uint_eq(t.fleet->crash.count, 1);
         ck_assert_int_ne(settle()->pid, pid);
         ck_assert_uint_eq(test_forked(&t), 3);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "daemon/lifecycle/notify.h"
 #include "daemon/lifecycle/termination.h"
+#include "golden.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -121,13 +122,15 @@ TEST(systemd_hears_that_it_is_ready_and_then_how_the_workers_are)
         notify_ready(&reported);
         ck_assert_str_eq(hear(), "READY=1\n");
         notify_systemd(&reported, runtime_world, 1);
-        ck_assert_str_eq(hear(), "STATUS=0 of 2 workers active, 0 starting, 0 draining\n");
+        golden_expect("systemd-status", "systemd hears that it is ready and then how the workers are",
+                      hear());
         /* The same is not said again. */
         notify_systemd(&reported, runtime_world, USEC_PER_HOUR);
         ck_assert_str_eq(hear(), "");
         runtime_world->fleets[0]->scale = 3;
         notify_systemd(&reported, runtime_world, USEC_PER_HOUR);
-        ck_assert_str_eq(hear(), "STATUS=0 of 3 workers active, 0 starting, 0 draining\n");
+        golden_expect("systemd-status", "systemd hears that it is ready and then how the workers are, 2",
+                      hear());
         ck_assert_uint_eq(notify_wake_at(&reported, 1), USEC_INFINITY);
 }
 
@@ -160,13 +163,12 @@ TEST(a_drain_has_the_time_that_it_takes)
         runtime_world->shutting_down = true;
         runtime_world->shutdown_at = now;
         notify_systemd(&reported, runtime_world, now + 30 * USEC_PER_SEC);
-        ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=Stopping: 0 workers left, 0 running "
-                                 "jobs, 1min until all are told to exit\n");
+        golden_expect("systemd-status", "a drain has the time that it takes", hear());
         notify_systemd(&reported, runtime_world, now + 30 * USEC_PER_SEC);
         ck_assert_str_eq(hear(), "EXTEND_TIMEOUT_USEC=70000000\n");
         runtime_world->shutdown_now = true;
         notify_systemd(&reported, runtime_world, now + 31 * USEC_PER_SEC);
-        ck_assert_ptr_nonnull(strstr(hear(), "all told to exit"));
+        golden_expect("systemd-status", "a drain has the time that it takes, 2", hear());
 }
 
 /* The log has it, whoever follows the events, and alert_command. */

@@ -18,13 +18,12 @@ static const struct {
         {"\xff\xc3", 2},
 };
 
-START_TEST(a_character_takes_the_columns_that_a_terminal_gives_it)
+TEST_LOOP(a_character_takes_the_columns_that_a_terminal_gives_it, ELEMENTSOF(texts))
 {
         ck_assert_int_eq(text_width(texts[_i].text), texts[_i].width);
 }
-END_TEST
 
-START_TEST(a_line_is_cut_before_a_character_that_does_not_fit)
+TEST(a_line_is_cut_before_a_character_that_does_not_fit)
 {
         const char *line = "a\u30ec\u30ddb";
 
@@ -34,9 +33,8 @@ START_TEST(a_line_is_cut_before_a_character_that_does_not_fit)
         ck_assert_uint_eq(text_fitting(line, strlen(line), 3), 4);
         ck_assert_uint_eq(text_fitting("\033[31mab\033[0m", 11, 1), 6);
 }
-END_TEST
 
-START_TEST(words_that_are_wide_are_broken_in_time)
+TEST(words_that_are_wide_are_broken_in_time)
 {
         char *text = NULL;
         size_t size;
@@ -47,17 +45,5 @@ START_TEST(words_that_are_wide_are_broken_in_time)
         ck_assert_str_eq(text, "\u30ec\u30dd\n \u30fc\u30c8\n");
         free(text);
 }
-END_TEST
 
-int main(void)
-{
-        Suite *suite = suite_create("text");
-        TCase *cases = tcase_create("text");
-
-        tcase_add_loop_test(cases, a_character_takes_the_columns_that_a_terminal_gives_it, 0,
-                            ELEMENTSOF(texts));
-        tcase_add_test(cases, a_line_is_cut_before_a_character_that_does_not_fit);
-        tcase_add_test(cases, words_that_are_wide_are_broken_in_time);
-        suite_add_tcase(suite, cases);
-        return unit_main(suite);
-}
+TEST_MAIN("text")

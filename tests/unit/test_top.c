@@ -2,6 +2,7 @@
 /* The view of `sqmgrctl top`: what each key does to it, and what it shows in which terminal. */
 #include "base/text.h"
 #include "ctl/top_model.h"
+#include "golden.h"
 #include "unit.h"
 
 static struct top top;
@@ -33,6 +34,7 @@ static json_t *fleet_of(const char *name, json_t *workers)
 
 static void setup(void)
 {
+        setenv("TZ", "UTC", 1);
         json_t *web = json_array(), *mail = json_array();
 
         top = (struct top){0};
@@ -89,6 +91,11 @@ static const char *draw(void)
         return shown;
 }
 
+static void shows_picture(const char *section)
+{
+        golden_expect("top", section, draw());
+}
+
 static void shows(const char *text)
 {
         ck_assert_msg(strstr(draw(), text), "'%s' is not in:\n%s", text, shown);
@@ -139,7 +146,7 @@ TEST(filters_as_it_is_typed)
         /* What is an order elsewhere is a letter here. */
         type("q");
         order_is("");
-        shows("no worker passes the filter");
+        shows_picture("nothing passes the filter");
         ck_assert_int_eq(press(TOP_KEY_ERASE), TOP_NOTHING);
         order_is("mail/1");
         ck_assert_int_eq(press(TOP_KEY_ENTER), TOP_NOTHING);
@@ -186,7 +193,7 @@ TEST(nothing_is_done_but_after_a_yes)
                 shows("Quiet web/2?");
                 ck_assert_int_eq(press(others[i]), TOP_NOTHING);
                 ck_assert_int_eq(top.asked, TOP_NOTHING);
-                shows("nothing was done");
+                shows_picture("nothing was done");
         }
         ck_assert_str_eq(top.chosen, "web/2");
         /* Not a later one, either. */
@@ -254,7 +261,7 @@ TEST(a_worker_is_opened_with_its_jobs_story_and_lines)
         shows("Quiet web/3?");
         ck_assert_int_eq(press('n'), TOP_NOTHING);
         ck_assert_int_eq(press(TOP_KEY_LEFT), TOP_POLL);
-        shows("Now: it is gone");
+        shows_picture("a job that is gone");
         ck_assert_int_eq(press(TOP_KEY_ESCAPE), TOP_NOTHING);
         ck_assert(!top.opened);
 }
@@ -383,7 +390,7 @@ TEST(takes_the_keys_that_terminals_send)
 TEST(the_keys_are_explained)
 {
         type("?");
-        shows("Before anything is done it is asked");
+        shows_picture("keys");
         /* It is no order that closes it. */
         ck_assert_int_eq(press('q'), TOP_NOTHING);
         shows_not("Before anything");
@@ -394,8 +401,7 @@ TEST(an_old_picture_says_how_old_it_is)
         shows_not("trying again");
         replies.error = "nobody answers on 'x': start sqmgr";
         replies.age = 12500 * USEC_PER_MSEC;
-        shows("nobody answers on 'x'");
-        shows("This is how it was 12s ago");
+        shows_picture("an old picture");
         shows("web/1");
 }
 

@@ -108,8 +108,7 @@ TEST(one_that_may_be_taking_a_job_is_tried_again_but_not_for_ever)
                 ck_assert(worker_awaits_idle_check(worker, t.now));
                 quiet_in_vain();
                 test_plan(&t);
-                ck_assert_str_eq(test_waits_for(&t, worker),
-                                 "is told to exit once it is sure not to be taking a job");
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_IDLE_CHECK);
                 ck_assert_uint_ne(worker_poll_items(worker, true, t.now), 0);
                 send_heartbeat(1, false);
         }
@@ -147,12 +146,13 @@ TEST(one_that_was_reported_is_left_alone_until_it_exits)
         for (unsigned i = 0; i < 10; i++) {
                 send_heartbeat(1, i > 5);
                 ck_assert_ptr_null(planned());
-                ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+                ck_assert_uint_eq(worker->heartbeat.busy, 1);
         }
         for (unsigned i = 0; i < 10; i++) {
                 send_heartbeat(0, true);
                 ck_assert_ptr_null(planned());
-                ck_assert_str_eq(test_waits_for(&t, worker), "waits for it to exit");
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_EXIT);
         }
         test_exit(&t, worker, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_GONE), 1);
@@ -309,21 +309,23 @@ TEST(a_job_that_outlives_its_worker_is_finished)
 
         t.fleet_settings.traits = &title_completes;
         observe_left_behind(worker, &killed, 777, 3, t.now);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_SEVERAL), "which finishes its job"));
+        ck_assert_uint_eq(test_events(&t, EVENT_SEVERAL), 1);
+        ck_assert(worker->orders.finishes_job);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
         ck_assert_int_eq(worker->reason, REASON_CRASH);
         /* Whatever title a job gives itself: its exit is the proof. */
         for (unsigned i = 0; i < 3; i++) {
                 observe_booted(worker, i == 0, t.now);
                 ck_assert_ptr_null(planned());
-                ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+                ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+                ck_assert_uint_eq(worker->heartbeat.busy, 1);
         }
         t.fleet_settings.drain_timeout = USEC_PER_MIN;
         t.now += USEC_PER_MIN;
         expect(ACTION_STOP, ACTION_SIGNAL_STOP);
         test_exit(&t, worker, 0);
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 1);
-        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_GONE), ", left with a job: crash"));
+        ck_assert_int_eq(test_event(&t, EVENT_GONE)->reason, REASON_CRASH);
 }
 
 /* The wrapper around it ended after it. */
@@ -340,7 +342,8 @@ TEST(a_job_that_outlives_worker_and_wrapper_is_finished_beside_another_worker)
         ck_assert_uint_eq(test_events(&t, EVENT_ELSEWHERE), 0);
         t.now += t.fleet_settings.boot_timeout;
         ck_assert_ptr_null(planned());
-        ck_assert_str_eq(test_waits_for(&t, worker), "waits for 1 running job to finish");
+        ck_assert_int_eq(worker->verdict.waits_for, WAIT_JOBS);
+        ck_assert_uint_eq(worker->heartbeat.busy, 1);
         ck_assert_uint_eq(test_planned(&t, ACTION_START, NULL), 1);
 }
 

@@ -44,6 +44,7 @@ struct unit_entry {
         int line;
         const TTest *test; /* NULL: a fixture */
         int n;             /* runs of the test, with _i from 0 */
+        int exit_status;   /* with which each run ends */
         struct unit_fixture fixture;
 };
 
@@ -87,13 +88,17 @@ static inline int unit_run(const char *name, const struct unit_options *options)
                 if (!unit_entries[i].test)
                         tests = unit_start_case(suite, options, &unit_entries[i].fixture);
                 else
-                        tcase_add_loop_test(tests, unit_entries[i].test, 0, unit_entries[i].n);
+                        tcase_add_loop_exit_test(tests, unit_entries[i].test, unit_entries[i].exit_status, 0,
+                                                 unit_entries[i].n);
         return unit_main(suite);
 }
 
-/* A test that registers itself. TEST_LOOP() runs n times, with _i from 0. */
-#define TEST(name) TEST_LOOP(name, 1)
-#define TEST_LOOP(name, n_)                                                                                  \
+/* A test that registers itself. TEST_LOOP() runs n times, with _i from 0. TEST_EXITS() passes if its process
+ * exits with the status. */
+#define TEST(name)               TEST_ADD(name, .n = 1)
+#define TEST_LOOP(name, n_)      TEST_ADD(name, .n = (int)(n_))
+#define TEST_EXITS(name, status) TEST_ADD(name, .n = 1, .exit_status = (status))
+#define TEST_ADD(name, ...)                                                                                  \
         static void name##_run(int _i);                                                                      \
         START_TEST(name)                                                                                     \
         {                                                                                                    \
@@ -102,7 +107,7 @@ static inline int unit_run(const char *name, const struct unit_options *options)
         END_TEST                                                                                             \
         static void __attribute__((constructor)) name##_add(void)                                            \
         {                                                                                                    \
-                unit_add((struct unit_entry){.line = __LINE__, .test = name, .n = (int)(n_)});               \
+                unit_add((struct unit_entry){.line = __LINE__, .test = name, __VA_ARGS__});                  \
         }                                                                                                    \
         static void name##_run(int _i _unused_)
 

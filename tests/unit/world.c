@@ -688,14 +688,17 @@ unsigned test_events(const struct test_world *t, enum event_kind kind)
         return n;
 }
 
+const struct event *test_event(const struct test_world *t, enum event_kind kind)
+{
+        for (size_t i = t->world->n_events; i-- > 0;)
+                if (t->world->events[i].kind == kind)
+                        return &t->world->events[i];
+        ck_abort_msg("no event '%s' was reported", event_kinds[kind].name);
+}
+
 const char *test_event_text(const struct test_world *t, enum event_kind kind)
 {
-        const char *text = "";
-
-        for (size_t i = 0; i < t->world->n_events; i++)
-                if (t->world->events[i].kind == kind)
-                        text = t->world->events[i].text;
-        return text;
+        return test_events(t, kind) > 0 ? test_event(t, kind)->text : "";
 }
 
 const char *test_waits_for(const struct test_world *t, const struct worker *worker)

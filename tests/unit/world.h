@@ -174,7 +174,9 @@ bool test_stops(struct test_world *t, const struct worker *worker);
 void test_execute(struct test_world *t);
 
 unsigned test_events(const struct test_world *t, enum event_kind kind);
-/* The text of the last event of that kind; "" where there is none. */
+/* The last event of that kind, of which there must be one. */
+const struct event *test_event(const struct test_world *t, enum event_kind kind);
+/* Its text; "" where there is none. */
 const char *test_event_text(const struct test_world *t, enum event_kind kind);
 const char *test_waits_for(const struct test_world *t, const struct worker *worker);
 const char *test_fleet_waits_for(const struct test_world *t);
