@@ -128,6 +128,7 @@ static void look(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
+                service_keep_lock(&supervisor->service);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
