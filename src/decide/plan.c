@@ -380,6 +380,7 @@ static void plan_starts(struct round *round)
         fleet->waits_for = WAIT_NONE;
         wake(round, fleet->hold_until);
         wake(round, fleet->crash.next_at);
+        wake(round, fleet->shortage.next_at);
         wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
@@ -387,6 +388,8 @@ static void plan_starts(struct round *round)
 
                 if (round->now < fleet->hold_until)
                         fleet->waits_for = WAIT_ADOPTION;
+                else if (round->now < fleet->shortage.next_at)
+                        fleet->waits_for = WAIT_FORK;
                 else if (freed == 0)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
@@ -434,6 +437,8 @@ static enum wait load_wait(struct round *round)
 
         if (round->now < fleet->hold_until)
                 return WAIT_ADOPTION;
+        if (round->now < fleet->shortage.next_at)
+                return WAIT_FORK;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
         return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
@@ -478,6 +483,8 @@ static void plan_templates(struct round *round)
         if (wait != WAIT_NONE)
                 return;
         add(round, (struct action){.kind = ACTION_LOAD});
+        if (fleet->shortage.count > 0)
+                fleet->waits_for = WAIT_FORK;
         if (round->plan->reserved_known)
                 round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
@@ -702,8 +709,9 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         plan_starts(&round);
         plan_templates(&round);
         plan_each(&round);
-        /* A shortage lasts until a fork succeeds. */
-        if (fleet->waits_for == WAIT_NONE && round.forks && fleet->preload.retry_at != 0)
+        /* A shortage lasts until a start succeeds. */
+        if (fleet->waits_for == WAIT_NONE &&
+            ((round.forks && fleet->preload.retry_at != 0) || (round.starts && fleet->shortage.count > 0)))
                 fleet->waits_for = WAIT_FORK;
         else if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
                 fleet->waits_for = WAIT_REDIS;

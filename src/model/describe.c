@@ -337,6 +337,20 @@ static void template_text(const struct fleet *fleet, usec_t now, char *text, siz
                  left_text(template_boot_deadline(template), now, left));
 }
 
+static void shortage_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        char left[FORMAT_MAX];
+
+        if (fleet->shortage.count == 0)
+                snprintf(text, size, "%s", fixed_waits[WAIT_FORK]);
+        else
+                snprintf(text, size,
+                         "waits %s before the next start: sqmgr itself failed to start a process (%s), see "
+                         "'sqmgrctl doctor'",
+                         left_text(fleet->shortage.next_at, now, left),
+                         strerrordesc_np(fleet->shortage_error));
+}
+
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         char span[32];
@@ -360,6 +374,9 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 snprintf(text, size,
                          "waits to learn whether processes that it found are its workers (up to %s)",
                          left_text(fleet->hold_until, now, span));
+                break;
+        case WAIT_FORK:
+                shortage_text(fleet, now, text, size);
                 break;
         default:
                 snprintf(text, size, "%s", fixed_waits[fleet->waits_for] ?: "");

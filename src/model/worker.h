@@ -43,7 +43,7 @@ enum wait {
                             over its threshold */
         WAIT_ADOPTION,   /* fleet: processes may be its workers */
         WAIT_TEMPLATE,   /* fleet: the template of its generation is not ready */
-        WAIT_FORK,       /* fleet: not enough memory or processes for a fork */
+        WAIT_FORK,       /* fleet: not enough memory, processes or descriptors for a start */
         WAIT_STATE,      /* forked, and not recorded in the state yet */
         _WAIT_MAX,
 };

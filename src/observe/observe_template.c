@@ -2,6 +2,7 @@
 /* Records observations of templates; see the header. */
 #include "observe/observe_template.h"
 #include "base/parse.h"
+#include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -97,16 +98,18 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
         };
         set_state(template, TEMPLATE_LOADING, now);
         fleet->totals.template_loads++;
+        backoff_reset(&fleet->shortage);
         world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s loads the application",
                     NAME_OF(template));
         return template;
 }
 
-void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
+void template_observe_start_failed(struct fleet *fleet, int error, usec_t now)
 {
-        start_failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
-                               fleet->settings->name, why);
-        report_failure(fleet, fleet->generation, now, now);
+        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL,
+                    "the template of fleet '%s' " WITHHOLD_NOT_STARTED "sqmgr itself failed: %s",
+                    fleet->settings->name, strerrordesc_np(error));
+        start_failure_observe_shortage(fleet, error, now);
 }
 
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,

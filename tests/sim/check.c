@@ -712,7 +712,8 @@ static void check_gaps(struct sim *sim, unsigned number)
         if (trying >= target_of(sim, fleet) || heard == 0 ||
             count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory ||
             sim->now < fleet->hold_until || sim->now < sim->fork_fails_until ||
-            sim->now < fleet->crash.next_at || waits || sim->now < sim->fork_lacks_until ||
+            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || waits ||
+            sim->now < sim->fork_lacks_until ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)

@@ -244,7 +244,8 @@ static void check_load(struct sim *sim, unsigned number)
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
             check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
-            sim->squeezed.high || sim->now < MAX(fleet->hold_until, fleet->crash.next_at) ||
+            sim->squeezed.high ||
+            sim->now < MAX(fleet->hold_until, MAX(fleet->crash.next_at, fleet->shortage.next_at)) ||
             sim->now < sim->fork_fails_until)
                 model->load_since = 0;
         else if (model->load_since == 0)

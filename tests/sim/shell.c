@@ -325,7 +325,7 @@ static void forget_worker(struct process *process)
 static void start(struct sim *sim, const struct action *action)
 {
         if (sim->now < sim->fork_fails_until) {
-                observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
+                observe_start_failed(action->fleet, action->index, EAGAIN, sim->now);
                 return;
         }
         struct process *process = process_spawn(sim, action->fleet, action->index);

@@ -214,11 +214,17 @@ TEST(after_three_loads_that_fail_workers_boot_separately)
 /* It is the machine that lacks what it takes, and has it again some time. */
 TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
 {
-        t.load_error = "no such directory";
+        t.load_error = EMFILE;
+        test_restart(&t);
         test_run(&t, 120);
-        ck_assert_uint_gt(t.fleet->totals.template_failures, 3);
+        ck_assert_uint_gt(test_events(&t, EVENT_TEMPLATE_FAILED), 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        t.load_error = NULL;
+        t.load_error = 0;
         settle();
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_READY);
 }
