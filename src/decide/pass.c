@@ -30,6 +30,16 @@ static bool has_news(const struct pass *pass)
         return pass->unsaved || pass->world->n_events > 0;
 }
 
+static bool save(struct pass *pass, const struct pass_ops *ops, const struct plan *starting, usec_t now,
+                 void *userdata)
+{
+        bool saved = ops->save(starting, now, userdata);
+
+        observe_saved(pass->world, saved, now);
+        pass->unsaved = !saved;
+        return saved;
+}
+
 /* Executes the plan once. Returns true if an action changed something. */
 static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
 {
@@ -37,7 +47,7 @@ static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now,
 
         /* A fork that has connected since the last pass has an event, but is not in the state yet. */
         if (starts || (has_news(pass) && plan_has(&pass->plan, ACTION_GO)))
-                pass->unsaved = !(saved = ops->save(&pass->plan, now, userdata));
+                saved = save(pass, ops, &pass->plan, now, userdata);
         for (size_t i = 0; i < pass->plan.n_actions; i++)
                 /* A started worker can be found without the state; a forked one can wait. */
                 if (saved || pass->plan.actions[i].kind != ACTION_GO)
@@ -66,7 +76,7 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
                 more = run_round(pass, ops, now, userdata);
         }
         if (has_news(pass))
-                pass->unsaved = !ops->save(NULL, now, userdata);
+                (void)save(pass, ops, NULL, now, userdata);
         return r;
 }
 

@@ -346,9 +346,12 @@ static bool waits_for_pressure_response(const struct round *round)
 static bool choose_template(struct round *round, struct template **ret_template)
 {
         struct fleet *fleet = round->fleet;
+
+        *ret_template = NULL;
+        if (fleet->preload.unrecorded)
+                return true;
         struct template *template =
                 fleet_template_to_fork(fleet, round->active + round->starting < round->target);
-
         *ret_template = template;
         if (!template) {
                 fleet->waits_for = fleet_preloads(fleet) ? WAIT_TEMPLATE : WAIT_NONE;
@@ -512,7 +515,8 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
                 const struct template *template = fleet_template(round->fleet);
-                if (fleet_preloads(round->fleet) && (!template || template->state != TEMPLATE_READY))
+                if (fleet_preloads(round->fleet) && !round->fleet->preload.unrecorded &&
+                    (!template || template->state != TEMPLATE_READY))
                         return WAIT_TEMPLATE;
                 if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
                     needed > 0)
@@ -637,7 +641,11 @@ static void plan_boot(struct round *round, struct worker *worker)
 
         if (worker->process.awaits_go) {
                 worker->verdict.waits_for = WAIT_STATE;
-                act(round, ACTION_GO, worker, REASON_NONE);
+                /* The fork has done nothing yet: a worker that boots separately takes its place. */
+                if (round->fleet->preload.unrecorded)
+                        act(round, ACTION_STOP, worker, REASON_SCALE);
+                else
+                        act(round, ACTION_GO, worker, REASON_NONE);
                 return;
         }
         if (!round->fleet->redis_up) {

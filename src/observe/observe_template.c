@@ -178,7 +178,7 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
         struct worker *worker = observe_started_as(fleet, &model);
         if (!worker)
                 return NULL;
-        if (template_is_current(template) && fleet_preload_refused(fleet)[0] == '\0')
+        if (template_is_current(template) && !fleet_preload_is_refused(fleet))
                 refuse(fleet,
                        "its command went on to work instead of waiting to be forked, and is worker %s: is "
                        "RUBYOPT kept on the way to Sidekiq's command line?",
@@ -362,4 +362,17 @@ void template_observe_exit(struct template *template, const struct exit_status *
         else if (!current || !refuse_unseen(fleet, exit->log_tail, script))
                 observe_failure(fleet, template->generation, template->started_at, now);
         template_forget(template);
+}
+
+void template_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct preload *preload = &fleet->preload;
+        usec_t since = fleet->world->unsaved_since;
+        bool before = preload->unrecorded;
+
+        preload->unrecorded =
+                fleet_preloads(fleet) && since != 0 && now >= usec_add(since, fleet->settings->boot_timeout);
+        if (preload->unrecorded && !before)
+                fleet_event(fleet, EVENT_PRELOAD_REFUSED, ": workers boot separately for now: %s",
+                            fleet_preload_refused(fleet));
 }

@@ -55,3 +55,5 @@ void template_observe_exit(struct template *template, const struct exit_status *
                            usec_t now);
 /* The log tail of such a template has arrived later. Call before observe_log_tail(). */
 void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script);
+/* Time has passed: workers boot separately once the state could not be written for boot_timeout. */
+void template_observe_time(struct fleet *fleet, usec_t now);

@@ -419,9 +419,18 @@ static void note_failure(struct sim *sim, const struct process *process)
         model->failures++;
 }
 
+/* A fork that waits for the state has done nothing, and makes way for a worker that boots separately. */
+static bool makes_way(struct sim *sim, const struct action *action, const struct process *process)
+{
+        const struct shell *shell = &sim->shell;
+
+        return process->awaits_go && action->reason == REASON_SCALE && shell->behind &&
+               sim->now >= shell->behind_since + action->fleet->settings->boot_timeout;
+}
+
 static void check_stop(struct sim *sim, const struct action *action, struct process *process)
 {
-        if (is_forced(sim, action->fleet))
+        if (is_forced(sim, action->fleet) || makes_way(sim, action, process))
                 return;
         /* The process whose beats were read has ended. What is left is told, too: a wrapper, and what that
          * has started since and has not booted, of which no beat can be read. */
@@ -520,7 +529,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
-            !is_forced(sim, action->fleet))
+            !is_forced(sim, action->fleet) && !makes_way(sim, action, process))
                 note_failure(sim, process);
 }
 

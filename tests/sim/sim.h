@@ -313,6 +313,7 @@ struct shell {
         uint64_t written; /* check_digest() of what it tells */
         uint64_t n_written;
         bool behind; /* it could not be written at last */
+        usec_t behind_since;
         int kill_in; /* steps; < 0: never */
         unsigned kill_fate;
         int kill_forking; /* steps from the next fork on; < 0: never */

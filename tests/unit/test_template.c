@@ -69,7 +69,7 @@ TEST(a_fork_goes_on_once_the_state_reports_of_it)
 {
         test_load(&t);
         t.save_fails = true;
-        test_run(&t, 300);
+        test_run(&t, 60);
         struct worker *worker = test_worker(&t, 1);
         ck_assert(worker->process.awaits_go);
         ck_assert_uint_eq(t.gos, 0);
@@ -83,6 +83,36 @@ TEST(a_fork_goes_on_once_the_state_reports_of_it)
         ck_assert_uint_eq(worker_boot_deadline(worker), t.now + t.fleet_settings.boot_timeout);
         test_settle(&t);
         ck_assert_ptr_eq(test_worker(&t, 1), worker);
+}
+
+TEST(without_a_state_for_boot_timeout_workers_boot_separately)
+{
+        struct template *template = settle();
+
+        t.fleet_settings.max_processes = 3;
+        t.save_fails = true;
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_run(&t, 60);
+        ck_assert(test_worker(&t, 2)->process.awaits_go);
+        ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
+        test_after(&t, 70, test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert(strstr(fleet_preload_refused(t.fleet), "the state file cannot be written"));
+        test_after(&t, 60, test_counts(&t).active, 3);
+        ck_assert(!test_worker(&t, 2)->process.forked);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        /* The next one that ends is replaced without the wait. */
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_after(&t, 60, test_counts(&t).active, 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert_uint_eq(t.loads, 1);
+
+        t.save_fails = false;
+        test_run(&t, 60);
+        ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
+        test_exit(&t, test_worker(&t, 3), 1);
+        test_settle(&t);
+        ck_assert(test_worker(&t, 3)->process.forked);
+        ck_assert_ptr_eq(fleet_template(t.fleet), template);
 }
 
 TEST(a_fork_that_was_asked_for_takes_its_place)

@@ -149,7 +149,7 @@ static int has_our_marker(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
         struct markers markers;
-        uid_t uid;
+        uid_t uid = (uid_t)-1;
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
