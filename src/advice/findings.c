@@ -243,6 +243,31 @@ static void check_pressure(struct findings *findings, const struct doctor_machin
                              world->settings->pressure_limit, machine->pressure);
 }
 
+/* Checks whether the descriptors suffice before a start fails. */
+static void check_files(struct findings *findings, const struct doctor_machine *machine)
+{
+        static const char about[] = "open files";
+        char remedy[256];
+
+        if (machine->files_limit == 0)
+                return;
+        snprintf(remedy, sizeof(remedy),
+                 "raise LimitNOFILE= of its service, or 'ulimit -Hn', to %llu, and restart "
+                 "sqmgr itself, its workers live on",
+                 (unsigned long long)machine->files_needed);
+        if (machine->files_limit < machine->files_needed)
+                findings_add(findings, FINDING_WARNING, about, remedy,
+                             "sqmgr may open %llu, and needs up to %llu for max_processes of its fleets: "
+                             "starts of "
+                             "workers would fail",
+                             (unsigned long long)machine->files_limit,
+                             (unsigned long long)machine->files_needed);
+        else
+                findings_add(findings, FINDING_OK, about, NULL, "sqmgr may open %llu, and needs up to %llu",
+                             (unsigned long long)machine->files_limit,
+                             (unsigned long long)machine->files_needed);
+}
+
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
                     const struct world *world, usec_t now)
 {
@@ -278,6 +303,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
         else
                 findings_add(findings, FINDING_OK, state, NULL, "'%s' is written",
                              world->settings->state_file);
+        check_files(findings, machine);
         check_pressure(findings, machine, world);
         check_readers(findings, machine, world->settings);
 }

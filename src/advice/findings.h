@@ -55,6 +55,8 @@ struct doctor_machine {
         const struct traits *renamed;
         uint64_t memory_bytes; /* 0: not known */
         int overcommit;        /* vm.overcommit_memory; below 0: not known */
+        uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
+        uint64_t files_needed; /* with all workers that its fleets may have */
         int save_error;        /* errno of the last attempt to write the state; 0: it was written */
         const char *pressure;  /* the file with the memory pressure figures; NULL: none readable, or not
                                   configured */

@@ -41,7 +41,8 @@ enum ledger_fork {
         _LEDGER_FORK_MAX,
 };
 
-/* One start. Numbers have the byte order of this machine: the contents are void after a reboot. */
+/* A slot: the record of one start. Numbers have the byte order of this machine: the contents are void after a
+ * reboot. */
 struct ledger_slot {
         _Atomic uint64_t word; /* bits 0-7: enum ledger_state, 8-31: epoch, 32-63: pid */
         _Atomic uint64_t
@@ -123,7 +124,8 @@ struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Records a start of the worker at `index`. Returns the number of its slot, or 0 if all are taken. */
 unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start);
-/* What a child needs for its claim. Points into the ledger: invalid once that has moved. */
+/* The data that a child needs to claim its start. Points into the ledger: invalid once the ledger has moved.
+ */
 struct ledger_claim {
         struct ledger_slot *slot; /* NULL: nothing to claim */
         uint64_t word;

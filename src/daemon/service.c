@@ -95,6 +95,27 @@ void service_continue(struct service *service, const struct handover *handover)
         }
 }
 
+void service_keep_lock(struct service *service)
+{
+        struct persist *persist = service->host.persist;
+        const char *path = service->host.world->settings->state_file;
+        char error[512];
+
+        int r = listener_lock_again(path, &service->state_lock_fd, error, sizeof(error));
+        if (r > 0) {
+                log_warning("the lock '%s.lock' was deleted while sqmgr runs, and is made again: "
+                            "see what removes files there",
+                            path);
+                /* The state may have been deleted with it. */
+                persist->runtime->wakeup->pass.unsaved = true;
+        } else if (r < 0 && r != service->lock_error) {
+                log_error("the lock '%s.lock' is lost: %s%s", path, error,
+                          r == -EBUSY ? ", and both run the same workers: stop one of the two" : "");
+        }
+        service->lock_error = MIN(r, 0);
+        persist->locked_out = r == -EBUSY;
+}
+
 void service_end(struct service *service)
 {
         service->server = server_free(service->server);

@@ -13,6 +13,7 @@ struct service {
         struct server *server;
         struct doctor_readers readers;
         int state_lock_fd; /* -1: not locked */
+        int lock_error;    /* -errno since the lock was lost and could not be taken again; 0: none */
 };
 
 /* Takes over the sockets in handover, left by the previous image. Returns 0 or -errno, which is logged.
@@ -20,4 +21,7 @@ struct service {
 int service_start(struct service *service, const struct handover *handover);
 /* Continues the connections of the previous image. Call once the workers are adopted. */
 void service_continue(struct service *service, const struct handover *handover);
+/* Takes the lock of the state file again if somebody has deleted its file, and logs that. Call at each
+ * regular poll. */
+void service_keep_lock(struct service *service);
 void service_end(struct service *service);

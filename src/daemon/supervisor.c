@@ -130,6 +130,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
                 start_record_retry(&supervisor->runtime, supervisor->persist.boot_id);
+                service_keep_lock(&supervisor->service);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -271,18 +272,14 @@ static void name_instance(struct runtime *runtime)
                  (unsigned long long)hash_bytes(HASH_INIT, path, strlen(path)));
 }
 
-/* Each worker takes descriptors for its process, heartbeats and log; each client takes one. */
 static void check_nofile(const struct world *world)
 {
-        unsigned long long needed = 64 + SERVER_CONNECTIONS_MAX;
+        unsigned long long needed = doctor_files_needed(world);
         struct rlimit limit;
 
-        WORLD_FOREACH_FLEET(world, fleet)
-                needed += 5ULL * fleet_max_processes(fleet);
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
                 log_warning("the limit of %llu open files is low for these fleets: raise it to %llu "
-                            "(LimitNOFILE= in "
-                            "a systemd unit)",
+                            "(LimitNOFILE= in a systemd unit)",
                             (unsigned long long)limit.rlim_cur, needed);
 }
 

@@ -30,13 +30,22 @@ static bool has_news(const struct pass *pass)
         return pass->unsaved || pass->world->n_events > 0;
 }
 
+static bool save(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
+{
+        bool saved = ops->save(now, userdata);
+
+        observe_saved(pass->world, saved, now);
+        pass->unsaved = !saved;
+        return saved;
+}
+
 /* Executes the plan once. Returns true if an action changed something. */
 static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now, void *userdata)
 {
         bool starts = plan_has(&pass->plan, ACTION_START), saved = true, changed = false;
 
         if (pass->world->ledger_volatile && has_news(pass) && plan_has(&pass->plan, ACTION_GO))
-                pass->unsaved = !(saved = ops->save(now, userdata));
+                saved = save(pass, ops, now, userdata);
         for (size_t i = 0; i < pass->plan.n_actions; i++)
                 /* The next sqmgr can find a started worker by its environment, but no forked one. */
                 if (saved || pass->plan.actions[i].kind != ACTION_GO)
@@ -65,7 +74,7 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
                 more = run_round(pass, ops, now, userdata);
         }
         if (has_news(pass))
-                pass->unsaved = !ops->save(now, userdata);
+                (void)save(pass, ops, now, userdata);
         return r;
 }
 

@@ -346,9 +346,12 @@ static bool waits_for_pressure_response(const struct round *round)
 static bool choose_template(struct round *round, struct template **ret_template)
 {
         struct fleet *fleet = round->fleet;
+
+        *ret_template = NULL;
+        if (fleet->preload.unrecorded)
+                return true;
         struct template *template =
                 fleet_template_to_fork(fleet, round->active + round->starting < round->target);
-
         *ret_template = template;
         if (!template) {
                 fleet->waits_for = fleet_preloads(fleet) ? WAIT_TEMPLATE : WAIT_NONE;
@@ -379,6 +382,7 @@ static void plan_starts(struct round *round)
 
         fleet->waits_for = WAIT_NONE;
         wake(round, fleet->crash.next_at);
+        wake(round, fleet->shortage.next_at);
         wake(round, fleet->churn.next_at);
         while (round->keepers < round->target && taken < ceiling) {
                 bool extra = taken >= round->target;
@@ -386,6 +390,8 @@ static void plan_starts(struct round *round)
 
                 if (fleet->held)
                         fleet->waits_for = WAIT_ADOPTION;
+                else if (round->now < fleet->shortage.next_at)
+                        fleet->waits_for = WAIT_FORK;
                 else if (freed == 0)
                         fleet->waits_for = WAIT_BACKOFF;
                 else if (round->live >= round->max)
@@ -433,6 +439,8 @@ static enum wait load_wait(struct round *round)
 
         if (fleet->held)
                 return WAIT_ADOPTION;
+        if (round->now < fleet->shortage.next_at)
+                return WAIT_FORK;
         if (round->now < fleet->crash.next_at)
                 return WAIT_BACKOFF;
         return waits_for_pressure_response(round) || lacks_memory_to_load(round) ? WAIT_MEMORY : WAIT_NONE;
@@ -477,6 +485,8 @@ static void plan_templates(struct round *round)
         if (wait != WAIT_NONE)
                 return;
         add(round, (struct action){.kind = ACTION_LOAD});
+        if (fleet->shortage.count > 0)
+                fleet->waits_for = WAIT_FORK;
         if (round->plan->reserved_known)
                 round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
@@ -507,7 +517,8 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
                 const struct template *template = fleet_template(round->fleet);
-                if (fleet_preloads(round->fleet) && (!template || template->state != TEMPLATE_READY))
+                if (fleet_preloads(round->fleet) && !round->fleet->preload.unrecorded &&
+                    (!template || template->state != TEMPLATE_READY))
                         return WAIT_TEMPLATE;
                 if (round->surge == 0 && round->starting == 0 && round->draining_for_restart == 0 &&
                     needed > 0)
@@ -635,7 +646,11 @@ static void plan_boot(struct round *round, struct worker *worker)
 
         if (worker->process.awaits_go) {
                 worker->verdict.waits_for = WAIT_STATE;
-                act(round, ACTION_GO, worker, REASON_NONE);
+                /* The fork has done nothing yet: a worker that boots separately takes its place. */
+                if (round->fleet->preload.unrecorded)
+                        act(round, ACTION_STOP, worker, REASON_SCALE);
+                else
+                        act(round, ACTION_GO, worker, REASON_NONE);
                 return;
         }
         if (!round->fleet->redis_up) {
@@ -707,8 +722,9 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         plan_starts(&round);
         plan_templates(&round);
         plan_each(&round);
-        /* A shortage lasts until a fork succeeds. */
-        if (fleet->waits_for == WAIT_NONE && round.forks && fleet->preload.retry_at != 0)
+        /* A shortage lasts until a start succeeds. */
+        if (fleet->waits_for == WAIT_NONE &&
+            ((round.forks && fleet->preload.retry_at != 0) || (round.starts && fleet->shortage.count > 0)))
                 fleet->waits_for = WAIT_FORK;
         else if (!fleet->redis_up && fleet->waits_for == WAIT_NONE && round.live > 0)
                 fleet->waits_for = WAIT_REDIS;

@@ -13,9 +13,9 @@ struct ledger_file {
 
 #define LEDGER_FILE_INIT ((struct ledger_file){.fd = -1})
 
-/* What an earlier sqmgr left. */
+/* The result of opening the file. */
 enum ledger_file_outcome {
-        LEDGER_FILE_KEPT, /* its ledger */
+        LEDGER_FILE_KEPT, /* the ledger of an earlier sqmgr */
         LEDGER_FILE_NEW,  /* none that can be used: the ledger is empty */
         LEDGER_FILE_NONE, /* the file cannot be had: the ledger is empty, and not durable. why says why */
 };

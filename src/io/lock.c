@@ -43,3 +43,11 @@ int lock_take(const char *path, int *ret_fd, pid_t *ret_holder)
         *ret_fd = TAKE_FD(fd);
         return LOCK_TAKEN;
 }
+
+bool lock_is_in_place(int fd, const char *path)
+{
+        struct stat locked, there;
+
+        return fstat(fd, &locked) == 0 && lstat(path, &there) == 0 && locked.st_dev == there.st_dev &&
+               locked.st_ino == there.st_ino;
+}

@@ -17,3 +17,5 @@ enum lock_outcome {
  * - LOCK_HELD: *ret_holder is the pid of the holder, or 0 if the file does not have it yet.
  * - -errno: an error. */
 int lock_take(const char *path, int *ret_fd, pid_t *ret_holder);
+/* Returns true if the file at path is the one that fd has locked: it was neither deleted nor replaced. */
+bool lock_is_in_place(int fd, const char *path);

@@ -235,6 +235,49 @@ int proc_place(const struct proc *proc, struct proc_place *ret)
         return length < 0 ? (int)length : parse_stat(text, ret);
 }
 
+int proc_is_elsewhere(const struct proc *proc)
+{
+        char path[64];
+        struct stat its, ours;
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)proc->pid);
+        if (stat(path, &its) < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        if (stat("/proc/self/ns/pid", &ours) < 0)
+                return -errno;
+        return its.st_ino != ours.st_ino;
+}
+
+int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata)
+{
+        int r = 0;
+
+        int fd = proc_open_file(proc, "fdinfo", O_DIRECTORY);
+        if (fd < 0)
+                return fd;
+        _cleanup_closedir_ DIR *list = fdopendir(fd);
+        if (!list) {
+                close_fd(fd);
+                return -errno;
+        }
+
+        for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
+                char text[512];
+                uint64_t pid;
+
+                if (!isdigit((unsigned char)entry->d_name[0]))
+                        continue;
+                /* A descriptor that is closed meanwhile does not count. */
+                ssize_t length = fd_read_file(dirfd(list), entry->d_name, text, sizeof(text));
+                if (is_shortage((int)length))
+                        return (int)length;
+                /* The number is -1 once the process was reaped, and 0 for one that we cannot see. */
+                if (length > 0 && procfile_number(text, "Pid:", 10, &pid) == 0 && pid > 0 && pid <= INT32_MAX)
+                        r = each((pid_t)pid, userdata);
+        }
+        return r;
+}
+
 ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
 {
         ssize_t length = proc_read_file(proc, "environ", text, size);

@@ -50,6 +50,13 @@ struct proc_place {
 };
 int proc_place(const struct proc *proc, struct proc_place *ret);
 
+/* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */
+int proc_is_elsewhere(const struct proc *proc);
+
+/* Calls each() for every process that this one has a pidfd of, as often as it has one, until a call returns
+ * nonzero, and returns that value. -EACCES: only root may see the descriptors. */
+int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
+
 /* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
  * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0
  * during execve(); or -errno, including -EACCES. */

@@ -186,7 +186,7 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                 "after a crash of sqmgr, would end its jobs",
         [WAIT_UNCONFIRMED] =
                 "may not have received its stop signal: sqmgr ended while sending it, and a second "
-                "one would end its jobs. If it still takes jobs, send it the signal once",
+                "one would end its jobs. If it still accepts jobs, send it the signal once",
 };
 
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
@@ -343,6 +343,20 @@ static void template_text(const struct fleet *fleet, usec_t now, char *text, siz
                  left_text(template_boot_deadline(template), now, left));
 }
 
+static void shortage_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
+{
+        char left[FORMAT_MAX];
+
+        if (fleet->shortage.count == 0)
+                snprintf(text, size, "%s", fixed_waits[WAIT_FORK]);
+        else
+                snprintf(text, size,
+                         "waits %s before the next start: sqmgr itself failed to start a process (%s), see "
+                         "'sqmgrctl doctor'",
+                         left_text(fleet->shortage.next_at, now, left),
+                         strerrordesc_np(fleet->shortage_error));
+}
+
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         char span[32];
@@ -364,6 +378,9 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 break;
         case WAIT_ADOPTION:
                 snprintf(text, size, "searches for workers of an earlier sqmgr; starts none meanwhile");
+                break;
+        case WAIT_FORK:
+                shortage_text(fleet, now, text, size);
                 break;
         default:
                 snprintf(text, size, "%s", fixed_waits[fleet->waits_for] ?: "");

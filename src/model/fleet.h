@@ -138,9 +138,11 @@ struct fleet {
         bool crash_last_apart;           /* crash_last was no failed start, and is not part of the row */
         uint64_t lines_token;            /* the log tail in crash_last is still being read; 0: no */
         struct backoff churn;            /* replacements that exceeded the threshold themselves */
-        uint64_t random;                 /* state of the jitter generator */
-        bool held;                       /* processes may be its workers: no start until that is known */
-        bool unknown;                    /* the state file has no record of its workers either */
+        struct backoff shortage; /* starts that sqmgr itself could not make: no fault of the release */
+        int shortage_error;      /* errno of the last one */
+        uint64_t random;         /* state of the jitter generator */
+        bool held;               /* processes may be its workers: no start until that is known */
+        bool unknown;            /* the state file has no record of its workers either */
 
         bool redis_up;
         usec_t redis_at;      /* when redis_up last changed; 0: it was never up */

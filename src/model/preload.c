@@ -19,9 +19,19 @@ static const char *const state_names[] = {
 };
 DEFINE_ENUM_NAMES(template_state_name, enum template_state, _TEMPLATE_STATE_MAX, state_names)
 
+bool fleet_preload_is_refused(const struct fleet *fleet)
+{
+        return fleet->preload.refused_generation == fleet->generation && fleet->preload.refused[0] != '\0';
+}
+
 const char *fleet_preload_refused(const struct fleet *fleet)
 {
-        return fleet->preload.refused_generation == fleet->generation ? fleet->preload.refused : "";
+        if (fleet_preload_is_refused(fleet))
+                return fleet->preload.refused;
+        return fleet->preload.unrecorded
+                       ? "the state file cannot be written, and without it a forked worker would be "
+                         "lost to the next sqmgr"
+                       : "";
 }
 
 static bool is_configured(const struct fleet *fleet)
@@ -31,7 +41,7 @@ static bool is_configured(const struct fleet *fleet)
 
 bool fleet_preloads(const struct fleet *fleet)
 {
-        return is_configured(fleet) && fleet_preload_refused(fleet)[0] == '\0';
+        return is_configured(fleet) && !fleet_preload_is_refused(fleet);
 }
 
 bool fleet_has_templates(const struct fleet *fleet)

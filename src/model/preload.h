@@ -14,7 +14,10 @@ static inline bool template_is_current(const struct template *template)
  * the current generation. */
 bool fleet_preloads(const struct fleet *fleet);
 
-/* Returns why workers of the current generation boot separately; "": not refused. */
+/* Returns true if preloading was given up for the current generation. */
+bool fleet_preload_is_refused(const struct fleet *fleet);
+
+/* Returns why workers boot separately, of the current generation or for now; "": they are forked. */
 const char *fleet_preload_refused(const struct fleet *fleet);
 
 /* Returns true if the fleet has a template in any state. */

@@ -26,6 +26,13 @@ void start_failure_back_off(struct fleet *fleet, usec_t now)
                      &fleet->random, now);
 }
 
+void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now)
+{
+        backoff_fail(&fleet->shortage, fleet->settings->backoff_min, fleet->settings->backoff_max,
+                     &fleet->random, now);
+        fleet->shortage_error = error;
+}
+
 void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
                            usec_t now)
 {

@@ -13,6 +13,11 @@ struct fleet;
 void start_failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
         _printf_(3, 4);
 
+/* sqmgr itself could not start a process, or not watch it: it lacks descriptors, memory or processes. That
+ * says nothing about the release: the next start waits, and neither the failed starts in a row nor a restart
+ * count it. error: the errno. */
+void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now);
+
 /* Delays the next start of the fleet, longer for each failure in a row. */
 void start_failure_back_off(struct fleet *fleet, usec_t now);
 /* Records a failure of what was started at spawned_at in this generation, as described in fleet->crash_last.

@@ -57,8 +57,10 @@ struct preload {
         char refused[PRELOAD_REFUSED_MAX]; /* why workers of that generation boot separately; "": not refused
                                             */
         uint64_t refused_generation;
-        unsigned failures;       /* failed loads and forks in a row */
-        uint64_t lines_token;    /* of a failed load whose log tail is still being read; 0: none */
+        bool unrecorded;      /* the state could not be written for boot_timeout: no worker is forked, since
+                                 the next sqmgr would not find it */
+        unsigned failures;    /* failed loads and forks in a row */
+        uint64_t lines_token; /* of a failed load whose log tail is still being read; 0: none */
         uint64_t template_bytes; /* last size of a ready template; 0: not known */
         usec_t slowest_fork;     /* so far, counted time only; 0: none */
         usec_t retry_at;         /* memory or processes were short: no fork before this; 0: no limit */

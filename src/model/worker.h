@@ -43,9 +43,9 @@ enum wait {
                             over its threshold */
         WAIT_ADOPTION,   /* fleet: processes may be its workers */
         WAIT_TEMPLATE,   /* fleet: the template of its generation is not ready */
-        WAIT_FORK,       /* fleet: not enough memory or processes for a fork */
+        WAIT_FORK,       /* fleet: not enough memory, processes or descriptors for a start */
         WAIT_STATE,      /* forked, and not recorded yet */
-        WAIT_LEDGER,     /* its stop signal cannot be recorded, see world->ledger_volatile */
+        WAIT_LEDGER,     /* the stop signal cannot be recorded, see world->ledger_volatile */
         WAIT_UNCONFIRMED, /* may not have received its stop signal, see orders.unconfirmed */
         _WAIT_MAX,
 };

@@ -26,6 +26,7 @@ struct world {
         uint64_t seed; /* for the jitter of the next fleet */
 
         struct doubt doubt;
+        usec_t unsaved_since;     /* since when the state cannot be written; 0: the last write succeeded */
         uint64_t available_bytes; /* memory available to an extra process; 0: not known */
         bool oom_known;
         uint64_t oom_kills; /* count of the kernel's OOM kills on this machine, as last read */

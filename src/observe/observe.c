@@ -2,6 +2,7 @@
 /* Records observations in the model; see the header. */
 #include "observe/observe.h"
 #include "base/parse.h"
+#include "model/backoff.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
@@ -54,6 +55,7 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
         fleet->totals.starts[started_for]++;
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
+        backoff_reset(&fleet->shortage);
 
         worker_event(worker, EVENT_STARTED, " %s%s%s", model->process.forked ? "was forked" : "started",
                      started_for != REASON_NONE ? ", to replace one that leaves: " : "",
@@ -88,15 +90,23 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         return worker;
 }
 
-void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now)
+void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t now)
 {
-        /* An attempt uses up a freed place too: the next start waits. */
-        if (fleet->crash.freed > 0)
-                fleet->crash.freed--;
-        start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_STARTED "%s",
-                               WORKER_ID_OF(fleet->settings->name, index), why);
-        world_event(fleet->world, EVENT_START_FAILED, fleet, NULL, "%s", fleet->crash_last);
-        start_failure_observe(fleet, fleet->generation, now, true, now);
+        world_event(fleet->world, EVENT_START_FAILED, fleet, NULL,
+                    "%s " WITHHOLD_NOT_STARTED "sqmgr itself failed: %s",
+                    WORKER_ID_OF(fleet->settings->name, index), strerrordesc_np(error));
+        start_failure_observe_shortage(fleet, error, now);
+}
+
+void observe_unwatched(struct worker *worker, int error, usec_t now)
+{
+        worker_event(worker, EVENT_START_FAILED, " " WITHHOLD_NOT_STARTED "sqmgr itself cannot watch it: %s",
+                     strerrordesc_np(error));
+        start_failure_observe_shortage(worker->fleet, error, now);
+        worker->orders.stop_at = worker->orders.killed_at = now;
+        worker_set_state(worker, worker->handle ? WORKER_STOPPING : WORKER_GONE, REASON_BOOT, now);
+        if (!worker->handle)
+                worker->fleet->totals.ends[REASON_BOOT]++;
 }
 
 static bool is_failed_start(const struct worker *worker, usec_t uptime)

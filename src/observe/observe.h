@@ -22,8 +22,11 @@ struct worker *observe_started_as(struct fleet *fleet, const struct worker *mode
 struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, uint64_t pid_start,
                                uint64_t heartbeat_pid_start, usec_t now);
 
-/* A start failed. why: the reason in words. */
-void observe_start_failed(struct fleet *fleet, unsigned index, const char *why, usec_t now);
+/* sqmgr itself could not start the process. error: the errno. */
+void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t now);
+/* sqmgr could not watch the process that it has started, and has killed it. Without a handle, the worker is
+ * gone at once; otherwise its exit is observed later. */
+void observe_unwatched(struct worker *worker, int error, usec_t now);
 
 /* The process that sends this worker's heartbeats was found: the main process or a descendant. pid 0: that
  * process is gone. */

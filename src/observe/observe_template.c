@@ -2,6 +2,7 @@
 /* Records observations of templates; see the header. */
 #include "observe/observe_template.h"
 #include "base/parse.h"
+#include "model/backoff.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -97,16 +98,18 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
         };
         set_state(template, TEMPLATE_LOADING, now);
         fleet->totals.template_loads++;
+        backoff_reset(&fleet->shortage);
         world_event(fleet->world, EVENT_TEMPLATE_LOADING, fleet, NULL, "%s loads the application",
                     NAME_OF(template));
         return template;
 }
 
-void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now)
+void template_observe_start_failed(struct fleet *fleet, int error, usec_t now)
 {
-        start_failure_describe(fleet, NULL, "the template of fleet '%s' " WITHHOLD_NOT_STARTED "%s",
-                               fleet->settings->name, why);
-        report_failure(fleet, fleet->generation, now, now);
+        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL,
+                    "the template of fleet '%s' " WITHHOLD_NOT_STARTED "sqmgr itself failed: %s",
+                    fleet->settings->name, strerrordesc_np(error));
+        start_failure_observe_shortage(fleet, error, now);
 }
 
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,
@@ -175,7 +178,7 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
         struct worker *worker = observe_started_as(fleet, &model);
         if (!worker)
                 return NULL;
-        if (template_is_current(template) && fleet_preload_refused(fleet)[0] == '\0')
+        if (template_is_current(template) && !fleet_preload_is_refused(fleet))
                 refuse(fleet,
                        "its command went on to work instead of waiting to be forked, and is worker %s: is "
                        "RUBYOPT kept on the way to Sidekiq's command line?",
@@ -359,4 +362,17 @@ void template_observe_exit(struct template *template, const struct exit_status *
         else if (!current || !refuse_unseen(fleet, exit->log_tail, script))
                 observe_failure(fleet, template->generation, template->started_at, now);
         template_forget(template);
+}
+
+void template_observe_time(struct fleet *fleet, usec_t now)
+{
+        struct preload *preload = &fleet->preload;
+        usec_t since = fleet->world->ledger_volatile ? fleet->world->unsaved_since : 0;
+        bool before = preload->unrecorded;
+
+        preload->unrecorded =
+                fleet_preloads(fleet) && since != 0 && now >= usec_add(since, fleet->settings->boot_timeout);
+        if (preload->unrecorded && !before)
+                fleet_event(fleet, EVENT_PRELOAD_REFUSED, ": workers boot separately for now: %s",
+                            fleet_preload_refused(fleet));
 }

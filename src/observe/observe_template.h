@@ -10,8 +10,8 @@ struct exit_status;
 /* A process was started as a template of the current generation. Returns the new template. A slot must be
  * free (fleet_template_place()). */
 struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64_t pid_start, usec_t now);
-/* The start failed. why: the reason in words. */
-void template_observe_start_failed(struct fleet *fleet, const char *why, usec_t now);
+/* sqmgr itself could not start the process. error: the errno. */
+void template_observe_start_failed(struct fleet *fleet, int error, usec_t now);
 /* Adds a template that a previous sqmgr started. connected: its socket is still open. pid_start,
  * serving_start: start times of the processes that have these pids now, 0 if there is none. Returns the
  * template, or NULL if none of its processes lives or no slot is free. */
@@ -55,3 +55,5 @@ void template_observe_exit(struct template *template, const struct exit_status *
                            usec_t now);
 /* The log tail of such a template has arrived later. Call before observe_log_tail(). */
 void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script);
+/* Time has passed: workers boot separately once the state could not be written for boot_timeout. */
+void template_observe_time(struct fleet *fleet, usec_t now);

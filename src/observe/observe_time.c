@@ -11,6 +11,7 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_memory.h"
+#include "observe/observe_template.h"
 
 static void crash_observe_time(struct fleet *fleet, usec_t now)
 {
@@ -111,6 +112,7 @@ void observe_time(struct world *world, usec_t now)
                 loop_observe_time(fleet, now);
                 rollout_observe_time(fleet, now);
                 wait_observe_time(fleet, now);
+                template_observe_time(fleet, now);
                 leak_observe_time(fleet, now);
         }
 }

@@ -65,6 +65,14 @@ void observe_redis(struct fleet *fleet, bool up, usec_t now)
                     up ? ": Redis is back" : ": Redis is away, its workers are kept as they are");
 }
 
+void observe_saved(struct world *world, bool saved, usec_t now)
+{
+        if (saved)
+                world->unsaved_since = 0;
+        else if (world->unsaved_since == 0)
+                world->unsaved_since = now;
+}
+
 void observe_failover(struct fleet *fleet, const char *from, const char *to)
 {
         fleet_event(fleet, EVENT_REDIS_FAILOVER, ": Redis failed over from %s to %s", from, to);

@@ -19,6 +19,9 @@ void observe_available_memory(struct world *world, uint64_t bytes);
  * the baseline. */
 void observe_oom_kills(struct world *world, uint64_t kills, usec_t now);
 
+/* The state was written, or could not be. */
+void observe_saved(struct world *world, bool saved, usec_t now);
+
 void observe_redis(struct fleet *fleet, bool up, usec_t now);
 
 /* The Sentinels report another server as the fleet's master; from, to: `host:port`. The caller has reported

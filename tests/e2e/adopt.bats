@@ -217,6 +217,46 @@ END
         record_workers
 }
 
+log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
+
+# Starts a second sqmgr once socket, lock and state of the first were deleted. The first stands still meanwhile, and
+# cannot make its lock again.
+second_is_refused() {
+        kill -STOP "$sqmgr_pid"
+        rm -f "$folder"/state* "$folder"/sqmgr.sock*
+        run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
+        kill -CONT "$sqmgr_pid"
+        [ "$status" = 1 ]
+        [[ $output == *"another sqmgr (pid $sqmgr_pid) supervises the workers of '$folder/state'"* ]]
+        alive "$sqmgr_pid" "$before"
+}
+
+@test "a second sqmgr is refused while the first lives, though socket, lock and state were deleted" {
+        start_fleet 2
+        before=$(worker_pids)
+        second_is_refused
+        # The first makes its lock again, and says so once.
+        wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs, and is made again"
+        wait_until 20 test -s "$folder/state"
+        run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
+        [ "$status" = 1 ]
+        [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/state'"* ]]
+        [ "$(grep -c 'was deleted while sqmgr runs' sqmgr.log)" = 1 ]
+
+        # Workers that were adopted are no children of the first.
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$before" ]
+        second_is_refused
+        wait_until 20 test -s "$folder/state"
+
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$before" ]
+}
+
 @test "a process that carries the mark of another sqmgr, or hangs below a worker, is not adopted" {
         four_stubs
         before=$(worker_pids)

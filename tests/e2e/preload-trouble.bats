@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Templates and sqmgr die, freeze and run short: no worker is touched, none is unknown, and there are as many as before.
-# seconds: 75
+# seconds: 90
 # promises: P1 P3 P4 P8
 # shellcheck disable=SC2030,SC2031
 load preload
@@ -42,6 +42,22 @@ all_are_known_but_one() {
         [ "$(worker_pids)" = "$old" ]
         fleet_is '.rollout.state == "halted" and .template.kept_generation == 1'
         wait_until 20 all_are_known_but_one
+}
+
+@test "preload: while the state cannot be written for boot_timeout a worker that died boots separately" {
+        start_fleet 2 'boot_timeout = 8s'
+        template=$(template)
+        rm -f "$folder/state.new"
+        mkdir "$folder/state.new"
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
+        fleet_is '.template.refused | startswith("the state file cannot be written")'
+        told preload-refused 1
+        rmdir "$folder/state.new"
+        wait_until 20 fleet_is '.template.refused == null'
+        kill -KILL "$(fleet '.workers[] | select(.forked | not) | .pid')"
+        wait_until 40 fleet_is '.active == 2 and all(.workers[]; .forked)'
+        [ "$(template)" = "$template" ]
 }
 
 @test "preload: after a kill -9 of sqmgr a frozen template is found and ended, others end by themselves" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
-# seconds: 60
+# seconds: 65
 # promises: P4
 load helpers
 
@@ -89,6 +89,23 @@ END
         wait_until 20 ready 2
         [ "$(workers)" = "$before" ]
         agree
+}
+
+@test "shortage: without a state to write, an order that needs one is refused, and one that ends is carried out" {
+        start_fleet 1
+        rm -f state.new
+        mkdir state.new
+        run -1 sqmgrctl restart
+        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/state' cannot be written"* ]]
+        run -1 sqmgrctl restart --wait
+        run -1 sqmgrctl scale default 2
+        fleet_is '.generation == 1 and .target == 1'
+        run -1 sqmgrctl quiet default
+        [[ $output == *'the order is carried out, but not recorded'* ]]
+        fleet_is '.state == "quiet"'
+        rmdir state.new
+        sqmgrctl restart --wait --timeout 60s
+        fleet_is '.generation == 2'
 }
 
 # The state's folder is a small disk that sqmgr and its workers alone see.

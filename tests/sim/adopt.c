@@ -22,7 +22,10 @@ bool shell_save(struct sim *sim)
         uint8_t *bytes;
         size_t size;
 
+        bool was_behind = shell->behind;
         shell->behind = sim->now < sim->disk_full_until;
+        if (shell->behind && !was_behind)
+                shell->behind_since = sim->now;
         templates_begin(sim);
         if (shell->behind)
                 return false;

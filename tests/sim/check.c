@@ -419,9 +419,18 @@ static void note_failure(struct sim *sim, const struct process *process)
         model->failures++;
 }
 
+/* A fork that waits for the state has done nothing, and makes way for a worker that boots separately. */
+static bool makes_way(struct sim *sim, const struct action *action, const struct process *process)
+{
+        const struct shell *shell = &sim->shell;
+
+        return process->awaits_go && action->reason == REASON_SCALE && shell->behind &&
+               sim->now >= shell->behind_since + action->fleet->settings->boot_timeout;
+}
+
 static void check_stop(struct sim *sim, const struct action *action, struct process *process)
 {
-        if (is_forced(sim, action->fleet))
+        if (is_forced(sim, action->fleet) || makes_way(sim, action, process))
                 return;
         /* The process whose beats were read has ended. What is left is told, too: a wrapper, and what that
          * has started since and has not booted, of which no beat can be read. */
@@ -518,7 +527,8 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         bool urgent = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
                       action->worker->memory.over_limit || pressure_response_applies(action->worker);
         if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !urgent)
-                violate(sim, "P1", "%s is told to exit, and nothing records that", process_name(sim, process));
+                violate(sim, "P1", "%s is told to exit, and nothing records that",
+                        process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
         /* The next one has its time to come to rest. */
         if (process_traits(sim, process)->quiet_when_idle)
@@ -528,7 +538,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
-            !is_forced(sim, action->fleet))
+            !is_forced(sim, action->fleet) && !makes_way(sim, action, process))
                 note_failure(sim, process);
 }
 
@@ -719,7 +729,8 @@ static void check_gaps(struct sim *sim, unsigned number)
         }
         if (trying >= target_of(sim, fleet) || heard == 0 ||
             count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory || fleet->held ||
-            sim->now < sim->fork_fails_until || sim->now < fleet->crash.next_at || waits ||
+            sim->now < sim->fork_fails_until ||
+            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || waits ||
             sim->now < sim->fork_lacks_until ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;

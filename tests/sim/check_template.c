@@ -245,8 +245,8 @@ static void check_load(struct sim *sim, unsigned number)
         }
         if (any || !check_preloads(sim, number) || fleet->rollout.state != ROLLOUT_RUNNING ||
             check_living_templates(sim, number) >= TEMPLATES_MAX || sim->read_left < MEMORY_PLENTY / 2 ||
-            sim->squeezed.high || fleet->held || sim->now < fleet->crash.next_at ||
-            sim->now < sim->fork_fails_until)
+            sim->squeezed.high || fleet->held ||
+            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || sim->now < sim->fork_fails_until)
                 model->load_since = 0;
         else if (model->load_since == 0)
                 model->load_since = sim->now;
@@ -282,7 +282,10 @@ void check_templates(struct sim *sim)
                         if (sim->processes[j]->fleet == i && sim->processes[j]->is_template)
                                 check_kept(sim, &sim->processes[j]->as_template);
                 check_load(sim, i);
-                if (fleet_preload_refused(fleet)[0] != '\0' && !model->excused && model->troubles < 3)
+                if (fleet->preload.unrecorded && sim->now > sim->disk_full_until + 10 * SEC)
+                        violate(sim, "P5", "fleet '%s' is not preloaded, though the state is written",
+                                fleet->settings->name);
+                if (fleet_preload_is_refused(fleet) && !model->excused && model->troubles < 3)
                         violate(sim, "P5", "fleet '%s' is not preloaded, though nothing is wrong with that",
                                 fleet->settings->name);
         }

@@ -337,7 +337,7 @@ static void start(struct sim *sim, const struct action *action)
         unsigned record = ledger_begin(&sim->shell.ledger, &start);
         if (sim->now < sim->fork_fails_until) {
                 ledger_end(&sim->shell.ledger, record);
-                observe_start_failed(action->fleet, action->index, "fork fails", sim->now);
+                observe_start_failed(action->fleet, action->index, EAGAIN, sim->now);
                 return;
         }
         if (shell_dies_here(sim))

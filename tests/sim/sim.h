@@ -322,6 +322,7 @@ struct shell {
         void *ledger_memory;
         bool ledger_lost; /* with this sqmgr, or as it is killed */
         unsigned ledger_losses;
+        usec_t behind_since;
         int kill_in; /* steps; < 0: never */
         unsigned kill_fate;
         int kill_forking; /* steps from the next fork on; < 0: never */

@@ -332,7 +332,7 @@ void template_looks(struct sim *sim, struct fleet *fleet, bool fast)
 static void load(struct sim *sim, struct fleet *fleet)
 {
         if (sim->now < sim->fork_fails_until) {
-                template_observe_start_failed(fleet, "fork fails", sim->now);
+                template_observe_start_failed(fleet, EAGAIN, sim->now);
                 return;
         }
         struct process *process = spawn(sim, fleet);

@@ -55,6 +55,8 @@ TEST(every_wait_of_a_worker)
                                  wait == WAIT_NONE || wait == WAIT_PLACES);
         }
         worker_waits(WAIT_STATE, 0, NULL);
+        worker_waits(WAIT_LEDGER, 0, NULL);
+        worker_waits(WAIT_UNCONFIRMED, 0, NULL);
         golden_end("describe", "worker");
 }
 
@@ -188,7 +190,7 @@ TEST(what_else_a_fleet_waits_for)
         fleet_waits(WAIT_FORK, NULL);
         t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
         fleet_waits(WAIT_BACKOFF, NULL);
-        t.fleet->hold_until = t.now + USEC_PER_SEC;
+        t.fleet->held = true;
         fleet_waits(WAIT_ADOPTION, NULL);
         t.world->available_bytes = 337 * MB;
         fleet_waits(WAIT_MEMORY, "of a worker");

@@ -139,6 +139,17 @@ TEST(the_machine_is_judged)
         expect("machine 5");
 }
 
+TEST(open_files_are_judged_before_they_lack)
+{
+        struct doctor_machine machine = {.overcommit = -1, .files_limit = 1024, .files_needed = 1024};
+
+        doctor_machine(&findings, &machine, &world, T0);
+        expect("files 1");
+        machine.files_needed++;
+        doctor_machine(&findings, &machine, &world, T0);
+        expect("files 2");
+}
+
 static void diagnose(bool is_root)
 {
         const struct doctor_machine machine = {.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};

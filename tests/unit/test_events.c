@@ -134,7 +134,7 @@ TEST(workers_that_fail)
         worker->heartbeat.fault = HEARTBEAT_FAULT_KIND;
         observe_stopped(worker, REASON_BOOT, 0, t.now);
         observe_stopped(spawn_silently(), REASON_BOOT, 0, t.now);
-        observe_start_failed(t.fleet, 30, "no such user 'nobody2'", t.now);
+        observe_start_failed(t.fleet, 30, EMFILE, t.now);
         t.fleet->crash.loop_reported = false;
         t.fleet->crash.count = 3;
         t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
@@ -353,11 +353,6 @@ static void send_heartbeats_elsewhere(void)
         t.newborn.sent_usec = 1;
 }
 
-static void start_nothing(void)
-{
-        t.start_error = "no such directory";
-}
-
 static void have_no_place(void)
 {
         t.fleet_settings.max_processes = 3;
@@ -401,7 +396,6 @@ static const struct {
         {"halt: never boots", never_boot},
         {"halt: takes too long to boot", boot_for_an_hour},
         {"halt: heartbeats elsewhere", send_heartbeats_elsewhere},
-        {"halt: cannot be started", start_nothing},
         {"halt: no place", have_no_place},
         {"halt: no old worker", have_no_old_worker},
         {"halt: takes too long to load", load_nothing},
@@ -505,7 +499,7 @@ static void template_cannot_be_forked(void)
 
 static void template_cannot_be_started(void)
 {
-        t.load_error = "no such directory";
+        t.load_error = EMFILE;
         test_run(&t, 1);
 }
 
@@ -542,6 +536,7 @@ static void forks_are_not_answered(void)
 static void fork_dies_unborn(void)
 {
         test_load(&t);
+        observe_ledger(t.world, false);
         t.save_fails = true;
         test_run(&t, 3);
         world_events_clear(t.world);

@@ -102,6 +102,45 @@ TEST(the_status_of_a_worker_that_exits_is_reported)
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
 }
 
+static unsigned count_workers(enum worker_state state)
+{
+        const struct fleet *fleet = runtime_world->fleets[0];
+        unsigned n = 0;
+
+        exits_reap(&runtime);
+        FLEET_FOREACH_WORKER(fleet, worker)
+                n += worker->state == state;
+        return n;
+}
+
+TEST(a_start_that_sqmgr_lacks_descriptors_for_is_no_failed_start)
+{
+        struct rlimit before, less;
+        unsigned n = 0;
+
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n");
+        struct fleet *fleet = runtime_world->fleets[0];
+        ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+        less = before;
+        /* One more each time, until a start succeeds. */
+        while (count_workers(WORKER_STARTING) == 0) {
+                const struct action action = {.kind = ACTION_START, .fleet = fleet, .index = ++n};
+                int unused = dup(STDOUT_FILENO);
+
+                ck_assert_int_ge(unused, 0);
+                close_fd(unused);
+                ck_assert_uint_lt(n, 30);
+                less.rlim_cur = (rlim_t)unused + n - 1;
+                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &less), 0);
+                (void)execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC));
+                ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        }
+        ck_assert_uint_gt(n, 2);
+        ck_assert(runtime_reported("could not be started: sqmgr itself failed: Too many open files"));
+        ck_assert_uint_eq(fleet->crash.count, 0);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_CRASHED], 0);
+}
+
 /* Each time we are woken meanwhile may keep it from the processor on its way to the command. */
 TEST(what_a_start_reports_is_read_once_it_is_complete)
 {

@@ -390,9 +390,34 @@ TEST(restart_and_start_reset_the_backoff)
 
 TEST(a_failed_start_backs_off_and_says_why)
 {
-        observe_start_failed(t.fleet, 3, "no such user 'nobody2'", t.now);
-        ck_assert_uint_eq(t.fleet->crash.count, 1);
-        ck_assert_str_eq(test_event_text(&t, EVENT_START_FAILED), t.fleet->crash_last);
+        t.fleet_settings.backoff_min = t.fleet_settings.backoff_max = USEC_PER_HOUR;
+        observe_start_failed(t.fleet, 3, EMFILE, t.now);
+        ck_assert_uint_eq(t.fleet->shortage.count, 1);
+        ck_assert_uint_gt(t.fleet->shortage.next_at, t.now);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_str_eq(test_event_text(&t, EVENT_START_FAILED),
+                         "default/3 could not be started: sqmgr itself failed: Too many open files");
+}
+
+TEST(a_worker_that_cannot_be_watched_is_no_failed_start)
+{
+        const struct worker *first = observe_started(t.fleet, 1, REASON_NONE, 501, 1, t.now);
+
+        /* Nothing would report its exit. */
+        observe_unwatched((struct worker *)first, ENOMEM, t.now);
+        ck_assert_int_eq(first->state, WORKER_GONE);
+
+        struct worker *second = observe_started(t.fleet, 2, REASON_NONE, 502, 1, t.now);
+        second->handle = (struct process *)&t;
+        observe_unwatched(second, EMFILE, t.now);
+        ck_assert_int_eq(second->state, WORKER_STOPPING);
+        ck_assert_uint_eq(t.fleet->shortage.count, 1);
+        observe_exit(second, &(struct exit_status){.known = true, .by_signal = true, .status = SIGKILL},
+                     t.now);
+        ck_assert_int_eq(second->state, WORKER_GONE);
+        second->handle = NULL;
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), 0);
 }
 
 TEST(each_unasked_end_is_a_crash)
@@ -459,9 +484,6 @@ TEST(last_lines_of_an_earlier_death_are_not_reported)
         observe_log_tail(t.fleet, 2, "late");
         ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES "late"));
 
-        die_with_token(3);
-        observe_start_failed(t.fleet, 9, "no fork", t.now);
-        observe_log_tail(t.fleet, 3, "early");
         die_with_token(4);
         die_with_token(0);
         observe_log_tail(t.fleet, 4, "early");

@@ -25,7 +25,13 @@
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
 static struct fleet_settings *fleet_list[] = {&fleet_settings[0], &fleet_settings[1]};
-static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
+static char state_file[] = "/run/sqmgr/state";
+static struct settings settings = {
+        .check_interval = 5 * USEC_PER_SEC,
+        .state_file = state_file,
+        .fleets = fleet_list,
+        .n_fleets = 2,
+};
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static sd_event *event;
 static struct world *world;
@@ -34,7 +40,8 @@ static struct control *control;
 static struct server *server;
 static struct client client;
 static usec_t clock_usec;
-static unsigned n_changed, n_rendered;
+static unsigned n_changed, n_rendered; /* n_changed: times that the state was written */
+static int save_error;
 static int reload_result;
 static struct wakeup wakeup;
 static struct runtime runtime = {.wakeup = &wakeup};
@@ -85,6 +92,7 @@ void __wrap_persist_save_now(struct persist *unsaved, usec_t now)
         ck_assert_ptr_eq(unsaved, &persist);
         ck_assert_uint_eq(now, clock_usec);
         n_changed++;
+        unsaved->error = save_error;
 }
 
 usec_t __wrap_clock_now(clockid_t clock);
@@ -118,6 +126,7 @@ static void setup(void)
         clock_usec = T0;
         wakeup = (struct wakeup){.pass = {.ticks = {.n = 7}}};
         n_changed = n_rendered = 0;
+        save_error = persist.error = 0;
         reload_result = 0;
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -208,7 +217,7 @@ static const struct {
 TEST_LOOP(bad_calls_are_refused_whole, ELEMENTSOF(refusals))
 {
         client_expect(event, &client, refusals[_i].call, refusals[_i].error);
-        ck_assert_uint_eq(n_changed, 0);
+        ck_assert_uint_eq(wakeup.pass.serial, 0);
         ck_assert_uint_eq(web->generation, 1);
 }
 
@@ -247,9 +256,52 @@ TEST(commands_record_their_orders)
         ck_assert_uint_eq(web->generation, 2);
         client_expect(event, &client, CONTROL("Abort", "{}"), NULL);
         ck_assert_int_eq(web->rollout.state, ROLLOUT_ABORTED);
-        ck_assert_uint_eq(n_changed, 7);
+        /* Before a start, a scale and a restart, and after each order. */
+        ck_assert_uint_eq(n_changed, 3 + 7);
         ck_assert_uint_eq(mail->generation, 1);
         ck_assert_int_eq(mail->order, ORDER_RUN);
+}
+
+/* The reason of a refusal. */
+static void expect_refused(const char *call, const char *reason)
+{
+        struct varlink_reply reply = client_call(event, &client, call);
+
+        ck_assert_ptr_nonnull(reply.error);
+        ck_assert_str_eq(reply.error, CONTROL_REFUSED);
+        ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(reply.parameters, "reason")), reason));
+        varlink_reply_free(&reply);
+}
+
+TEST(without_a_state_what_must_be_remembered_is_refused_and_what_ends_is_carried_out)
+{
+        static const char refused[] = "refused, nothing has changed: the state file '";
+        static const char carried_out[] = "carried out, but not recorded: the state file '";
+
+        save_error = -EROFS;
+        expect_refused(CONTROL("Restart", "{}"), refused);
+        expect_refused(CONTROL("Restart", "{}"), "Read-only file system");
+        expect_refused(RESTART("{\"fleets\":[\"web\"]}"), refused);
+        ck_assert_uint_eq(web->generation, 1);
+        ck_assert_int_eq(web->rollout.state, ROLLOUT_NONE);
+        expect_refused(CONTROL("Scale", "{\"fleet\":\"web\",\"count\":3}"), refused);
+        expect_refused(CONTROL("Scale", "{\"fleet\":\"web\",\"auto\":true}"), refused);
+        ck_assert_uint_eq(web->scale, 0);
+        expect_refused(CONTROL("Quiet", "{\"target\":\"web/1\"}"), carried_out);
+        ck_assert(web->workers[0]->orders.quiet);
+        expect_refused(CONTROL("Stop", "{\"fleet\":\"web\"}"), carried_out);
+        ck_assert_int_eq(web->order, ORDER_STOP);
+        expect_refused(CONTROL("Start", "{\"fleet\":\"web\"}"), refused);
+        ck_assert_int_eq(web->order, ORDER_STOP);
+        mail->rollout.state = ROLLOUT_RUNNING;
+        expect_refused(CONTROL("Abort", "{}"), carried_out);
+        ck_assert_int_eq(mail->rollout.state, ROLLOUT_ABORTED);
+
+        save_error = 0;
+        client_expect(event, &client, CONTROL("Start", "{\"fleet\":\"web\"}"), NULL);
+        ck_assert_int_eq(web->order, ORDER_RUN);
+        client_expect(event, &client, CONTROL("Restart", "{}"), NULL);
+        ck_assert_uint_eq(web->generation, 2);
 }
 
 TEST(abort_reports_what_it_ended_and_what_it_acknowledged)

@@ -64,6 +64,21 @@ TEST(the_state_names_the_worker)
         state_free(state);
 }
 
+TEST(the_state_is_left_to_the_sqmgr_that_holds_its_lock)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        persist.locked_out = true;
+        ck_assert(!persist_save(&persist, now));
+        ck_assert_int_eq(persist.error, -EBUSY);
+        ck_assert_ptr_null(read_state());
+        persist.locked_out = false;
+        ck_assert(persist_save(&persist, now));
+        struct state *state = read_state();
+        ck_assert_ptr_nonnull(state);
+        state_free(state);
+}
+
 TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 {
         struct fleet *fleet = runtime_world->fleets[0];

@@ -126,7 +126,7 @@ static void befall_world(struct test_world *t)
                 t->quiet_error = pick(2) == 0 ? EPERM : 0;
                 break;
         default:
-                t->start_error = pick(4) == 0 ? "no luck" : NULL;
+                t->start_error = pick(4) == 0 ? ENOMEM : 0;
                 break;
         }
 }
@@ -155,7 +155,7 @@ static void recover(struct test_world *t)
         t->newborn = (struct process){
                 .boot_usec = USEC_PER_SEC, .die_usec = USEC_INFINITY, .memory_bytes = (uint64_t)200 << 20};
         t->quiet_error = 0;
-        t->start_error = NULL;
+        t->start_error = 0;
         observe_available_memory(t->world, 0);
         for (size_t i = 0; i < t->fleet->n_workers; i++) {
                 struct process *process = test_process(t->fleet->workers[i]);

@@ -277,12 +277,22 @@ TEST(a_boot_timeout_counts_though_redis_was_away_before)
         test_after(&t, 125, test_rollout(&t), ROLLOUT_HALTED);
 }
 
-TEST(a_failed_start_counts)
+TEST(a_start_that_sqmgr_itself_cannot_make_does_not_count)
 {
         test_settle(&t);
-        t.start_error = "no such directory";
-        test_restart_to(&t, 60, ROLLOUT_HALTED);
-        ck_assert_uint_ge(test_events(&t, EVENT_START_FAILED), 3);
+        t.start_error = EMFILE;
+        test_restart(&t);
+        /* Beyond rollout_timeout, too. */
+        test_run(&t, 1200);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
+        ck_assert(strstr(test_fleet_waits_for(&t),
+                         "sqmgr itself failed to start a process (Too many open files)"));
+        t.start_error = 0;
+        test_after(&t, 300, test_rollout(&t), ROLLOUT_DONE);
+        ck_assert_uint_eq(t.fleet->shortage.count, 0);
 }
 
 TEST(the_next_restart_goes_on_after_a_halt)

@@ -2,9 +2,12 @@
 /* Tests of the search for workers that no state file names (daemon/takeover/search.h) with real processes. */
 /* promises: P4 P8 */
 #include "continuity/adoption.h"
+#include "continuity/state.h"
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "runtime.h"
+#include <fcntl.h>
+#include <sys/pidfd.h>
 
 static struct search search;
 static pid_t read_of[4096]; /* whose environment was read */
@@ -157,6 +160,129 @@ TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, ours);
         for (size_t i = 0; i < N; i++)
                 ck_assert_int_eq(kill(parents[i], SIGKILL), 0);
+        end();
+}
+
+/* A process of our name that has a pidfd of another one, is no child of ours, and ends with us at the latest.
+ */
+static pid_t watch(pid_t pid, uid_t uid)
+{
+        int pair[2], ours[2];
+
+        ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(ours, O_CLOEXEC), 0);
+        pid_t watcher = fork();
+        ck_assert_int_ge(watcher, 0);
+        if (watcher == 0) {
+                if (fork() != 0)
+                        _exit(EXIT_SUCCESS);
+                close_fd(ours[1]);
+                if (pidfd_open(pid, 0) < 0 || setresuid(uid, uid, uid) < 0)
+                        _exit(EXIT_FAILURE);
+                watcher = getpid();
+                (void)!write(pair[1], &watcher, sizeof(watcher));
+                _exit(read(ours[0], &watcher, 1) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+        }
+        ck_assert_int_eq(waitpid(watcher, NULL, 0), watcher);
+        close_fd(pair[1]);
+        ck_assert_int_eq(read(pair[0], &watcher, sizeof(watcher)), sizeof(watcher));
+        close_fd(pair[0]);
+        close_fd(ours[0]);
+        return watcher;
+}
+
+TEST(what_another_living_sqmgr_watches_is_not_adopted)
+{
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+        _cleanup_proc_ struct proc *watching = NULL;
+
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        pid_t watcher = watch(ours, geteuid());
+        ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
+        ck_assert_int_eq(other, watcher);
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
+
+        ck_assert_int_eq(proc_open(watcher, &watching), 0);
+        ck_assert_int_eq(kill(watcher, SIGKILL), 0);
+        while (!proc_has_exited(watching))
+                usleep(1000);
+        ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
+        ck_assert_int_eq(other, 0);
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, ours);
+        end();
+}
+
+TEST(a_part_of_a_worker_that_another_sqmgr_watches_is_not_adopted)
+{
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+
+        (void)spawn(user(), "/bin/sleep", marked);
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        pid_t watcher = watch(parent, geteuid());
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
+        ck_assert_int_eq(kill(watcher, SIGKILL), 0);
+        end();
+}
+
+TEST(nobody_else_can_make_a_process_look_watched)
+{
+        char instance[] = "SQMGR_INSTANCE=0123456789abcdef", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+        pid_t ours = spawn(user(), "/bin/sleep", marked), other;
+
+        if (geteuid() != 0) {
+                end();
+                return;
+        }
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        pid_t watcher = watch(ours, user());
+        ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
+        ck_assert_int_eq(other, 0);
+        run();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
+        ck_assert_int_eq(kill(watcher, SIGKILL), 0);
+        end();
+}
+
+TEST(of_another_instance_a_sqmgr_is_no_obstacle)
+{
+        char instance[] = "SQMGR_INSTANCE=fedcba9876543210", worker[] = "SQMGR_WORKER=web/2";
+        char *const marked[] = {instance, worker, NULL};
+        pid_t theirs = spawn(user(), "/bin/sleep", marked), other;
+
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        pid_t watcher = watch(theirs, geteuid());
+        ck_assert_int_eq(search_other_sqmgr(&search, NULL, &other), 0);
+        ck_assert_int_eq(other, 0);
+        ck_assert_int_eq(kill(watcher, SIGKILL), 0);
+        end();
+}
+
+TEST(a_worker_that_the_state_names_shows_the_sqmgr_that_watches_it)
+{
+        pid_t ours = spawn(user(), "/bin/sleep", (char *[]){NULL}), other;
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        ck_assert_int_eq(proc_open(ours, &proc), 0);
+        struct state_worker saved = {.worker.process = {.pid = ours, .start = proc_start_time(proc)}};
+        struct state_fleet fleet = {.workers = &saved, .n_workers = 1};
+        struct state state = {.fleets = &fleet, .n_fleets = 1};
+        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+        pid_t watcher = watch(ours, geteuid());
+        ck_assert_int_eq(search_other_sqmgr(&search, &state, &other), 0);
+        ck_assert_int_eq(other, watcher);
+        /* Another process that got the pid is no worker of ours. */
+        saved.worker.process.start++;
+        ck_assert_int_eq(search_other_sqmgr(&search, &state, &other), 0);
+        ck_assert_int_eq(other, 0);
+        ck_assert_int_eq(kill(watcher, SIGKILL), 0);
         end();
 }
 

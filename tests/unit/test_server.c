@@ -509,6 +509,34 @@ TEST(a_lock_that_a_child_has_yet_to_let_go_of_is_waited_for)
         ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
+TEST(a_lock_that_was_deleted_is_taken_again)
+{
+        char state[128], lock[140], error[256] = "";
+        struct stat status;
+        int fd = -1, theirs = -1;
+
+        snprintf(state, sizeof(state), "%s/state", dir);
+        snprintf(lock, sizeof(lock), "%s.lock", state);
+        ck_assert_int_eq(listener_lock(state, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(unlink(lock), 0);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
+        ck_assert_int_eq(stat(lock, &status), 0);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 0);
+        ck_assert_int_eq(listener_lock(state, &theirs, error, sizeof(error)), -EBUSY);
+
+        /* Another sqmgr was faster. */
+        ck_assert_int_eq(unlink(lock), 0);
+        ck_assert_int_eq(listener_lock(state, &theirs, error, sizeof(error)), 0);
+        int before = fd;
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), -EBUSY);
+        ck_assert_int_eq(fd, before);
+        ck_assert_ptr_nonnull(strstr(error, "another sqmgr (pid "));
+        close_fd(theirs);
+        ck_assert_int_eq(listener_lock_again(state, &fd, error, sizeof(error)), 1);
+        close_fd(fd);
+}
+
 TEST(a_lock_is_held_by_one_and_is_free_when_that_is_gone)
 {
         char lock[128];

@@ -69,7 +69,7 @@ TEST(without_a_ledger_a_fork_goes_on_once_the_state_reports_of_it)
         observe_ledger(t.world, false);
         test_load(&t);
         t.save_fails = true;
-        test_run(&t, 300);
+        test_run(&t, 60);
         struct worker *worker = test_worker(&t, 1);
         ck_assert(worker->process.awaits_go);
         ck_assert_uint_eq(t.gos, 0);
@@ -91,6 +91,37 @@ TEST(a_fork_in_a_ledger_goes_on_without_the_state)
         t.save_fails = true;
         test_run(&t, 30);
         ck_assert_uint_eq(t.gos, 3);
+}
+
+TEST(without_a_state_for_boot_timeout_workers_boot_separately)
+{
+        struct template *template = settle();
+
+        observe_ledger(t.world, false);
+        t.fleet_settings.max_processes = 3;
+        t.save_fails = true;
+        test_exit(&t, test_worker(&t, 2), 1);
+        test_run(&t, 60);
+        ck_assert(test_worker(&t, 2)->process.awaits_go);
+        ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
+        test_after(&t, 70, test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert(strstr(fleet_preload_refused(t.fleet), "the state file cannot be written"));
+        test_after(&t, 60, test_counts(&t).active, 3);
+        ck_assert(!test_worker(&t, 2)->process.forked);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        /* The next one that ends is replaced without the wait. */
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_after(&t, 60, test_counts(&t).active, 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_PRELOAD_REFUSED), 1);
+        ck_assert_uint_eq(t.loads, 1);
+
+        t.save_fails = false;
+        test_run(&t, 60);
+        ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
+        test_exit(&t, test_worker(&t, 3), 1);
+        test_settle(&t);
+        ck_assert(test_worker(&t, 3)->process.forked);
+        ck_assert_ptr_eq(fleet_template(t.fleet), template);
 }
 
 TEST(a_fork_that_was_asked_for_takes_its_place)
@@ -217,11 +248,17 @@ TEST(after_three_loads_that_fail_workers_boot_separately)
 /* It is the machine that lacks what it takes, and has it again some time. */
 TEST(a_load_that_cannot_be_started_is_tried_until_it_is)
 {
-        t.load_error = "no such directory";
+        t.load_error = EMFILE;
+        test_restart(&t);
         test_run(&t, 120);
-        ck_assert_uint_gt(t.fleet->totals.template_failures, 3);
+        ck_assert_uint_gt(test_events(&t, EVENT_TEMPLATE_FAILED), 3);
+        ck_assert_uint_eq(test_events(&t, EVENT_PLACES_HELD), 1);
+        ck_assert_uint_eq(t.fleet->crash.count, 0);
+        ck_assert_int_eq(test_rollout(&t), ROLLOUT_RUNNING);
+        ck_assert_uint_eq(t.fleet->rollout.failures, 0);
+        ck_assert_int_eq(t.fleet->waits_for, WAIT_FORK);
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
-        t.load_error = NULL;
+        t.load_error = 0;
         settle();
         ck_assert_int_eq(fleet_template(t.fleet)->state, TEMPLATE_READY);
 }

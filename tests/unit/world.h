@@ -73,10 +73,9 @@ struct test_world {
         struct process newborn; /* how the next processes behave */
         struct template_process newborn_template;
         int quiet_error, stop_error, kill_error;
-        const char *start_error;
-        const char *load_error;
-        int ask_error; /* a template cannot be asked for a fork */
-        bool urgent;   /* an order of the operator's was given that does not wait for others to be ready */
+        int start_error, load_error; /* errno with which sqmgr fails to start a process; 0: none */
+        int ask_error;               /* a template cannot be asked for a fork */
+        bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
         pid_t next_pid;
         unsigned starts, quiets, stops, kills; /* actions so far */
         unsigned loads, gos, template_ends, template_kills;

@@ -9,6 +9,7 @@
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/redis_batch.h"
+#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "wire/varlink.h"
@@ -17,6 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Descriptors of a worker: its processes, their memory, and its log. */
+#define FILES_OF_WORKER 5
+/* Redis, /proc, event sources, and files that are open for a moment. */
+#define FILES_APART 64
 
 /* Texts for struct doctor_redis. */
 enum text {
@@ -97,14 +103,25 @@ static const struct traits *renamed(const struct settings *settings)
         return NULL;
 }
 
+uint64_t doctor_files_needed(const struct world *world)
+{
+        uint64_t needed = FILES_APART + SERVER_CONNECTIONS_MAX;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
+        return needed;
+}
+
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
         const struct persist *persist = diagnosis->persist;
         const struct runtime *runtime = persist->runtime;
+        struct rlimit limit;
         struct doctor_machine machine = {
                 .is_root = geteuid() == 0,
                 .renamed = renamed(runtime->world->settings),
                 .overcommit = overcommit(),
+                .files_needed = doctor_files_needed(runtime->world),
                 .save_error = -persist->error,
                 .pressure = pressure_watch_path(runtime->pressure),
                 .has_readers = diagnosis->readers.may_connect,
@@ -113,6 +130,8 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
                 .readers = diagnosis->readers.group,
         };
 
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                machine.files_limit = limit.rlim_cur;
         (void)proc_total_memory_bytes(runtime->host, &machine.memory_bytes);
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 machine.has_redis |= is_here(redis_url_text(link->redis));

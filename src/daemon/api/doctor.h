@@ -11,6 +11,9 @@ struct doctor_readers {
         const char *group; /* static */
 };
 
+/* Returns how many descriptors sqmgr needs if all workers run that its fleets may have. */
+uint64_t doctor_files_needed(const struct world *world);
+
 /* Answers the call once each Redis has answered or failed. persist must outlive the connections to Redis.
  * Copies *readers. */
 void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call);

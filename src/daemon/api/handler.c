@@ -16,10 +16,37 @@ void handler_changed(struct control *control)
         persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
 }
 
-void handler_done(struct control *control, struct call *call)
+/* Returns true after replying that the last write of the state has failed. */
+static bool refuse_if_unsaved(struct control *control, struct call *call, const char *outcome)
+{
+        const struct persist *persist = control->host.persist;
+
+        if (persist->error == 0)
+                return false;
+        handler_refuse(
+                call,
+                "%s: the state file '%s' cannot be written (%s), and a sqmgr that is started anew "
+                "would not know of the order; make its folder writable, and see whether its disk is full",
+                outcome, control->host.world->settings->state_file, strerrordesc_np(-persist->error));
+        return true;
+}
+
+bool handler_record(struct control *control, struct call *call)
 {
         handler_changed(control);
-        server_reply(call, json_object(), false);
+        return !refuse_if_unsaved(control, call, "the order is carried out, but not recorded");
+}
+
+bool handler_refuse_unrecorded(struct control *control, struct call *call)
+{
+        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
+        return refuse_if_unsaved(control, call, "the order is refused, nothing has changed");
+}
+
+void handler_done(struct control *control, struct call *call)
+{
+        if (handler_record(control, call))
+                server_reply(call, json_object(), false);
 }
 
 struct orderer handler_orderer(const struct call *call)

@@ -55,8 +55,17 @@ void handler_diagnose(struct call *call, void *userdata);
 /* Call after a command has changed the model, before the reply. Plans soon and writes the state first, so an
  * acknowledged order survives a restart of sqmgr. */
 void handler_changed(struct control *control);
-/* Like handler_changed(), then ends the call with an empty reply. */
+/* Like handler_changed() for an order. If the state cannot be written, ends the call with an error and
+ * returns false: the order is carried out, and a later sqmgr would not know of it. */
+bool handler_record(struct control *control, struct call *call);
+/* Like handler_record(), then ends the call with an empty reply. */
 void handler_done(struct control *control, struct call *call);
+
+/* Call before an order that a later sqmgr must finish: Restart, Start, Scale. Writes the state, and returns
+ * true after refusing the call if that fails. A restart that is not recorded would be forgotten halfway, with
+ * a part of the fleet on the old code. Quiet, Stop and Abort are carried out all the same: they must work in
+ * an emergency, and forgetting one of them leaves workers as they were before. */
+bool handler_refuse_unrecorded(struct control *control, struct call *call);
 
 /* Returns the caller, for use in commands. */
 struct orderer handler_orderer(const struct call *call);

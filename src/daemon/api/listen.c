@@ -59,6 +59,21 @@ static int make_directory(const char *path, char *error, size_t error_size)
         return 0;
 }
 
+/* Writes why the lock was not taken to error, and returns 0 or -errno. outcome and holder are those of
+ * lock_take(). */
+static int explain_lock(int outcome, pid_t holder, const char *path, char *error, size_t error_size)
+{
+        if (outcome < 0)
+                return fail(outcome, error, error_size, "cannot lock '%s.lock'", path);
+        if (outcome != LOCK_HELD)
+                return 0;
+        if (holder > 0)
+                snprintf(error, error_size, "another sqmgr (pid %d) holds '%s'", (int)holder, path);
+        else
+                snprintf(error, error_size, "another sqmgr holds '%s'", path);
+        return -EBUSY;
+}
+
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
 {
         _cleanup_free_ char *lock_path = NULL;
@@ -74,15 +89,28 @@ int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size)
                 (void)nanosleep(&(struct timespec){.tv_nsec = OWN_LOCK_STEP_NSEC}, NULL);
                 r = lock_take(lock_path, ret_fd, &holder);
         }
-        if (r < 0)
-                return fail(r, error, error_size, "cannot lock '%s'", lock_path);
-        if (r != LOCK_HELD)
+        return explain_lock(r, holder, path, error, error_size);
+}
+
+int listener_lock_again(const char *path, int *fd, char *error, size_t error_size)
+{
+        _cleanup_free_ char *lock_path = NULL;
+        _cleanup_close_ int taken = -1;
+        pid_t holder = 0;
+
+        if (asprintf(&lock_path, "%s.lock", path) < 0) {
+                lock_path = NULL;
+                return fail(-ENOMEM, error, error_size, "cannot lock '%s'", path);
+        }
+        if (lock_is_in_place(*fd, lock_path))
                 return 0;
-        if (holder > 0)
-                snprintf(error, error_size, "another sqmgr (pid %d) holds '%s'", (int)holder, path);
-        else
-                snprintf(error, error_size, "another sqmgr holds '%s'", path);
-        return -EBUSY;
+        int r = lock_take(lock_path, &taken, &holder);
+        r = explain_lock(r, holder, path, error, error_size);
+        if (r < 0)
+                return r;
+        close_fd(*fd);
+        *fd = TAKE_FD(taken);
+        return 1;
 }
 
 /* Refuses to replace anything but a socket on which nothing answers. */

@@ -22,6 +22,10 @@ struct listener {
  * the lock; the sentence names its pid if known. */
 int listener_lock(const char *path, int *ret_fd, char *error, size_t error_size);
 
+/* Takes that lock again if its file was deleted or replaced meanwhile. Never waits. Returns 0 if the lock is
+ * still held, 1 if it was taken again in *fd, or as listener_lock() with *fd unchanged. */
+int listener_lock_again(const char *path, int *fd, char *error, size_t error_size);
+
 /* Checks whether a listener could be opened at path, apart from a running sqmgr there. Returns 0, or -errno
  * with a sentence in error. */
 int listener_check(const char *path, char *error, size_t error_size);

@@ -47,7 +47,8 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
                 return;
         }
         outcome = fleet ? command_quiet_fleet(fleet, &by, now) : command_quiet_worker(worker, &by, now);
-        handler_changed(control);
+        if (!handler_record(control, call))
+                return;
         bool exits = fleet ? fleet->settings->traits->quiet_is_stop : worker_quiet_is_stop(worker);
         server_reply(
                 call,
@@ -73,7 +74,7 @@ void handle_start(struct control *control, struct call *call, json_t *parameters
         const struct orderer by = handler_orderer(call);
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
 
-        if (fleet && !handler_refuse_at_shutdown(control, call))
+        if (fleet && !handler_refuse_at_shutdown(control, call) && !handler_refuse_unrecorded(control, call))
                 answer(control, call, fleet, command_start(fleet, &by, now), 0);
 }
 
@@ -92,7 +93,7 @@ void handle_scale(struct control *control, struct call *call, json_t *parameters
                 return;
         }
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
-        if (!fleet || handler_refuse_at_shutdown(control, call))
+        if (!fleet || handler_refuse_at_shutdown(control, call) || handler_refuse_unrecorded(control, call))
                 return;
         if (automatic)
                 outcome = command_scale_auto(fleet, &by, now);

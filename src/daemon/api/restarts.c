@@ -39,7 +39,8 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
         struct watch_request request;
 
         if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
-            !handler_parse_fleets(control, call, parameters, &list))
+            !handler_parse_fleets(control, call, parameters, &list) ||
+            handler_refuse_unrecorded(control, call))
                 return;
         orders = calloc(list.n_fleets + 1, sizeof(*orders));
         if (!orders) {
@@ -53,7 +54,8 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
                         orders[i].superseded = fleet->generation;
                 orders[i].refused = command_restart(fleet, &by, now) == COMMAND_STOPPED;
         }
-        handler_changed(control);
+        if (!handler_record(control, call))
+                return;
         request.fleets = list.fleets;
         request.n_fleets = list.n_fleets;
         request.orders = orders;
@@ -91,7 +93,8 @@ void handle_abort(struct control *control, struct call *call, json_t *parameters
                                                         varlink_text(fleet->settings->name)) < 0;
                 command_abort(fleet, &by, now);
         }
-        handler_changed(control);
+        if (!handler_record(control, call))
+                return;
         server_reply(call,
                      failed ? NULL
                             : json_pack("{s:O, s:O}", "aborted", aborted, "acknowledged", acknowledged),

@@ -34,6 +34,7 @@ struct search *adopt_free(struct search *search)
         sd_event_source_disable_unref(search->timer);
         adoption_free(search->adoption);
         free(search->pids);
+        watchers_clear(&search->watchers);
         free(search);
         return NULL;
 }
@@ -279,6 +280,22 @@ static int search_new(struct runtime *runtime, struct persist *persist, struct s
         return r;
 }
 
+/* The lock is free while another sqmgr runs, if somebody has deleted the file. Returns -EBUSY after an error
+ * was logged. */
+static int refuse_other_sqmgr(struct search *search, const struct settings *settings,
+                              const struct state *state)
+{
+        pid_t other;
+
+        int r = search_other_sqmgr(search, state, &other);
+        if (r < 0 || other == 0)
+                return r;
+        log_error("another sqmgr (pid %d) supervises the workers of '%s', though its lock file is gone: "
+                  "stop that one first, or set another state_file here",
+                  (int)other, settings->state_file);
+        return -EBUSY;
+}
+
 /* more: the first search has not seen all processes yet. */
 static void report(const struct adoption *adoption, bool more, int outcome, const char *why)
 {
@@ -321,11 +338,14 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
-        if (outcome == STATEFILE_READ)
+        r = refuse_other_sqmgr(search, settings, state);
+        if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
         state_free(state);
         if (r >= 0)
                 r = adopt_started(search, &starts, now);
+        if (r == -EBUSY)
+                return r;
         if (r >= 0 && adoption_needs_search(search->adoption)) {
                 for (unsigned i = 0; (i == 0 || r == SEARCH_GOES_ON) && i < FIRST_SLICES; i++)
                         r = search_run(search, now);

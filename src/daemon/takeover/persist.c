@@ -33,7 +33,7 @@ bool persist_save(struct persist *persist, usec_t now)
                 .features_userdata = &persist->runtime->subsystems,
                 .now = now,
         };
-        int r = state_pack(&source, &bytes, &size);
+        int r = persist->locked_out ? -EBUSY : state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);

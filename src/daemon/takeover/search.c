@@ -4,6 +4,7 @@
 #include "daemon/takeover/search.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
+#include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"
@@ -17,6 +18,8 @@
 /* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000
 #define SLICE_BYTES     ((size_t)2 << 20)
+/* No chain of parents is longer in practice. */
+#define ANCESTORS_MAX 128
 
 /* A process that cannot be read is not ours: it is gone, or belongs to another user. A shortage proves
  * nothing: a worker that is overlooked would be started again. */
@@ -82,6 +85,101 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
         return 0;
 }
 
+/* Returns who watches the process with this pid and start time, in our pid namespace; NULL: no other sqmgr.
+ */
+static const struct watched *watched_here(const struct search *search, pid_t pid, uint64_t start)
+{
+        const struct watched *watched = pid > 0 ? watchers_find(&search->watchers, pid) : NULL;
+
+        return watched && !watched->elsewhere && proc_is_alive(pid, start) ? watched : NULL;
+}
+
+/* The same for the processes that the state names. */
+static const struct watched *watched_in_state(const struct search *search, const struct state *state)
+{
+        const struct watched *watched = NULL;
+
+        for (size_t i = 0; i < state->n_fleets; i++) {
+                const struct state_fleet *fleet = &state->fleets[i];
+
+                for (size_t j = 0; !watched && j < fleet->n_workers; j++) {
+                        const struct worker *known = &fleet->workers[j].worker;
+
+                        watched = watched_here(search, known->process.pid, known->process.start);
+                        if (!watched)
+                                watched = watched_here(search, known->process.heartbeat_pid,
+                                                       known->process.heartbeat_start);
+                }
+                for (size_t j = 0; !watched && j < TEMPLATES_MAX; j++)
+                        watched =
+                                watched_here(search, fleet->templates[j].pid, fleet->templates[j].pid_start);
+        }
+        return watched;
+}
+
+/* Returns 1 if the process has the marker of our instance, 0 if not, or -errno. Of other users than the
+ * workers' nothing is read. */
+static int has_our_marker(struct search *search, pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct markers markers;
+        uid_t uid = (uid_t)-1;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = proc_uid(proc, &uid);
+        if (r < 0 || !adoption_seeks_user(search->adoption, uid))
+                return none_unless_shortage(r);
+        ssize_t length = env_markers_read(proc, search->environment, &markers);
+        if (length < 0)
+                return none_unless_shortage((int)length);
+        return markers.instance && strcmp(markers.instance, search->runtime->instance) == 0;
+}
+
+int search_other_sqmgr(struct search *search, const struct state *state, pid_t *ret)
+{
+        *ret = 0;
+        int r = watchers_read(&search->watchers);
+        if (r < 0)
+                return r;
+        const struct watchers *watchers = &search->watchers;
+        const struct watched *known = state ? watched_in_state(search, state) : NULL;
+        if (known) {
+                *ret = known->sqmgr;
+                return 0;
+        }
+        for (size_t i = 0; r == 0 && i < watchers->n; i++) {
+                const struct watched *watched = &watchers->list[i];
+
+                /* A worker is watched by two descriptors where its heartbeats are its own. */
+                if (watched->elsewhere || (i > 0 && watchers->list[i - 1].pid == watched->pid))
+                        continue;
+                r = has_our_marker(search, watched->pid);
+                if (r > 0)
+                        *ret = watched->sqmgr;
+        }
+        return MIN(r, 0);
+}
+
+/* Returns 1 if another sqmgr watches the process or an ancestor, 0 if not, or -errno. */
+static int is_part_of_watched(const struct search *search, pid_t pid)
+{
+        for (unsigned i = 0; search->watchers.n > 0 && i < ANCESTORS_MAX && pid > 0; i++) {
+                _cleanup_proc_ struct proc *proc = NULL;
+                struct proc_place place;
+
+                if (watchers_find(&search->watchers, pid))
+                        return 1;
+                int r = proc_open(pid, &proc);
+                if (r >= 0)
+                        r = proc_place(proc, &place);
+                if (r < 0)
+                        return none_unless_shortage(r);
+                pid = place.parent;
+        }
+        return 0;
+}
+
 static int see_process(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -122,6 +220,10 @@ static int see_process(struct search *search, pid_t pid)
         bool leads = place.session == pid;
         if (!sighting.worker && !leads)
                 return 0;
+        /* Two sqmgrs must not signal the same worker. */
+        r = is_part_of_watched(search, pid);
+        if (r != 0)
+                return MIN(r, 0);
         r = see_service(search, proc, &sighting);
         if (r >= 0 && (sighting.worker || (sighting.in_service && leads)))
                 r = see_boot(search, proc, &sighting);
@@ -173,7 +275,9 @@ static int step(struct search *search, usec_t now)
                 free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = 0;
                 adoption_search_begin(search->adoption);
-                r = proc_all(&search->pids, &search->n_pids);
+                r = watchers_read(&search->watchers);
+                if (r >= 0)
+                        r = proc_all(&search->pids, &search->n_pids);
         }
         if (r >= 0)
                 r = see_some(search);

@@ -5,8 +5,10 @@
 #include "daemon/runtime/env_marker.h"
 #include "daemon/runtime/runtime.h"
 #include "io/proc.h"
+#include "io/watchers.h"
 
 struct adoption;
+struct state;   /* continuity/state.h */
 struct persist; /* persist.h */
 
 struct search {
@@ -20,7 +22,8 @@ struct search {
         /* Processes at the start of this search; at counts those that were seen. */
         pid_t *pids;
         size_t n_pids, at;
-        size_t slice_bytes; /* bytes of environments read in this slice */
+        struct watchers watchers; /* of other sqmgrs, as this search began */
+        size_t slice_bytes;       /* bytes of environments read in this slice */
         char environment[ENV_MARKERS_MAX_BYTES];
 };
 
@@ -29,6 +32,11 @@ enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };
 /* Detects whether sqmgr is a systemd service, whose control group identifies its workers. Returns 0 or
  * -errno. */
 int search_service(struct search *search);
+/* Finds another running sqmgr of our pid namespace that watches a worker of this instance: one that the state
+ * names (NULL: no state), or one with our marker in its environment. Returns 0 with its pid in *ret, 0: there
+ * is none; or -errno. */
+int search_other_sqmgr(struct search *search, const struct state *state, pid_t *ret);
+
 /* Checks a slice of the processes, and adopts the workers found once all were seen. Returns an enum
  * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */

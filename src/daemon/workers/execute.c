@@ -44,7 +44,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         int r = launch_start(&request, &launched);
         if (r < 0) {
                 ledger_end(ledger, record);
-                observe_start_failed(fleet, action->index, strerror(-r), now);
+                observe_start_failed(fleet, action->index, -r, now);
                 return;
         }
         _cleanup_close_ int report_fd = launched.report_fd;
@@ -70,10 +70,10 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         (void)kill(launched.pid, SIGKILL);
         if (!worker || !worker->handle)
                 ledger_end(ledger, record);
-        if (!worker || !worker->handle)
-                observe_start_failed(fleet, action->index, strerror(-r), now);
-        if (worker && !worker->handle)
-                observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
+        if (worker)
+                observe_unwatched(worker, -r, now);
+        else
+                observe_start_failed(fleet, action->index, -r, now);
 }
 
 /* Returns 0 or a positive errno. Without known heartbeats, the whole process group gets the signal: any of it

@@ -334,8 +334,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
                 return;
         log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
         (void)kill(worker->process.pid, SIGKILL);
-        if (!worker->handle)
-                observe_exit(worker, &(struct exit_status){.launch_error = "it cannot be watched"}, now);
+        observe_unwatched(worker, -r, now);
 }
 
 static int on_worker_message(sd_event_source *source _unused_, int fd, uint32_t events _unused_,
@@ -444,7 +443,7 @@ void templates_load(struct runtime *runtime, struct fleet *fleet, usec_t now)
 
         int r = launch(runtime, fleet, now, &process);
         if (r < 0) {
-                template_observe_start_failed(fleet, strerrordesc_np(-r), now);
+                template_observe_start_failed(fleet, -r, now);
                 return;
         }
         process->template =

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the processes that other running sqmgrs watch; see the header. */
+#include "io/watchers.h"
+#include "base/fd.h"
+#include "io/proc.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define COMM_MAX 16
+
+struct reading {
+        struct watchers *watchers;
+        struct watched next; /* without its pid */
+};
+
+static int none_unless_shortage(int r)
+{
+        return is_shortage(r) ? r : 0;
+}
+
+static int add(pid_t pid, void *userdata)
+{
+        const struct reading *reading = userdata;
+        struct watchers *watchers = reading->watchers;
+
+        if (watchers->n == watchers->allocated) {
+                size_t allocated = MAX((size_t)64, 2 * watchers->allocated);
+                struct watched *list = reallocarray(watchers->list, allocated, sizeof(*list));
+
+                if (!list)
+                        return -ENOMEM;
+                watchers->list = list;
+                watchers->allocated = allocated;
+        }
+        watchers->list[watchers->n] = reading->next;
+        watchers->list[watchers->n++].pid = pid;
+        return 0;
+}
+
+static bool has_name(pid_t pid, const char *comm)
+{
+        char path[64], text[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+        ssize_t length = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+        if (length > 0 && text[length - 1] == '\n')
+                text[length - 1] = '\0';
+        return length > 0 && strcmp(text, comm) == 0;
+}
+
+static int read_process(struct watchers *watchers, pid_t pid)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct reading reading = {.watchers = watchers, .next.sqmgr = pid};
+        struct proc_place place;
+        uid_t uid;
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = proc_uid(proc, &uid);
+        if (r >= 0 && uid != geteuid())
+                return 0;
+        if (r >= 0)
+                r = proc_place(proc, &place);
+        /* A child of ours has copies of our descriptors until it executes its program. */
+        if (r >= 0 && place.parent == getpid())
+                return 0;
+        if (r >= 0)
+                r = proc_is_elsewhere(proc);
+        reading.next.elsewhere = r > 0;
+        if (r >= 0)
+                r = proc_pidfds_each(proc, add, &reading);
+        return none_unless_shortage(r);
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+        const struct watched *a = left, *b = right;
+
+        return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+int watchers_read(struct watchers *watchers)
+{
+        _cleanup_free_ pid_t *pids = NULL;
+        char comm[COMM_MAX] = "";
+        size_t n;
+
+        watchers->n = 0;
+        (void)prctl(PR_GET_NAME, comm);
+        int r = proc_all(&pids, &n);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (pids[i] != getpid() && has_name(pids[i], comm))
+                        r = read_process(watchers, pids[i]);
+        if (r >= 0 && watchers->n > 1)
+                qsort(watchers->list, watchers->n, sizeof(*watchers->list), compare_pids);
+        return r;
+}
+
+const struct watched *watchers_find(const struct watchers *watchers, pid_t pid)
+{
+        const struct watched key = {.pid = pid};
+
+        return watchers->n > 0 ? bsearch(&key, watchers->list, watchers->n, sizeof(key), compare_pids) : NULL;
+}
+
+void watchers_clear(struct watchers *watchers)
+{
+        free(watchers->list);
+        *watchers = (struct watchers){0};
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the processes that other running sqmgrs watch. A sqmgr has a pidfd of each of its workers, its
+ * children and the adopted ones, and the kernel shows whose pidfds a process has. */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+/* A process, and a sqmgr that watches it. */
+struct watched {
+        pid_t pid;
+        pid_t sqmgr;
+        bool elsewhere; /* the sqmgr is in another pid namespace, as in a container */
+};
+
+struct watchers {
+        struct watched *list; /* owned; sorted by pid */
+        size_t n;
+        size_t allocated;
+};
+
+/* Reads /proc, and replaces what the list held. Only programs of our name and of our own user count: nobody
+ * else can make a process look watched. Returns 0, or -errno if memory or descriptors are short. */
+int watchers_read(struct watchers *watchers);
+/* Returns the entry of a process that another sqmgr watches; NULL: none does. */
+const struct watched *watchers_find(const struct watchers *watchers, pid_t pid);
+void watchers_clear(struct watchers *watchers);
