@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #include "web/http.h"
+#include "web/http_clients.h"
 #include "web/listen.h"
 #include "web/loop.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/queue.h>
 
 /* Memory of one connection: request header, response header, and the part of a stream being sent. */
 #define CONNECTION_BYTES ((size_t)16 * 1024)
@@ -14,33 +14,23 @@
 #define ACCURACY_USEC    (100 * USEC_PER_MSEC)
 /* Per iteration of the event loop. */
 #define ACCEPTS_MAX 64
+/* Memory of the kernel for each connection. The kernel doubles this number; its own limit is 4 MiB. */
+#define SEND_BUFFER_BYTES (128 * 1024)
 
 const struct http_limits http_default_limits = {
         .connections = 1024,
         .streams = 256,
+        .requests = 32,
         .wait_usec = 30 * USEC_PER_SEC,
         .answer_usec = 60 * USEC_PER_SEC,
-};
-
-struct http_request {
-        struct http *http;
-        TAILQ_ENTRY(http_request) instance_client;
-        struct MHD_Connection *connection;
-        int fd;          /* owned by libmicrohttpd */
-        bool asked;      /* the request header was read */
-        usec_t since;    /* last progress: request or response finished, or part of a stream read */
-        bool put_off;    /* waiting, see http_wait() */
-        bool answered;   /* or waiting */
-        bool reads_head; /* HEAD: no body */
-        bool ended;      /* shut down by end_connection() */
-        struct viewer viewer;
+        .message_usec = 30 * USEC_PER_SEC,
+        .unread_bytes = (size_t)64 << 20,
 };
 
 struct http {
         sd_event *event;
         http_handler handler;
         void *userdata;
-        struct http_limits limits;
         struct MHD_Daemon *daemon;
         sd_event_source *io, *run, *sweep;
         struct web_listener *listeners;
@@ -48,24 +38,14 @@ struct http {
         bool paused; /* the listeners are disabled: no free slot */
         const char *const *hosts;
         size_t n_hosts;
-        TAILQ_HEAD(http_requests, http_request) connections; /* ordered by since */
-        struct http_counts counts;
+        struct http_clients clients;
 };
 
 static void touch(struct http_request *request)
 {
-        request->since = loop_now(request->http->event, CLOCK_MONOTONIC);
-        TAILQ_REMOVE(&request->http->connections, request, instance_client);
-        TAILQ_INSERT_TAIL(&request->http->connections, request, instance_client);
-}
+        struct http *http = request->http;
 
-static void end_connection(struct http_request *request)
-{
-        if (request->ended)
-                return;
-        request->ended = true;
-        request->http->counts.refused++;
-        (void)shutdown(request->fd, SHUT_RDWR);
+        http_clients_touch(&http->clients, request, loop_now(http->event, CLOCK_MONOTONIC));
 }
 
 static void set_listening(struct http *http, bool on)
@@ -79,9 +59,10 @@ void http_run(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG timeout;
 
+        http_clients_begin_turn(&http->clients);
         (void)MHD_run(http->daemon);
         /* libmicrohttpd has no timeouts configured: a timeout here means that work is pending. */
-        bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES;
+        bool again = MHD_get_timeout(http->daemon, &timeout) == MHD_YES || http->clients.n_postponed > 0;
         (void)sd_event_source_set_enabled(http->run, again ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
@@ -100,21 +81,15 @@ static int on_run(sd_event_source *source _unused_, void *userdata)
 static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
 {
         struct http *http = userdata;
-        struct http_request *request;
+        struct http_clients *clients = &http->clients;
 
-        TAILQ_FOREACH(request, &http->connections, instance_client) {
-                usec_t limit = request->asked ? http->limits.answer_usec : http->limits.wait_usec;
-
-                /* A viewer that has read everything waits for new messages, so it has no timeout. */
-                if (!request->viewer.waits && usec_sub(usec, request->since) > limit)
-                        end_connection(request);
-        }
+        http_clients_sweep(clients, usec);
         /* File descriptors may be available again. */
-        if (http->paused && http->counts.connections < http->limits.connections)
+        if (http->paused && clients->counts.connections < clients->limits.connections)
                 set_listening(http, true);
         (void)sd_event_source_set_time(source, usec + SWEEP_USEC);
         (void)sd_event_source_set_enabled(
-                source, !TAILQ_EMPTY(&http->connections) || http->paused ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+                source, !TAILQ_EMPTY(&clients->list) || http->paused ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
         return 0;
 }
 
@@ -127,20 +102,12 @@ static void arm_sweep(struct http *http)
         loop_arm(http->sweep, SWEEP_USEC);
 }
 
-/* Stops accepting and closes the connection that has kept sqmgr-web waiting for the longest time, for its
- * request or for reading a response. */
+/* Stops accepting until a connection has been closed. */
 static void make_room(struct http *http)
 {
-        struct http_request *request;
-
         set_listening(http, false);
         arm_sweep(http);
-        TAILQ_FOREACH(request, &http->connections, instance_client) {
-                if (!request->viewer.stream && !request->ended && !request->put_off) {
-                        end_connection(request);
-                        return;
-                }
-        }
+        (void)http_clients_make_room(&http->clients);
 }
 
 static struct http_request *request_of(struct MHD_Connection *connection)
@@ -153,20 +120,23 @@ static struct http_request *request_of(struct MHD_Connection *connection)
 
 static void begin_connection(struct http *http, struct MHD_Connection *connection, void **context)
 {
-        const union MHD_ConnectionInfo *info =
+        const union MHD_ConnectionInfo *fd =
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *peer =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         struct http_request *request = calloc(1, sizeof(*request));
 
         /* If memory is short, the connection ends at its first request. */
         *context = request;
-        http->counts.connections++;
+        http->clients.counts.connections++;
         if (!request)
                 return;
         *request = (struct http_request){.http = http,
                                          .connection = connection,
-                                         .fd = info ? info->connect_fd : -1,
+                                         .fd = fd ? fd->connect_fd : -1,
+                                         .peer = http_clients_peer(peer ? peer->client_addr : NULL),
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
-        TAILQ_INSERT_TAIL(&http->connections, request, instance_client);
+        TAILQ_INSERT_TAIL(&http->clients.list, request, entry);
         arm_sweep(http);
 }
 
@@ -181,11 +151,12 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                 return;
         }
         if (request) {
-                TAILQ_REMOVE(&http->connections, request, instance_client);
+                TAILQ_REMOVE(&http->clients.list, request, entry);
+                shared_drop(request->text);
                 free(request);
         }
         *context = NULL;
-        http->counts.connections--;
+        http->clients.counts.connections--;
         if (http->paused)
                 set_listening(http, true);
 }
@@ -197,11 +168,8 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
 
         if (!request)
                 return;
-        if (request->viewer.stream) {
-                stream_leave(&request->viewer);
-                request->http->counts.streams--;
-        }
-        request->viewer = (struct viewer){0};
+        http_clients_leave_stream(&request->http->clients, request);
+        request->text = shared_drop(request->text);
         request->put_off = request->asked = false;
         touch(request);
 }
@@ -211,6 +179,11 @@ static void resume(struct http_request *request)
 {
         MHD_resume_connection(request->connection);
         (void)sd_event_source_set_enabled(request->http->run, SD_EVENT_ONESHOT);
+}
+
+bool http_is_head(const struct http_request *request)
+{
+        return request->reads_head;
 }
 
 const char *http_argument(const struct http_request *request, const char *name)
@@ -267,7 +240,11 @@ static struct MHD_Response *response_of(const struct http_answer *answer)
 
 void http_answer(struct http_request *request, const struct http_answer *answer)
 {
-        (void)queue(request, answer->status, response_of(answer), answer);
+        if (!queue(request, answer->status, response_of(answer), answer))
+                return;
+        shared_drop(request->text);
+        request->text = shared_hold(answer->text);
+        request->text_at = loop_now(request->http->event, CLOCK_MONOTONIC);
 }
 
 void http_answer_sentence(struct http_request *request, unsigned status, const char *sentence)
@@ -285,9 +262,13 @@ void http_answer_sentence(struct http_request *request, unsigned status, const c
 static ssize_t read_stream(void *cls, uint64_t position _unused_, char *data, size_t size)
 {
         struct http_request *request = cls;
-        size_t n = stream_read(&request->viewer, data, size);
 
-        touch(request);
+        if (!request->viewer.stream)
+                return MHD_CONTENT_READER_END_WITH_ERROR;
+        /* The client has read the message before: the time for the next one starts now. */
+        if (!request->viewer.text)
+                request->text_at = loop_now(request->http->event, CLOCK_MONOTONIC);
+        size_t n = stream_read(&request->viewer, data, size);
         if (n == 0)
                 MHD_suspend_connection(request->connection);
         return (ssize_t)n;
@@ -297,36 +278,32 @@ void http_wake(struct viewer *viewer)
 {
         struct http_request *request = viewer->userdata;
 
-        /* The time limit for reading the new message starts now. */
-        touch(request);
+        request->text_at = loop_now(request->http->event, CLOCK_MONOTONIC);
         resume(request);
 }
 
-void http_stream(struct http_request *request, struct stream *stream, struct shared *first)
+struct viewer *http_stream(struct http_request *request, struct stream *stream)
 {
-        static const struct http_answer answer = {.type = "text/event-stream"};
         static char end = '\0';
         static struct shared nothing = {.holders = 1, .data = &end};
+        const struct http_answer answer = {
+                .status = MHD_HTTP_OK, .type = "text/event-stream", .text = &nothing};
         struct http *http = request->http;
 
         if (request->reads_head) {
-                http_answer(request, &(struct http_answer){
-                                             .status = MHD_HTTP_OK, .type = answer.type, .text = &nothing});
-                return;
+                http_answer(request, &answer);
+                return NULL;
         }
-        if (http->counts.streams >= http->limits.streams) {
-                http_answer_sentence(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                     "there are as many streams as sqmgr-web serves: try again later");
-                return;
-        }
+        http_clients_make_room_for_stream(&http->clients);
         struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CONNECTION_BYTES,
                                                                           read_stream, request, NULL);
-        if (!queue(request, MHD_HTTP_OK, response, &answer))
-                return;
-        http->counts.streams++;
+        if (!queue(request, answer.status, response, &answer))
+                return NULL;
+        http->clients.counts.streams++;
         request->viewer = (struct viewer){.userdata = request};
-        stream_join(stream, &request->viewer, first);
-        touch(request);
+        request->text_at = loop_now(http->event, CLOCK_MONOTONIC);
+        stream_join(stream, &request->viewer);
+        return &request->viewer;
 }
 
 void http_wait(struct http_request *request)
@@ -337,19 +314,14 @@ void http_wait(struct http_request *request)
 
 void http_resume(struct http *http)
 {
-        struct http_request *request;
-
-        TAILQ_FOREACH(request, &http->connections, instance_client) {
-                if (!request->put_off)
-                        continue;
-                request->put_off = false;
-                resume(request);
-        }
+        http_clients_stop_waiting(&http->clients);
+        if (http->clients.n_postponed > 0)
+                (void)sd_event_source_set_enabled(http->run, SD_EVENT_ONESHOT);
 }
 
 struct http_counts http_count(const struct http *http)
 {
-        return http->counts;
+        return http->clients.counts;
 }
 
 static enum MHD_Result count_host(void *cls, enum MHD_ValueKind kind _unused_, const char *key,
@@ -412,13 +384,27 @@ static bool has_body(const struct http_request *request)
         return http_header(request, "Transfer-Encoding") || (length && strspn(length, "0") != strlen(length));
 }
 
+/* Answers what is invalid. Otherwise the library calls on_request() again. */
+static enum MHD_Result begin_request(struct http_request *request, const char *method)
+{
+        request->http->clients.counts.requests++;
+        request->asked = true;
+        touch(request);
+        if (check_request(request, method)) {
+                if (!has_body(request))
+                        return MHD_YES;
+                http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE, "no body is read");
+        }
+        return request->answered ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version _unused_,
                                   const char *upload _unused_, size_t *upload_size, void **context)
 {
         struct http_request *request = request_of(connection);
 
-        if (!request)
+        if (!request || request->ended)
                 return MHD_NO;
         *upload_size = 0;
         request->answered = false;
@@ -426,17 +412,13 @@ static enum MHD_Result on_request(void *cls _unused_, struct MHD_Connection *con
                 /* libmicrohttpd closes a connection that is answered at this first call. Requests with a body
                  * are answered here, because the body is not read. */
                 *context = request;
-                request->http->counts.requests++;
-                request->asked = true;
-                touch(request);
-                if (check_request(request, method)) {
-                        if (!has_body(request))
-                                return MHD_YES;
-                        http_answer_sentence(request, MHD_HTTP_CONTENT_TOO_LARGE, "no body is read");
-                }
-        } else {
-                request->http->handler(request->http->userdata, request, url);
+                return begin_request(request, method);
         }
+        if (!http_clients_admit(&request->http->clients, request)) {
+                MHD_suspend_connection(connection);
+                return MHD_YES;
+        }
+        request->http->handler(request->http->userdata, request, url);
         return request->answered ? MHD_YES : MHD_NO;
 }
 
@@ -454,10 +436,12 @@ int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t p
 
 static void accept_some(struct http *http, int listen_fd)
 {
+        const int send_buffer = SEND_BUFFER_BYTES;
+
         for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
                 struct address peer = {.size = sizeof(peer.path)};
 
-                if (http->counts.connections >= http->limits.connections) {
+                if (http->clients.counts.connections >= http->clients.limits.connections) {
                         /* Only in the first iteration another client is known to be waiting. */
                         if (i == 0)
                                 make_room(http);
@@ -468,14 +452,15 @@ static void accept_some(struct http *http, int listen_fd)
                         make_room(http);
                 if (fd < 0)
                         return;
+                (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
                 (void)http_add(http, fd, &peer.any, peer.size);
-                http_run(http);
         }
 }
 
 static int on_connect(sd_event_source *source _unused_, int fd, uint32_t revents _unused_, void *userdata)
 {
         accept_some(userdata, fd);
+        http_run(userdata);
         return 0;
 }
 
@@ -517,8 +502,8 @@ static int start(struct http *http)
 
         http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME,
                                         0, NULL, NULL, on_request, http, MHD_OPTION_CONNECTION_LIMIT,
-                                        http->limits.connections + 1, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-                                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES,
+                                        http->clients.limits.connections + 1, MHD_OPTION_CONNECTION_TIMEOUT,
+                                        0U, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES,
                                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
                                         MHD_OPTION_ARRAY, options, MHD_OPTION_END);
         if (!http->daemon)
@@ -544,8 +529,11 @@ int http_new(struct http **ret, sd_event *event, const struct http_limits *limit
 
         if (!http)
                 return -ENOMEM;
-        *http = (struct http){.event = event, .handler = handler, .userdata = userdata, .limits = *limits};
-        TAILQ_INIT(&http->connections);
+        *http = (struct http){.event = event,
+                              .handler = handler,
+                              .userdata = userdata,
+                              .clients = {.limits = *limits, .resume = resume}};
+        TAILQ_INIT(&http->clients.list);
         int r = start(http);
         *ret = r < 0 ? http_free(http) : http;
         return r;
@@ -560,10 +548,10 @@ struct http *http_free(struct http *http)
         http->n_listeners = 0;
         /* No connection may be suspended when the daemon stops. */
         struct http_request *request;
-        TAILQ_FOREACH(request, &http->connections, instance_client) {
-                if (request->put_off || request->viewer.waits)
+        TAILQ_FOREACH(request, &http->clients.list, entry) {
+                if (request->put_off || request->postponed || request->viewer.waits)
                         MHD_resume_connection(request->connection);
-                request->put_off = request->viewer.waits = false;
+                request->put_off = request->postponed = request->viewer.waits = false;
         }
         if (http->daemon)
                 MHD_stop_daemon(http->daemon);

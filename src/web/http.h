@@ -5,6 +5,7 @@
 #include "base/usec.h"
 #include "web/address.h"
 #include "web/http_counts.h"
+#include "web/http_limits.h"
 #include "web/stream.h"
 #include <systemd/sd-event.h>
 
@@ -23,14 +24,6 @@ struct http_answer {
 /* Must call http_answer(), http_answer_sentence(), http_stream() or http_wait(); otherwise the connection
  * ends. Called again for a waiting request after http_resume(). */
 typedef void (*http_handler)(void *userdata, struct http_request *request, const char *path);
-
-struct http_limits {
-        unsigned connections;
-        unsigned streams;   /* maximum streams among the connections */
-        usec_t wait_usec;   /* for reading a whole request, from the last response or the start of the
-                               connection */
-        usec_t answer_usec; /* for the client to read a whole response, or any part of a stream */
-};
 
 extern const struct http_limits http_default_limits;
 
@@ -51,6 +44,8 @@ int http_add(struct http *http, int fd, const struct sockaddr *peer, socklen_t p
 /* Handles everything that is due now, for callers without an event loop. */
 void http_run(struct http *http);
 
+/* Returns true if the response has no body, but its size. */
+bool http_is_head(const struct http_request *request);
 /* Returns the query argument of that name, not unescaped; NULL: none. */
 const char *http_argument(const struct http_request *request, const char *name);
 /* Returns the header of that name; NULL: none. */
@@ -59,8 +54,9 @@ const char *http_header(const struct http_request *request, const char *name);
 void http_answer(struct http_request *request, const struct http_answer *answer);
 /* Answers with one sentence of plain text. */
 void http_answer_sentence(struct http_request *request, unsigned status, const char *sentence);
-/* first: the message to send at once; may be NULL. */
-void http_stream(struct http_request *request, struct stream *stream, struct shared *first);
+/* Adds a viewer to the stream, ending another one if there are too many. Returns the viewer, for
+ * stream_send_first(); NULL: the request has no body, or memory is short. */
+struct viewer *http_stream(struct http_request *request, struct stream *stream);
 /* To be set as `wake` of each stream. */
 void http_wake(struct viewer *viewer);
 

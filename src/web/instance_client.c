@@ -15,8 +15,6 @@
 #define ACCURACY_USEC    USEC_PER_MSEC
 #define INPUT_KEEP_BYTES ((size_t)1 << 20)
 
-/* A reply of this size describes some ten thousand workers. The parsed reply needs several times as much
- * memory. */
 const struct instance_client_limits instance_client_default_limits = {
         .reply_bytes = (size_t)8 << 20,
         .answer_usec = 5 * USEC_PER_SEC,
@@ -44,6 +42,7 @@ struct instance_client {
         usec_t backoff;
         unsigned wanted; /* set of due queries: a bit for each */
         int asked;       /* current query; -1: none */
+        int refused;     /* query whose reply was refused: no other is sent until it is accepted; -1: none */
         struct varlink_input input;
 };
 
@@ -129,6 +128,8 @@ static void ask_next(struct instance_client *instance_client)
                 return;
         instance_client->asked = ffs((int)instance_client->wanted) - 1;
         if (instance_client->asked < 0) {
+                /* All queries were answered. A process whose replies are refused does not get here. */
+                instance_client->backoff = instance_client->limits->backoff_min_usec;
                 (void)sd_event_source_set_enabled(instance_client->timer, SD_EVENT_OFF);
                 return;
         }
@@ -136,6 +137,13 @@ static void ask_next(struct instance_client *instance_client)
         int r = send_question(instance_client, (enum instance_query)instance_client->asked);
         /* If sqmgr has closed the connection, the next read reports that. */
         loop_arm(instance_client->timer, r < 0 ? 0 : instance_client->limits->answer_usec);
+}
+
+static void ask_initially(struct instance_client *instance_client)
+{
+        instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
+        instance_client_ask(instance_client, INSTANCE_QUERY_EVENTS);
+        instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
@@ -152,48 +160,67 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
                 disconnect_and_retry(instance_client, "cannot connect: %s", connect_error(-r));
                 return 0;
         }
-        instance_client_ask(instance_client, INSTANCE_QUERY_STATUS);
-        instance_client_ask(instance_client, INSTANCE_QUERY_EVENTS);
-        instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);
+        ask_initially(instance_client);
+        if (instance_client->refused >= 0)
+                instance_client_ask(instance_client, (enum instance_query)instance_client->refused);
         return 0;
 }
 
-/* Returns false if the connection is no longer usable. */
-static bool take_reply(struct instance_client *instance_client, const char *text, size_t size)
+/* Returns false if the connection is no longer usable. The reason is "" if the reply is not one of sqmgr, and
+ * what is too much if it is beyond the limits. */
+static bool take_reply(struct instance_client *instance_client, const char *text, size_t size,
+                       char reason[static REPLY_REASON_MAX])
 {
         struct varlink_reply reply;
         enum instance_query question = (enum instance_query)instance_client->asked;
 
-        if (instance_client->asked < 0)
+        reason[0] = '\0';
+        if (instance_client->asked < 0 || !reply_limits_scan(question, text, size, reason))
                 return false;
         int r = varlink_decode_reply(text, size, &reply);
         if (r < 0)
                 return false;
-        bool good = !reply.continues;
+        bool good = !reply.continues && reply_limits_check(question, reply.parameters, reason);
+        bool was_refused = good && instance_client->refused >= 0;
         if (good) {
-                instance_client->asked = -1;
-                instance_client->backoff = instance_client->limits->backoff_min_usec;
+                instance_client->asked = instance_client->refused = -1;
                 instance_client->ops->answered(instance_client->userdata, question,
                                                reply.error ? NULL : reply.parameters);
         }
+        if (was_refused)
+                ask_initially(instance_client);
         varlink_reply_free(&reply);
         return good;
 }
 
+/* The instance is shown as failed until a reply to that query is accepted. */
+static void refuse_reply(struct instance_client *instance_client, const char *reason)
+{
+        instance_client->refused = instance_client->asked;
+        disconnect_and_retry(instance_client, "the reply to %s is refused: it has %s",
+                             methods[instance_client->refused] + sizeof(CONTROL_INTERFACE), reason);
+}
+
 static void take_replies(struct instance_client *instance_client)
 {
+        char reason[REPLY_REASON_MAX];
         const char *text;
         size_t size;
         int r;
 
         while ((r = varlink_input_take(&instance_client->input, instance_client->limits->reply_bytes, &text,
                                        &size)) > 0) {
-                if (take_reply(instance_client, text, size))
+                if (take_reply(instance_client, text, size, reason))
                         continue;
-                disconnect_and_retry(instance_client, "what answers there does not speak as sqmgr does");
+                if (reason[0] != '\0')
+                        refuse_reply(instance_client, reason);
+                else
+                        disconnect_and_retry(instance_client,
+                                             "what answers there does not speak as sqmgr does");
                 return;
         }
         if (r < 0) {
+                instance_client->refused = instance_client->asked;
                 disconnect_and_retry(instance_client, "an answer is longer than %zu bytes",
                                      instance_client->limits->reply_bytes);
                 return;
@@ -228,7 +255,8 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents _unu
 
 void instance_client_ask(struct instance_client *instance_client, enum instance_query question)
 {
-        if (instance_client->fd < 0)
+        if (instance_client->fd < 0 ||
+            (instance_client->refused >= 0 && instance_client->refused != (int)question))
                 return;
         instance_client->wanted |= 1U << question;
         ask_next(instance_client);
@@ -253,6 +281,7 @@ int instance_client_new(struct instance_client **ret, sd_event *event, const cha
                                                     .userdata = userdata,
                                                     .fd = -1,
                                                     .asked = -1,
+                                                    .refused = -1,
                                                     .backoff = limits->backoff_min_usec};
         int r = sd_event_add_time_relative(event, &instance_client->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
                                            on_timer, instance_client);

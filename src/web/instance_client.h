@@ -4,18 +4,8 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include <jansson.h>
+#include "web/reply_limits.h"
 #include <systemd/sd-event.h>
-
-/* In the order of sending if several are due. */
-enum instance_query {
-        INSTANCE_QUERY_STATUS,
-        INSTANCE_QUERY_EVENTS,
-        INSTANCE_QUERY_QUEUES,
-        INSTANCE_QUERY_METRICS,
-        INSTANCE_QUERY_ROLLOUTS,
-        _INSTANCE_QUERY_MAX,
-};
 
 struct instance_client;
 
@@ -33,7 +23,7 @@ struct instance_client_ops {
 };
 
 struct instance_client_limits {
-        size_t reply_bytes;      /* a longer reply ends the connection */
+        size_t reply_bytes;      /* a longer reply, or one beyond reply_limits, ends the connection */
         usec_t answer_usec;      /* a reply that takes longer ends the connection */
         usec_t backoff_min_usec; /* delay before the next attempt, doubled after each failure */
         usec_t backoff_max_usec; /* maximum delay */

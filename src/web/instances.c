@@ -113,6 +113,42 @@ double instance_events_after(const struct instance *instance, usec_t now)
         return MIN(instance->event_at, (double)now / (double)USEC_PER_SEC);
 }
 
+static struct instance *instance_of_event(const struct instances *instances, size_t event)
+{
+        const json_t *socket = json_object_get(json_array_get(instances->events, event), "socket");
+
+        for (size_t i = 0; i < instances->n; i++)
+                if (strcmp(instances->list[i].socket, json_string_value(socket)) == 0)
+                        return &instances->list[i];
+        return NULL;
+}
+
+/* Removes the oldest event of the instance with the most events. */
+static void drop_event(struct instances *instances)
+{
+        size_t most = 0;
+
+        for (size_t i = 0; i < instances->n; i++)
+                most = MAX(most, instances->list[i].n_events);
+        for (size_t at = json_array_size(instances->events); at-- > 0;) {
+                struct instance *instance = instance_of_event(instances, at);
+
+                if (!instance || instance->n_events < most)
+                        continue;
+                instance->n_events--;
+                (void)json_array_remove(instances->events, at);
+                return;
+        }
+}
+
+/* Also of the news, only the newest are kept. */
+static void add_news(json_t *news, json_t *event)
+{
+        (void)json_array_append(news, event);
+        if (json_array_size(news) > INSTANCES_EVENTS)
+                (void)json_array_remove(news, 0);
+}
+
 void instances_take_events(struct instances *instances, struct instance *instance, json_t *answer,
                            json_t *news)
 {
@@ -126,9 +162,10 @@ void instances_take_events(struct instances *instances, struct instance *instanc
                 newest = MAX(newest, at_of(event));
                 if (insert_event(instances->events, event) <= 0)
                         continue;
-                (void)json_array_append(news, event);
+                instance->n_events++;
+                add_news(news, event);
                 if (json_array_size(instances->events) > INSTANCES_EVENTS)
-                        (void)json_array_remove(instances->events, INSTANCES_EVENTS);
+                        drop_event(instances);
         }
         if (newest > 0)
                 instance->event_at = newest;

@@ -6,7 +6,8 @@
 #include "base/usec.h"
 #include <jansson.h>
 
-/* Maximum number of events kept for all instances together; the newest are kept. */
+/* Maximum number of events kept for all instances together. The oldest event of the instance with the most
+ * events makes room for another: an instance with many events displaces none of the others. */
 #define INSTANCES_EVENTS 200
 
 struct instance {
@@ -19,6 +20,7 @@ struct instance {
         json_t *rollouts;   /* list in the reply of GetRollouts; NULL: no reply, or no fleet has a group */
         char *metrics;      /* reply of GetMetrics, text format 0.0.4; NULL: no reply */
         double event_at;    /* time of the newest event in seconds since 1970; 0: no event */
+        size_t n_events;    /* of the events that are kept */
 };
 
 struct instances {

@@ -7,28 +7,33 @@
 #include <strings.h>
 
 #define OPEN_TYPE "application/openmetrics-text"
-/* Many times the number of families that sqmgr has. */
-#define FAMILIES_MAX 1000
+/* For each instance. sqmgr has less than a hundred. */
+#define FAMILIES_MAX 500
 /* Longer values are no numbers. */
 #define NUMBER_MAX 64
+
+#define NONE UINT32_MAX
 
 /* Strings point into the texts being merged. */
 struct family {
         const char *name, *type, *help; /* type and help may be "" */
+        uint32_t first, last;           /* indices of its samples; NONE: no sample */
 };
 
 struct sample {
-        const struct family *family;
-        size_t order;
-        const struct instance *instance; /* NULL: metrics of sqmgr-web itself */
-        const char *suffix;              /* after the family's name: "_sum" */
-        const char *labels;              /* text between the braces */
+        uint32_t next;      /* index of the next sample of the family; NONE: the last */
+        uint32_t source;    /* index of the instance; the number of instances: sqmgr-web itself */
+        const char *suffix; /* after the family's name: "_sum" */
+        const char *labels; /* text between the braces */
         const char *value;
 };
 
 struct merge {
-        struct family *families;
+        struct family *families; /* in the order of their first appearance */
+        uint32_t *sorted;        /* indices of the families, by name */
         size_t n_families;
+        size_t families_max; /* grows by FAMILIES_MAX with each text: no instance takes the places of others
+                              */
         struct sample *samples;
         size_t n_samples, n_allocated;
         bool failed; /* memory was short */
@@ -81,12 +86,27 @@ static bool is_name(const char *text)
 /* Returns the family of that name, created if missing. Returns NULL if there are too many families. */
 static struct family *find_family(struct merge *merge, const char *name)
 {
-        for (size_t i = 0; i < merge->n_families; i++)
-                if (strcmp(merge->families[i].name, name) == 0)
-                        return &merge->families[i];
-        if (merge->n_families == FAMILIES_MAX)
+        size_t low = 0, high = merge->n_families;
+
+        while (low < high) {
+                size_t middle = (low + high) / 2;
+                struct family *family = &merge->families[merge->sorted[middle]];
+                int compared = strcmp(name, family->name);
+
+                if (compared == 0)
+                        return family;
+                if (compared < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        if (merge->n_families == merge->families_max)
                 return NULL;
-        merge->families[merge->n_families] = (struct family){.name = name, .type = "", .help = ""};
+        memmove(&merge->sorted[low + 1], &merge->sorted[low],
+                (merge->n_families - low) * sizeof(*merge->sorted));
+        merge->sorted[low] = (uint32_t)merge->n_families;
+        merge->families[merge->n_families] =
+                (struct family){.name = name, .type = "", .help = "", .first = NONE, .last = NONE};
         return &merge->families[merge->n_families++];
 }
 
@@ -151,21 +171,26 @@ static const char *find_suffix(const struct family *family, const char *name)
         return NULL;
 }
 
-static void add_sample(struct merge *merge, struct sample sample)
+static void add_sample(struct merge *merge, struct family *family, const struct sample *sample)
 {
-        if (!ARRAY_RESERVE(merge->samples, merge->n_samples, merge->n_allocated)) {
+        if (!ARRAY_RESERVE(merge->samples, merge->n_samples, merge->n_allocated) ||
+            merge->n_samples == NONE) {
                 merge->failed = true;
                 return;
         }
-        sample.order = merge->n_samples;
-        merge->samples[merge->n_samples++] = sample;
+        uint32_t index = (uint32_t)merge->n_samples++;
+        merge->samples[index] = *sample;
+        if (family->first == NONE)
+                family->first = index;
+        else
+                merge->samples[family->last].next = index;
+        family->last = index;
 }
 
 /* Splits the line into its parts. */
-static void take_sample(struct merge *merge, const struct instance *instance, char *line,
-                        const struct family *family)
+static void take_sample(struct merge *merge, uint32_t source, char *line, struct family *family)
 {
-        struct sample sample = {.instance = instance, .family = family, .labels = ""};
+        struct sample sample = {.next = NONE, .source = source, .labels = ""};
         char *at = line + strcspn(line, "{ ");
 
         if (*at == '{') {
@@ -185,15 +210,15 @@ static void take_sample(struct merge *merge, const struct instance *instance, ch
                 return;
         sample.suffix = family ? find_suffix(family, line) : NULL;
         if (!sample.suffix) {
-                sample.family = find_family(merge, line);
+                family = find_family(merge, line);
                 sample.suffix = "";
         }
-        if (sample.family)
-                add_sample(merge, sample);
+        if (family)
+                add_sample(merge, family, &sample);
 }
 
-/* Splits the text into lines. instance: NULL for sqmgr-web's own metrics. */
-static void take_text(struct merge *merge, const struct instance *instance, char *text)
+/* Splits the text into lines. */
+static void take_text(struct merge *merge, uint32_t source, char *text)
 {
         struct family *family = NULL;
         char *line;
@@ -202,16 +227,7 @@ static void take_text(struct merge *merge, const struct instance *instance, char
                 if (line[0] == '#')
                         take_comment(merge, line, &family);
                 else
-                        take_sample(merge, instance, line, family);
-}
-
-static int compare_samples(const void *a, const void *b)
-{
-        const struct sample *one = a, *other = b;
-
-        if (one->family != other->family)
-                return one->family < other->family ? -1 : 1;
-        return one->order < other->order ? -1 : one->order > other->order;
+                        take_sample(merge, source, line, family);
 }
 
 static void put_quoted(FILE *out, const char *text)
@@ -264,22 +280,17 @@ static void put_family(FILE *out, const struct family *family, enum metrics_form
                 fprintf(out, "# TYPE %.*s %s\n", length, family->name, unknown ? "unknown" : family->type);
 }
 
-static void put_sample(FILE *out, const struct sample *sample, bool several, enum metrics_format format)
+/* socket: the label of the instance, as in `socket="PATH"`; "" for none. */
+static void put_sample(FILE *out, const struct family *family, const struct sample *sample,
+                       const char *socket, enum metrics_format format)
 {
-        const struct family *family = sample->family;
-        bool labelled = several && sample->instance, has_labels = sample->labels[0] != '\0';
+        bool labelled = socket[0] != '\0', has_labels = sample->labels[0] != '\0';
         bool is_counter = format == METRICS_OPEN && strcmp(family->type, "counter") == 0;
 
         fprintf(out, "%.*s%s%s", name_length(family, format), family->name, is_counter ? "_total" : "",
                 sample->suffix);
         if (labelled || has_labels)
-                fputc('{', out);
-        if (labelled) {
-                fputs("socket=", out);
-                put_quoted(out, sample->instance->socket);
-        }
-        if (labelled || has_labels)
-                fprintf(out, "%s%s}", labelled && has_labels ? "," : "", sample->labels);
+                fprintf(out, "{%s%s%s}", socket, labelled && has_labels ? "," : "", sample->labels);
         fprintf(out, " %s\n", sample->value);
 }
 
@@ -337,45 +348,86 @@ static char *render_own(const struct instances *instances, usec_t now, const str
         return text;
 }
 
-static int render(struct merge *merge, bool several, enum metrics_format format, char **ret, size_t *ret_size)
+/* The caller frees the label. Returns NULL if memory is short. */
+static char *render_socket_label(const struct instances *instances, size_t source)
+{
+        char *text;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        /* A single instance, and sqmgr-web itself, need no label. */
+        if (out && instances->n > 1 && source < instances->n) {
+                fputs("socket=", out);
+                put_quoted(out, instances->list[source].socket);
+        }
+        (void)memstream_close(out, &text);
+        return text;
+}
+
+static int render(const struct merge *merge, char *const *labels, enum metrics_format format, char **ret,
+                  size_t *ret_size)
 {
         FILE *out = open_memstream(ret, ret_size);
 
-        if (merge->n_samples > 0)
-                qsort(merge->samples, merge->n_samples, sizeof(*merge->samples), compare_samples);
-        for (size_t i = 0; out && i < merge->n_samples; i++) {
-                const struct sample *sample = &merge->samples[i];
+        for (size_t i = 0; out && i < merge->n_families; i++) {
+                const struct family *family = &merge->families[i];
 
-                if (i == 0 || sample->family != sample[-1].family)
-                        put_family(out, sample->family, format);
-                put_sample(out, sample, several, format);
+                if (family->first == NONE)
+                        continue;
+                put_family(out, family, format);
+                for (uint32_t at = family->first; at != NONE; at = merge->samples[at].next)
+                        put_sample(out, family, &merge->samples[at], labels[merge->samples[at].source],
+                                   format);
         }
         if (out && format == METRICS_OPEN)
                 fputs("# EOF\n", out);
         return memstream_close(out, ret);
 }
 
+/* The text of each source, split into parts, and its label. */
+struct sources {
+        char **texts, **labels;
+        size_t n;
+};
+
+static bool take_sources(struct merge *merge, const struct instances *instances,
+                         const struct sources *sources, usec_t now, const struct http_counts *self)
+{
+        for (size_t i = 0; i < sources->n; i++) {
+                sources->texts[i] = i < instances->n ? strdup(instances->list[i].metrics ?: "")
+                                                     : render_own(instances, now, self);
+                sources->labels[i] = render_socket_label(instances, i);
+                if (!sources->texts[i] || !sources->labels[i])
+                        return false;
+                merge->families_max += FAMILIES_MAX;
+                take_text(merge, (uint32_t)i, sources->texts[i]);
+        }
+        return !merge->failed;
+}
+
+static void free_list(char **list, size_t n)
+{
+        for (size_t i = 0; list && i < n; i++)
+                free(list[i]);
+        free(list);
+}
+
 int metrics_merge(const struct instances *instances, usec_t now, const struct http_counts *self,
                   enum metrics_format format, char **ret, size_t *ret_size)
 {
-        size_t n = instances->n;
-        char **texts = calloc(n + 1, sizeof(*texts));
-        struct merge merge = {.families = calloc(FAMILIES_MAX, sizeof(*merge.families))};
-        bool failed = !texts || !merge.families;
+        size_t n = instances->n + 1;
+        struct sources sources = {
+                .texts = calloc(n, sizeof(char *)), .labels = calloc(n, sizeof(char *)), .n = n};
+        struct merge merge = {.families = calloc(n * FAMILIES_MAX, sizeof(*merge.families)),
+                              .sorted = calloc(n * FAMILIES_MAX, sizeof(*merge.sorted))};
+        bool good = sources.texts && sources.labels && merge.families && merge.sorted &&
+                    take_sources(&merge, instances, &sources, now, self);
+        int r = good ? render(&merge, sources.labels, format, ret, ret_size) : -ENOMEM;
 
-        for (size_t i = 0; !failed && i <= n; i++) {
-                const struct instance *instance = i < n ? &instances->list[i] : NULL;
-
-                texts[i] = instance ? strdup(instance->metrics ?: "") : render_own(instances, now, self);
-                failed = !texts[i];
-                if (!failed)
-                        take_text(&merge, instance, texts[i]);
-        }
-        int r = failed || merge.failed ? -ENOMEM : render(&merge, n > 1, format, ret, ret_size);
-        for (size_t i = 0; texts && i <= n; i++)
-                free(texts[i]);
-        free(texts);
+        free_list(sources.texts, n);
+        free_list(sources.labels, n);
         free(merge.families);
+        free(merge.sorted);
         free(merge.samples);
         return r;
 }

@@ -6,7 +6,8 @@
 
 struct shared {
         unsigned holders;
-        size_t size; /* size of data in bytes */
+        unsigned counted; /* for http_clients.c: the last sweep that counted this text */
+        size_t size;      /* size of data in bytes */
         char *data;
 };
 

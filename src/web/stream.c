@@ -23,19 +23,23 @@ void stream_put(FILE *out, const char *event, const char *text)
         fputc('\n', out);
 }
 
-void stream_join(struct stream *stream, struct viewer *viewer, struct shared *first)
+void stream_join(struct stream *stream, struct viewer *viewer)
 {
         viewer->stream = stream;
-        viewer->text = first ? shared_hold(first) : NULL;
         viewer->serial = stream->serial;
-        LIST_INSERT_HEAD(&stream->viewers, viewer, instance_client);
+        LIST_INSERT_HEAD(&stream->viewers, viewer, entry);
+}
+
+void stream_send_first(struct viewer *viewer, struct shared *message)
+{
+        viewer->text = shared_hold(message);
 }
 
 void stream_leave(struct viewer *viewer)
 {
         if (!viewer->stream)
                 return;
-        LIST_REMOVE(viewer, instance_client);
+        LIST_REMOVE(viewer, entry);
         viewer->text = shared_drop(viewer->text);
         viewer->stream = NULL;
 }
@@ -55,7 +59,7 @@ void stream_publish(struct stream *stream, struct shared *message)
         stream->newest = shared_drop(stream->newest);
         stream->newest = shared_hold(message);
         stream->serial++;
-        LIST_FOREACH(viewer, &stream->viewers, instance_client) {
+        LIST_FOREACH(viewer, &stream->viewers, entry) {
                 wake(viewer);
         }
 }
@@ -64,7 +68,7 @@ void stream_publish_idle(struct stream *stream, struct shared *message)
 {
         struct viewer *viewer;
 
-        LIST_FOREACH(viewer, &stream->viewers, instance_client) {
+        LIST_FOREACH(viewer, &stream->viewers, entry) {
                 if (!viewer->waits)
                         continue;
                 viewer->text = shared_hold(message);

@@ -19,7 +19,7 @@ struct stream {
 
 struct viewer {
         struct stream *stream;
-        LIST_ENTRY(viewer) instance_client;
+        LIST_ENTRY(viewer) entry;
         struct shared *text; /* message being sent, or NULL */
         size_t sent;         /* bytes of text already sent */
         uint64_t serial;     /* serial of the stream when text was taken */
@@ -30,9 +30,10 @@ struct viewer {
 /* Writes text as a message: `event: NAME`, and a `data:` for each line. */
 void stream_put(FILE *out, const char *event, const char *text);
 
-/* Adds the viewer to the stream. All members but userdata must be zero. first: message to send at once; may
- * be NULL. */
-void stream_join(struct stream *stream, struct viewer *viewer, struct shared *first);
+/* Adds the viewer to the stream. All members but userdata must be zero. */
+void stream_join(struct stream *stream, struct viewer *viewer);
+/* Sends the message to a viewer that has joined and not been sent anything yet. */
+void stream_send_first(struct viewer *viewer, struct shared *message);
 /* Removes the viewer; does nothing if the viewer has not joined. */
 void stream_leave(struct viewer *viewer);
 

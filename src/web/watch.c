@@ -15,7 +15,9 @@
 #define WATCHED_USEC      (10 * USEC_PER_SEC)
 #define METRICS_WAIT_USEC (3 * USEC_PER_SEC)
 #define METRICS_KEEP_USEC (1 * USEC_PER_SEC)
-#define ACCURACY_USEC     (50 * USEC_PER_MSEC)
+/* The least time between reports, other than those at a poll: each is rendered for all viewers. */
+#define REPORT_USEC   (500 * USEC_PER_MSEC)
+#define ACCURACY_USEC (50 * USEC_PER_MSEC)
 
 struct watched_instance {
         struct watch *watch;
@@ -34,6 +36,7 @@ struct watch {
         usec_t polled_at;     /* time of watch_poll(); 0: never */
         usec_t queues_at;     /* time of the last query of queues; 0: never */
         usec_t metrics_at;    /* time of the last metrics_reported(); 0: never */
+        usec_t reported_at;   /* time of the last reported() between polls; 0: never */
         bool metrics_awaited; /* metrics_reported() will follow */
         bool unreported;      /* data arrived since reported() */
         json_t *news;         /* events since reported(), or NULL */
@@ -63,12 +66,18 @@ static void report_status(struct watch *watch)
         json_decref(news);
 }
 
-/* Reports all instances together, once no status or event query is pending. */
+/* Reports all instances together, once no status or event query is pending. An instance that fails again and
+ * again has the others reported no more often: the next poll reports what was not. */
 static void report_when_all_known(struct watch *watch)
 {
+        usec_t now = loop_now(watch->event, CLOCK_MONOTONIC);
+
         watch->unreported = true;
-        if (!awaits(watch, INSTANCE_QUERY_STATUS) && !awaits(watch, INSTANCE_QUERY_EVENTS))
-                report_status(watch);
+        if (awaits(watch, INSTANCE_QUERY_STATUS) || awaits(watch, INSTANCE_QUERY_EVENTS) ||
+            usec_sub(now, watch->reported_at) < REPORT_USEC)
+                return;
+        watch->reported_at = now;
+        report_status(watch);
 }
 
 static void report_metrics(struct watch *watch)

@@ -15,24 +15,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RENDER_KEEP_USEC (100 * USEC_PER_MSEC)
+/* Ages in a document grow, so it is rendered anew even if nothing has changed. */
+#define RENDER_KEEP_USEC (1 * USEC_PER_SEC)
 #define COMMENT_USEC     (15 * USEC_PER_SEC)
 #define JSON_FORM        (JSON_COMPACT | JSON_REAL_PRECISION(15))
 /* The step of the shortest ring. */
 #define SAMPLE_USEC   (5 * USEC_PER_SEC)
 #define ACCURACY_USEC (500 * USEC_PER_MSEC)
 
-/* Each document is rendered once for all requests within a short time. */
+/* Each document is rendered once for all requests, until there are newer data. */
 enum document {
         DOCUMENT_PAGE,
+        DOCUMENT_LIVE, /* the first message of STREAM_LIVE, and each later one */
         DOCUMENT_STATUS,
-        DOCUMENT_HISTORY, /* followed by the other ranges */
+        DOCUMENT_EVENTS, /* the first message of STREAM_EVENTS, and each later one without events; made from
+                            the document before */
+        DOCUMENT_READY,
+        DOCUMENT_METRICS,                                          /* followed by the other formats */
+        DOCUMENT_HISTORY = DOCUMENT_METRICS + _METRICS_FORMAT_MAX, /* followed by the other ranges */
         _DOCUMENT_MAX = DOCUMENT_HISTORY + _HISTORY_RANGE_MAX,
 };
 
 struct rendered {
         struct shared *text;
         usec_t at;
+        uint64_t serial; /* of the data */
 };
 
 enum stream_kind {
@@ -40,6 +47,8 @@ enum stream_kind {
         STREAM_LIVE,   /* the parts of the page that change */
         _STREAM_MAX,
 };
+
+static const char ready[] = "ok\n";
 
 struct web {
         sd_event *event;
@@ -51,6 +60,7 @@ struct web {
         struct stream streams[_STREAM_MAX];
         sd_event_source *comment;
         struct rendered documents[_DOCUMENT_MAX];
+        uint64_t serial; /* raised as instances have reported */
         usec_t sampled_at, published_at;
 };
 
@@ -71,41 +81,133 @@ static struct shared *render_page(const struct web *web, enum page_part part)
         return shared_take(text, size);
 }
 
-/* Returns NULL if memory is short. */
-static struct shared *render(const struct web *web, enum document document)
+static struct shared *render_json(json_t *json)
 {
-        if (document == DOCUMENT_PAGE)
-                return render_page(web, PAGE_WHOLE);
-        _cleanup_json_ json_t *json = document == DOCUMENT_STATUS
-                                              ? status_document(web)
-                                              : history_json(web->history, document - DOCUMENT_HISTORY,
-                                                             loop_now(web->event, CLOCK_REALTIME));
-        char *text = json_dumps(json, JSON_FORM);
+        _cleanup_json_ json_t *document = json;
+        char *text = json_dumps(document, JSON_FORM);
 
         return shared_take(text, text ? strlen(text) : 0);
 }
 
-/* The new events, then the current state. A viewer that is too slow for a message misses its events, but not
- * the state. Returns NULL if memory is short. */
-static struct shared *render_message(const struct web *web, enum stream_kind kind, const json_t *news)
+static struct shared *render_ready(const struct web *web)
 {
-        _cleanup_shared_ struct shared *shown =
-                kind == STREAM_LIVE ? render_page(web, PAGE_LIVE) : render(web, DOCUMENT_STATUS);
+        _cleanup_free_ char *lacks = instances_lacks(watch_instances(web->watch));
+        char *text;
+
+        if (!lacks)
+                return NULL;
+        int size = asprintf(&text, "%s%s", lacks[0] == '\0' ? ready : lacks, lacks[0] == '\0' ? "" : "\n");
+        return size < 0 ? NULL : shared_take(text, (size_t)size);
+}
+
+static struct shared *render_metrics(const struct web *web, enum metrics_format format)
+{
+        const struct http_counts self = http_count(web->http);
+        char *text;
+        size_t size;
+
+        if (metrics_merge(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC), &self, format,
+                          &text, &size) < 0)
+                return NULL;
+        return shared_take(text, size);
+}
+
+/* Renders a message of STREAM_EVENTS: the new events, then the status. A viewer that is too slow for a
+ * message misses its events, but not the status. status may be NULL. */
+static struct shared *render_message(const struct shared *status, const json_t *news)
+{
         char *text;
         size_t size;
         const json_t *each;
-        FILE *out = shown ? open_memstream(&text, &size) : NULL;
+        FILE *out = status ? open_memstream(&text, &size) : NULL;
 
         if (!out)
                 return NULL;
-        json_foreach(each, kind == STREAM_EVENTS ? news : NULL) {
+        json_foreach(each, news) {
                 _cleanup_free_ char *event = json_dumps(each, JSON_FORM);
 
                 if (event)
                         stream_put(out, "event", event);
         }
-        stream_put(out, kind == STREAM_LIVE ? "page" : "status", shown->data);
+        stream_put(out, "status", status->data);
         return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
+}
+
+static struct shared *render_live(const struct web *web)
+{
+        _cleanup_shared_ struct shared *page = render_page(web, PAGE_LIVE);
+        char *text;
+        size_t size;
+        FILE *out = page ? open_memstream(&text, &size) : NULL;
+
+        if (!out)
+                return NULL;
+        stream_put(out, "page", page->data);
+        return memstream_close(out, &text) < 0 ? NULL : shared_take(text, size);
+}
+
+/* Returns NULL if memory is short. */
+static struct shared *render(const struct web *web, unsigned document)
+{
+        switch (document) {
+        case DOCUMENT_PAGE:
+                return render_page(web, PAGE_WHOLE);
+        case DOCUMENT_LIVE:
+                return render_live(web);
+        case DOCUMENT_STATUS:
+                return render_json(status_document(web));
+        case DOCUMENT_EVENTS:
+                return render_message(web->documents[DOCUMENT_STATUS].text, NULL);
+        case DOCUMENT_READY:
+                return render_ready(web);
+        default:
+                if (document < DOCUMENT_HISTORY)
+                        return render_metrics(web, document - DOCUMENT_METRICS);
+                return render_json(history_json(web->history, document - DOCUMENT_HISTORY,
+                                                loop_now(web->event, CLOCK_REALTIME)));
+        }
+}
+
+static bool is_current(const struct web *web, unsigned document)
+{
+        const struct rendered *rendered = &web->documents[document];
+        usec_t age = usec_sub(loop_now(web->event, CLOCK_MONOTONIC), rendered->at);
+
+        if (!rendered->text)
+                return false;
+        /* The history has new values with each sample: a month of many fleets is megabytes and takes 250 ms.
+         */
+        if (document >= DOCUMENT_HISTORY)
+                return age <= SAMPLE_USEC;
+        return rendered->serial == web->serial && age <= RENDER_KEEP_USEC;
+}
+
+/* Returns the document, borrowed. Returns NULL if memory is short. */
+static struct shared *get_rendered(struct web *web, unsigned document)
+{
+        /* Documents before, from which this one is made. */
+        unsigned first = document == DOCUMENT_EVENTS ? DOCUMENT_STATUS : document;
+
+        for (unsigned each = first; each <= document; each++) {
+                struct rendered *rendered = &web->documents[each];
+
+                if (is_current(web, each))
+                        continue;
+                shared_drop(rendered->text);
+                *rendered = (struct rendered){.text = render(web, each),
+                                              .at = loop_now(web->event, CLOCK_MONOTONIC),
+                                              .serial = web->serial};
+        }
+        return web->documents[document].text;
+}
+
+/* Returns the message for the viewers of a stream. Returns NULL if memory is short. */
+static struct shared *get_message(struct web *web, enum stream_kind kind, const json_t *news)
+{
+        if (kind == STREAM_EVENTS && json_array_size(news) > 0)
+                return render_message(get_rendered(web, DOCUMENT_STATUS), news);
+        struct shared *message = get_rendered(web, kind == STREAM_LIVE ? DOCUMENT_LIVE : DOCUMENT_EVENTS);
+        return message ? shared_hold(message) : NULL;
 }
 
 static void publish(struct web *web, json_t *news)
@@ -114,7 +216,7 @@ static void publish(struct web *web, json_t *news)
         for (enum stream_kind kind = 0; kind < _STREAM_MAX; kind++) {
                 struct stream *stream = &web->streams[kind];
                 _cleanup_shared_ struct shared *message =
-                        LIST_EMPTY(&stream->viewers) ? NULL : render_message(web, kind, news);
+                        LIST_EMPTY(&stream->viewers) ? NULL : get_message(web, kind, news);
 
                 if (message)
                         stream_publish(stream, message);
@@ -170,14 +272,19 @@ static void keep_history(struct web *web, const json_t *news)
 
 static void on_answers(void *userdata, json_t *news)
 {
-        keep_history(userdata, news);
-        publish(userdata, news);
+        struct web *web = userdata;
+
+        web->serial++;
+        keep_history(web, news);
+        publish(web, news);
 }
 
 static void on_metrics(void *userdata)
 {
         struct web *web = userdata;
 
+        for (unsigned format = 0; format < _METRICS_FORMAT_MAX; format++)
+                web->documents[DOCUMENT_METRICS + format].serial = web->serial - 1;
         http_resume(web->http);
 }
 
@@ -195,34 +302,41 @@ static int on_comment(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 /* If memory is short, the request gets no response and its connection ends. */
+static void answer(struct web *web, struct http_request *request, unsigned document,
+                   const struct http_answer *with)
+{
+        struct http_answer answer = *with;
+
+        /* For a HEAD only the size counts: an older text will do. */
+        answer.text = http_is_head(request) ? web->documents[document].text : NULL;
+        if (!answer.text)
+                answer.text = get_rendered(web, document);
+        if (answer.text)
+                http_answer(request, &answer);
+}
+
 static void get_document(struct web *web, struct http_request *request, unsigned document)
 {
-        /* A month of many fleets is megabytes and takes 250 ms to render. The document is rendered once for
-         * all requests until the next sample. */
-        usec_t within = document >= DOCUMENT_HISTORY ? SAMPLE_USEC : RENDER_KEEP_USEC;
-        usec_t now = loop_now(web->event, CLOCK_MONOTONIC);
-        struct rendered *rendered = &web->documents[document];
-
-        if (!rendered->text || usec_sub(now, rendered->at) > within) {
-                shared_drop(rendered->text);
-                *rendered = (struct rendered){.text = render(web, (enum document)document), .at = now};
-        }
         bool is_page = document == DOCUMENT_PAGE;
-        watch_poll(web->watch);
-        if (rendered->text)
-                http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
-                                                           .type = is_page ? "text/html; charset=utf-8"
-                                                                           : "application/json",
-                                                           .csp = is_page ? page_csp() : NULL,
-                                                           .text = rendered->text});
+
+        answer(web, request, document,
+               &(struct http_answer){.status = MHD_HTTP_OK,
+                                     .type = is_page ? "text/html; charset=utf-8" : "application/json",
+                                     .csp = is_page ? page_csp() : NULL});
+        if (!http_is_head(request))
+                watch_poll(web->watch);
 }
 
 static void get_stream(struct web *web, struct http_request *request, unsigned kind)
 {
-        _cleanup_shared_ struct shared *first = render_message(web, (enum stream_kind)kind, NULL);
+        struct viewer *viewer = http_stream(request, &web->streams[kind]);
 
+        if (!viewer)
+                return;
+        _cleanup_shared_ struct shared *first = get_message(web, (enum stream_kind)kind, NULL);
+        if (first)
+                stream_send_first(viewer, first);
         watch_poll(web->watch);
-        http_stream(request, &web->streams[kind], first);
         watch_set_viewers(web->watch, http_count(web->http).streams);
 }
 
@@ -244,36 +358,26 @@ static void get_healthz(struct web *web _unused_, struct http_request *request, 
 
 static void get_readyz(struct web *web, struct http_request *request, unsigned which _unused_)
 {
-        _cleanup_free_ char *lacks = instances_lacks(watch_instances(web->watch));
+        struct shared *text = get_rendered(web, DOCUMENT_READY);
 
         watch_poll(web->watch);
-        if (!lacks)
-                return;
-        if (lacks[0] == '\0')
-                http_answer_sentence(request, MHD_HTTP_OK, "ok");
-        else
-                http_answer_sentence(request, MHD_HTTP_SERVICE_UNAVAILABLE, lacks);
+        if (text)
+                http_answer(request, &(struct http_answer){.status = strcmp(text->data, ready) == 0
+                                                                             ? MHD_HTTP_OK
+                                                                             : MHD_HTTP_SERVICE_UNAVAILABLE,
+                                                           .type = "text/plain; charset=utf-8",
+                                                           .text = text});
 }
 
 static void get_metrics(struct web *web, struct http_request *request, unsigned which _unused_)
 {
-        char *text;
         enum metrics_format format = metrics_negotiate(http_header(request, "Accept"));
-        const struct http_counts self = http_count(web->http);
-        size_t size;
 
-        if (watch_ask_metrics(web->watch)) {
+        if (!http_is_head(request) && watch_ask_metrics(web->watch))
                 http_wait(request);
-                return;
-        }
-        if (metrics_merge(watch_instances(web->watch), loop_now(web->event, CLOCK_MONOTONIC), &self, format,
-                          &text, &size) < 0)
-                return;
-        _cleanup_shared_ struct shared *shared = shared_take(text, size);
-        if (shared)
-                http_answer(request, &(struct http_answer){.status = MHD_HTTP_OK,
-                                                           .type = metrics_type(format),
-                                                           .text = shared});
+        else
+                answer(web, request, DOCUMENT_METRICS + (unsigned)format,
+                       &(struct http_answer){.status = MHD_HTTP_OK, .type = metrics_type(format)});
 }
 
 static void on_request(void *userdata, struct http_request *request, const char *path)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A client that curl is too polite for, and a relay that counts what is asked.
+"""A client that curl is too polite for, a relay that counts what is asked, and an sqmgr that is none.
 
 web_client.py raw PORT           sends what no browser would; says what each is answered, where it is wrong
 web_client.py hold PORT N KIND   N connections until standard input ends: idle, half, slow or stream
 web_client.py relay HERE THERE COUNTS   passes on what comes at the socket HERE, and counts the methods called
+web_client.py false HERE         answers at the socket HERE with a status that takes hundreds of megabytes
 """
 import collections
 import os
@@ -190,12 +191,29 @@ def relay(here, there, counts_path):
         server.close()
 
 
+def false(here):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(here)
+    listener.listen()
+    status = b'{"parameters":{"fleets":[' + b",".join([b"{}"] * 500000) + b"]}}\0"
+    while True:
+        client, _ = listener.accept()
+        with client:
+            try:
+                while client.recv(65536):
+                    client.sendall(status)
+            except ConnectionError:
+                pass
+
+
 def main():
     command, *arguments = sys.argv[1:]
     if command == "raw":
         return raw(*arguments)
     if command == "hold":
         return hold(arguments[0], int(arguments[1]), arguments[2])
+    if command == "false":
+        return false(*arguments)
     return relay(*arguments)
 
 

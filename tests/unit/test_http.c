@@ -2,26 +2,51 @@
 /* Bounds on what a client may do: time, room, streams. Over a real socket pair, through libmicrohttpd. */
 #include "unit.h"
 #include "web/http.h"
+#include "web/http_clients.h"
 #include <malloc.h>
+#include <netinet/in.h>
 #include <poll.h>
 
 #define BRIEF_USEC (100 * USEC_PER_MSEC)
+/* Room for ten, and no time limit. */
+static const struct http_limits wide = {
+        .connections = 10,
+        .streams = 10,
+        .requests = 10,
+        .wait_usec = USEC_PER_HOUR,
+        .answer_usec = USEC_PER_HOUR,
+        .message_usec = USEC_PER_HOUR,
+        .unread_bytes = SIZE_MAX,
+};
 
 static sd_event *event;
 static struct http *http;
 static struct stream stream = {.wake = http_wake};
-static unsigned answers; /* given */
+static unsigned answers;  /* given */
+static bool waits_always; /* else the first request alone waits */
 static struct shared *large;
+
+/* With a text of its own, which is as large as the other one. */
+static void answer_anew(struct http_request *request)
+{
+        _cleanup_shared_ struct shared *text = shared_take(calloc(1, large->size), large->size);
+
+        http_answer(request, &(struct http_answer){.status = 200, .type = "text/plain", .text = text});
+}
 
 static void on_answer(void *userdata _unused_, struct http_request *request, const char *path)
 {
         answers++;
         if (strcmp(path, "/stream") == 0)
-                http_stream(request, &stream, NULL);
+                (void)http_stream(request, &stream);
+        else if (strcmp(path, "/large-stream") == 0)
+                stream_send_first(http_stream(request, &stream), large);
+        else if (strcmp(path, "/new") == 0)
+                answer_anew(request);
         else if (strcmp(path, "/large") == 0)
                 http_answer(request,
                             &(struct http_answer){.status = 200, .type = "text/plain", .text = large});
-        else if (strcmp(path, "/wait") == 0 && answers == 1)
+        else if (strcmp(path, "/wait") == 0 && (answers == 1 || waits_always))
                 http_wait(request);
         else
                 http_answer_sentence(request, 200, "ok");
@@ -39,21 +64,35 @@ static void start(const struct http_limits *limits)
 
 static void teardown(void)
 {
-        http_free(http);
+        http = http_free(http);
         stream_done(&stream);
-        shared_drop(large);
-        sd_event_unref(event);
+        large = shared_drop(large);
+        event = sd_event_unref(event);
+}
+
+static int connect_from(const void *peer, socklen_t size)
+{
+        int fds[2];
+
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        /* The server writes again soon after the client has read. */
+        ck_assert_int_eq(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){8192}, sizeof(int)), 0);
+        ck_assert_int_eq(http_add(http, fds[0], peer, size), 0);
+        http_run(http);
+        return fds[1];
 }
 
 static int connect_client(void)
 {
-        const struct sockaddr_un peer = {.sun_family = AF_UNIX};
-        int fds[2];
+        return connect_from(&(struct sockaddr_un){.sun_family = AF_UNIX}, sizeof(struct sockaddr_un));
+}
 
-        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-        ck_assert_int_eq(http_add(http, fds[0], (const struct sockaddr *)&peer, sizeof(peer)), 0);
-        http_run(http);
-        return fds[1];
+/* As if from 192.0.2.N. */
+static int connect_from_host(unsigned n)
+{
+        struct sockaddr_in peer = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000200 + n)};
+
+        return connect_from(&peer, sizeof(peer));
 }
 
 static void log_message(int fd, const char *text)
@@ -103,9 +142,9 @@ static void expect_end(int fd)
 
 TEST(half_a_request_is_waited_for_so_long)
 {
-        static const struct http_limits limits = {
-                .connections = 10, .streams = 10, .wait_usec = BRIEF_USEC, .answer_usec = USEC_PER_HOUR};
+        struct http_limits limits = wide;
 
+        limits.wait_usec = BRIEF_USEC;
         start(&limits);
         int half = connect_client(), idle = connect_client(), kept = connect_client();
         get(kept, "/");
@@ -121,9 +160,10 @@ TEST(half_a_request_is_waited_for_so_long)
 
 TEST(an_answer_must_be_taken_in_time)
 {
-        static const struct http_limits limits = {
-                .connections = 10, .streams = 10, .wait_usec = USEC_PER_HOUR, .answer_usec = BRIEF_USEC};
+        struct http_limits limits = wide;
 
+        limits.answer_usec = BRIEF_USEC;
+        limits.message_usec = BRIEF_USEC;
         start(&limits);
         int slow = connect_client(), watching = connect_client();
         get(slow, "/large");
@@ -144,28 +184,189 @@ TEST(an_answer_must_be_taken_in_time)
         ck_assert_ptr_eq(stream.newest, large);
 }
 
-TEST(streams_are_counted)
+/* The client reads a little of the message now and then. */
+TEST(a_whole_message_must_be_read_in_time)
 {
-        static const struct http_limits limits = {
-                .connections = 10, .streams = 2, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
+        struct http_limits limits = wide;
+        char text[1000];
+
+        limits.message_usec = BRIEF_USEC;
+        start(&limits);
+        int client = connect_client();
+        get(client, "/large-stream");
+        expect(client, "HTTP/1.1 200 OK\r\n");
+        while (http_count(http).refused == 0) {
+                (void)recv(client, text, sizeof(text), MSG_DONTWAIT);
+                ck_assert_int_ge(sd_event_run(event, 5 * USEC_PER_MSEC), 0);
+        }
+        ck_assert_uint_eq(http_count(http).streams, 0);
+        expect_end(client);
+}
+
+TEST(the_oldest_stream_makes_room_for_another)
+{
+        struct http_limits limits = wide;
         int clients[3];
 
+        limits.streams = 2;
         start(&limits);
         for (unsigned i = 0; i < 3; i++) {
                 clients[i] = connect_client();
                 get(clients[i], "/stream");
-                expect(clients[i], i < 2 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 503 Service Unavailable\r\n");
+                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                ck_assert_uint_eq(http_count(http).streams, MIN(i + 1, 2));
         }
-        /* One that has gone is noticed as it is written to. */
-        (void)close(clients[0]);
+        expect_end(clients[0]);
+        ck_assert_uint_eq(http_count(http).refused, 1);
+        /* The others are sent what comes. */
+        stream_publish(&stream, large);
+        expect(clients[1], "");
+        expect(clients[2], "");
+        /* The library notices a client that has gone as it writes to it. */
+        (void)close(clients[1]);
         while (http_count(http).streams == 2) {
                 stream_publish(&stream, large);
                 ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
         }
-        get(clients[2], "/stream");
-        expect(clients[2], "HTTP/1.1 200 OK\r\n");
-        (void)close(clients[1]);
         (void)close(clients[2]);
+}
+
+/* Four streams come from one address: the oldest of them is ended, not the older one from another address. */
+TEST(a_stream_of_the_address_with_the_most_makes_room)
+{
+        struct http_limits limits = wide;
+        static const unsigned hosts[] = {1, 2, 2, 2, 2};
+        int clients[ELEMENTSOF(hosts)];
+
+        limits.streams = 4;
+        start(&limits);
+        for (size_t i = 0; i < ELEMENTSOF(hosts); i++) {
+                clients[i] = connect_from_host(hosts[i]);
+                get(clients[i], "/stream");
+                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+        }
+        expect_end(clients[1]);
+        ck_assert_uint_eq(http_count(http).streams, 4);
+        stream_publish(&stream, large);
+        expect(clients[0], "");
+        for (size_t i = 0; i < ELEMENTSOF(hosts); i++)
+                if (i != 1)
+                        (void)close(clients[i]);
+}
+
+TEST(an_address_of_ipv6_is_that_of_its_network)
+{
+        struct sockaddr_in6 one = {.sin6_family = AF_INET6, .sin6_addr.s6_addr = {0x20, 1, 0xd, 0xb8, 7}};
+        struct sockaddr_in6 other = one;
+        const struct sockaddr_in host = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+
+        other.sin6_addr.s6_addr[15] = 9;
+        ck_assert_uint_eq(http_clients_peer((const struct sockaddr *)&one),
+                          http_clients_peer((const struct sockaddr *)&other));
+        other.sin6_addr.s6_addr[7] = 9;
+        ck_assert_uint_ne(http_clients_peer((const struct sockaddr *)&one),
+                          http_clients_peer((const struct sockaddr *)&other));
+        ck_assert_uint_ne(http_clients_peer((const struct sockaddr *)&host), 0);
+        ck_assert_uint_eq(http_clients_peer(NULL), 0);
+}
+
+/* Each client keeps another text in memory. */
+TEST(texts_that_slow_clients_keep_are_bounded)
+{
+        struct http_limits limits = wide;
+        int clients[5];
+
+        limits.unread_bytes = 20 << 20;
+        start(&limits);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                clients[i] = connect_client();
+                get(clients[i], i == 4 ? "/large" : "/new");
+                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+                /* The next client begins later. */
+                while (sd_event_run(event, USEC_PER_MSEC) > 0)
+                        ;
+        }
+        while (http_count(http).refused < 3)
+                ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        for (size_t i = 0; i < 3; i++)
+                expect_end(clients[i]);
+        for (unsigned i = 0; i < 20; i++)
+                ck_assert_int_ge(sd_event_run(event, 100 * USEC_PER_MSEC), 0);
+        ck_assert_uint_eq(http_count(http).refused, 3);
+        (void)close(clients[3]);
+        (void)close(clients[4]);
+}
+
+/* Clients send several requests at once. */
+TEST(requests_per_turn_are_bounded)
+{
+        struct http_limits limits = wide;
+        int clients[8];
+        unsigned turns = 0;
+
+        limits.requests = 3;
+        start(&limits);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                clients[i] = connect_client();
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                for (unsigned k = 0; k < 4; k++)
+                        get(clients[i], "/");
+        while (answers < 4 * ELEMENTSOF(clients)) {
+                unsigned before = answers;
+
+                http_run(http);
+                ck_assert_uint_le(answers - before, 3);
+                turns++;
+        }
+        ck_assert_uint_ge(turns, 4 * ELEMENTSOF(clients) / 3);
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+                (void)close(clients[i]);
+}
+
+/* A client that asks without end, and one that asks once. */
+TEST(pipelined_requests_delay_others_by_a_turn)
+{
+        struct http_limits limits = wide;
+        int hogs[8], client;
+        char text[65536];
+        ssize_t n = -1;
+
+        limits.requests = 2;
+        start(&limits);
+        for (size_t i = 0; i < ELEMENTSOF(hogs); i++) {
+                hogs[i] = connect_client();
+                for (unsigned k = 0; k < 50; k++)
+                        get(hogs[i], "/");
+        }
+        for (unsigned i = 0; i < 5; i++)
+                http_run(http);
+        client = connect_client();
+        get(client, "/");
+        unsigned before = answers;
+        while (n < 0) {
+                http_run(http);
+                n = recv(client, text, sizeof(text), MSG_DONTWAIT);
+        }
+        ck_assert_int_gt(n, 0);
+        /* Meanwhile, each of the other clients was served once or twice. */
+        ck_assert_uint_le(answers - before, 2 * ELEMENTSOF(hogs) + 2);
+        for (size_t i = 0; i < ELEMENTSOF(hogs); i++)
+                (void)close(hogs[i]);
+        (void)close(client);
+}
+
+TEST(a_head_opens_no_stream)
+{
+        start(&wide);
+        int client = connect_client();
+
+        log_message(client, "HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        expect(client, "HTTP/1.1 200 OK\r\n");
+        ck_assert_uint_eq(http_count(http).streams, 0);
+        /* The connection is used again. */
+        get(client, "/");
+        expect(client, "HTTP/1.1 200 OK\r\n");
+        (void)close(client);
 }
 
 TEST(what_was_put_off_is_asked_for_anew)
@@ -207,13 +408,13 @@ TEST(all_ends_in_the_midst_of_it)
 /* With room for three, in a folder made of that template. */
 static struct address start_at_path(char *folder)
 {
-        static const struct http_limits three_connections = {
-                .connections = 3, .streams = 1, .wait_usec = USEC_PER_HOUR, .answer_usec = USEC_PER_HOUR};
+        struct http_limits room_of_three = wide;
         struct address address = {.size = sizeof(address.path), .path = {.sun_family = AF_UNIX}};
         char error[256];
 
         ck_assert_ptr_nonnull(mkdtemp(folder));
-        start(&three_connections);
+        room_of_three.connections = room_of_three.streams = 3;
+        start(&room_of_three);
         snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s/sock", folder);
         ck_assert_msg(http_listen(http, &address, error, sizeof(error)) == 0, "%s", error);
         return address;
@@ -266,6 +467,54 @@ TEST(who_takes_nothing_makes_room)
         expect_end(clients[0]);
         for (size_t i = 1; i < ELEMENTSOF(clients); i++)
                 (void)close(clients[i]);
+        http = http_free(http);
+        unit_remove_tree(folder);
+}
+
+/* All connections are streams. */
+TEST(streams_make_room_for_any_request)
+{
+        char folder[] = "/tmp/sqmgr-test.XXXXXX";
+        struct address address = start_at_path(folder);
+        int clients[4];
+
+        for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
+                clients[i] = connect_to(&address);
+                get(clients[i], i < 3 ? "/stream" : "/");
+                expect(clients[i], "HTTP/1.1 200 OK\r\n");
+        }
+        expect_end(clients[0]);
+        ck_assert_uint_eq(http_count(http).streams, 2);
+        for (size_t i = 1; i < ELEMENTSOF(clients); i++)
+                (void)close(clients[i]);
+        http = http_free(http);
+        unit_remove_tree(folder);
+}
+
+/* All connections wait for the handler. */
+TEST(a_waiting_request_makes_room)
+{
+        char folder[] = "/tmp/sqmgr-test.XXXXXX";
+        struct address address = start_at_path(folder);
+        int clients[4];
+
+        waits_always = true;
+        for (size_t i = 0; i < 3; i++) {
+                clients[i] = connect_to(&address);
+                get(clients[i], "/wait");
+                while (answers <= i)
+                        ck_assert_int_ge(sd_event_run(event, USEC_PER_SEC), 0);
+        }
+        clients[3] = connect_to(&address);
+        get(clients[3], "/");
+        expect(clients[3], "HTTP/1.1 200 OK\r\n");
+        expect_end(clients[2]);
+        waits_always = false;
+        http_resume(http);
+        expect(clients[0], "HTTP/1.1 200 OK\r\n");
+        (void)close(clients[0]);
+        (void)close(clients[1]);
+        (void)close(clients[3]);
         http = http_free(http);
         unit_remove_tree(folder);
 }

@@ -201,6 +201,95 @@ TEST(takes_no_more_than_so_many_bytes)
         expect_lost("a long message");
 }
 
+static void reply_with_events(unsigned n)
+{
+        static char text[16384];
+        int size = snprintf(text, sizeof(text), "{\"parameters\":{\"events\":[{}");
+
+        for (unsigned i = 1; i < n; i++)
+                size += snprintf(text + size, sizeof(text) - (size_t)size, ",{}");
+        snprintf(text + size, sizeof(text) - (size_t)size, "]}}");
+        reply(text);
+}
+
+/* sqmgr-web asks for metrics only now and then, but after a refusal at once. */
+TEST(refused_metrics_are_asked_for_after_connecting)
+{
+        start(&limits);
+        let_in();
+        expect_question("GetStatus");
+        instance_client_ask(instance_client_, INSTANCE_QUERY_METRICS);
+        reply("{}");
+        expect_question("GetEvents");
+        reply("{}");
+        expect_question("GetQueues");
+        reply("{}");
+        expect_question("GetMetrics");
+        char bytes[1001];
+        memset(bytes, ' ', sizeof(bytes));
+        log_message(bytes, sizeof(bytes));
+        expect_lost("longer than 1000 bytes");
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetMetrics");
+        reply("{}");
+        expect_question("GetStatus");
+}
+
+/* A good status must not make the instance reachable again while its events are refused. */
+TEST(after_a_refused_reply_that_query_comes_first)
+{
+        struct instance_client_limits larger = limits;
+
+        larger.reply_bytes = 16384;
+        start(&larger);
+        let_in();
+        expect_question("GetStatus");
+        reply("{}");
+        expect_question("GetEvents");
+        reply_with_events(REPLY_EVENTS_MAX + 1);
+        expect_lost("the reply to GetEvents is refused: it has more than 1000 events");
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetEvents");
+        instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
+        ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS));
+        reply_with_events(REPLY_EVENTS_MAX + 1);
+        expect_lost("is refused");
+        ck_assert_str_eq(answered, "0{} ");
+        peer = close_fd(peer);
+        let_in();
+        expect_question("GetEvents");
+        reply("{}");
+        expect_question("GetStatus");
+        reply("{}");
+        expect_question("GetEvents");
+}
+
+/* The first reply of each connection is good. The delay grows nevertheless. */
+TEST(one_good_reply_is_not_enough)
+{
+        struct instance_client_limits slow = limits;
+        usec_t before, after;
+
+        slow.backoff_min_usec = 10 * USEC_PER_MSEC;
+        slow.backoff_max_usec = 80 * USEC_PER_MSEC;
+        start(&slow);
+        for (unsigned i = 0; i < 4; i++) {
+                let_in();
+                expect_question("GetStatus");
+                reply("{}");
+                expect_question("GetEvents");
+                reply("garbage");
+                expect_lost("does not speak");
+                peer = close_fd(peer);
+        }
+        ck_assert_int_ge(sd_event_now(event, CLOCK_MONOTONIC, &before), 0);
+        let_in();
+        ck_assert_int_ge(sd_event_now(event, CLOCK_MONOTONIC, &after), 0);
+        ck_assert_uint_ge(after - before, 75 * USEC_PER_MSEC);
+}
+
 TEST(waits_for_an_answer_so_long)
 {
         struct instance_client_limits brief = limits;

@@ -198,6 +198,41 @@ TEST(the_newest_events_are_kept)
         ck_assert_int_eq(known_events()[0], 'z');
 }
 
+/* One instance reports newer events without end. */
+TEST(many_events_of_one_displace_none_of_another)
+{
+        char text[128];
+
+        take_events(1, "{\"events\":[{\"at\":1,\"text\":\"b\"},{\"at\":2,\"text\":\"c\"}]}");
+        for (unsigned i = 0; i < 2 * INSTANCES_EVENTS; i++) {
+                snprintf(text, sizeof(text), "{\"events\":[{\"at\":%u,\"text\":\"a\"}]}", i + 10);
+                take_events(0, text);
+        }
+        ck_assert_uint_eq(strlen(known_events()), INSTANCES_EVENTS);
+        ck_assert_str_eq(known_events() + INSTANCES_EVENTS - 3, "acb");
+        ck_assert_uint_eq(instances.list[0].n_events, INSTANCES_EVENTS - 2);
+        /* If both have the same number, the oldest event is dropped. */
+        for (unsigned i = 0; i < INSTANCES_EVENTS; i++) {
+                snprintf(text, sizeof(text), "{\"events\":[{\"at\":%u,\"text\":\"d\"}]}", i + 3);
+                take_events(1, text);
+        }
+        ck_assert_uint_eq(instances.list[0].n_events, INSTANCES_EVENTS / 2);
+        ck_assert_uint_eq(instances.list[1].n_events, INSTANCES_EVENTS / 2);
+}
+
+TEST(news_are_bounded)
+{
+        _cleanup_json_ json_t *answer = json_object(), *list = json_array(), *news = json_array();
+
+        for (unsigned i = 0; i < 3 * INSTANCES_EVENTS; i++)
+                json_array_append_new(list, json_pack("{s:i}", "at", i + 1));
+        json_object_set(answer, "events", list);
+        instances_take_events(&instances, &instances.list[0], answer, news);
+        ck_assert_uint_eq(json_array_size(news), INSTANCES_EVENTS);
+        ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(news, 0), "at")),
+                         2 * INSTANCES_EVENTS + 1);
+}
+
 /* The sentences of that section of tests/golden/ready; NULL: nothing is missing. */
 static void expect_lacks(const char *section)
 {

@@ -2,6 +2,7 @@
 /* The metrics of several instances as one text, in both formats. */
 #include "unit.h"
 #include "web/metrics.h"
+#include <time.h>
 
 #define ONE                                                                                                  \
         "# HELP a_bytes Bytes of \"a\" \\\\.\n# TYPE a_bytes gauge\na_bytes{fleet=\"x}\\\"\"} 1\n"           \
@@ -121,23 +122,63 @@ TEST(a_sample_of_another_family_is_one_of_its_own)
                "# HELP a A.\n# TYPE a gauge\na 2\nb 1\na_other 3\n");
 }
 
-TEST(too_many_families_are_left_out)
+static size_t count_lines(const char *text, const char *begin)
+{
+        size_t n = 0;
+
+        for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
+                n += strncmp(line, begin, strlen(begin)) == 0;
+        return n;
+}
+
+TEST(too_many_families_are_left_out_and_take_no_place_of_others)
 {
         _cleanup_free_ char *text = NULL;
-        size_t size, n = 0;
+        size_t size;
         FILE *out = open_memstream(&text, &size);
+        char other[] = "b 1\n";
 
         for (unsigned i = 0; i < 5000; i++)
                 fprintf(out, "a%u 1\n", i);
         ck_assert_int_eq(fclose(out), 0);
-        struct instance instance = {.socket = "/s", .metrics = text};
-        const struct instances instances = {.list = &instance, .n = 1};
+        struct instance list[] = {{.socket = "/s", .metrics = text}, {.socket = "/t", .metrics = other}};
+        const struct instances instances = {.list = list, .n = 2};
         const struct http_counts self = {0};
         _cleanup_free_ char *merged = NULL;
         ck_assert_int_eq(metrics_merge(&instances, 0, &self, METRICS_TEXT, &merged, &size), 0);
-        for (const char *at = merged; (at = strchr(at, '\n')); at++)
-                n++;
-        ck_assert_uint_eq(n, 1000);
+        ck_assert_uint_eq(count_lines(merged, "a"), 500);
+        ck_assert_uint_eq(count_lines(merged, "b{socket=\"/t\"} 1"), 1);
+        ck_assert_uint_eq(count_lines(merged, "sqmgr_web_connections 0"), 1);
+}
+
+/* Seconds of the processor for many families, and many samples outside of a block of their family. */
+static double merge_many(const char *name)
+{
+        _cleanup_free_ char *text = NULL, *merged = NULL;
+        struct timespec begin, end;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        for (unsigned i = 0; i < 499; i++)
+                fprintf(out, "# TYPE family_of_a_long_name_%03u gauge\n", i);
+        for (unsigned i = 0; i < 50000; i++)
+                fprintf(out, "%s 1\n", name);
+        ck_assert_int_eq(fclose(out), 0);
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+        struct instance instance = {.socket = "/s", .metrics = text};
+        merged = merge(&instance, 1, METRICS_TEXT);
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+        ck_assert_uint_eq(count_lines(merged, name), 50000);
+        return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+TEST(a_sample_costs_the_same_however_many_families_there_are)
+{
+        double declared_last = merge_many("family_of_a_long_name_498"),
+               first = merge_many("family_of_a_long_name_000"),
+               last = merge_many("family_of_a_long_name_497");
+
+        ck_assert_msg(last < 8 * first && last < 8 * declared_last, "%f %f %f", declared_last, first, last);
 }
 
 TEST(says_of_each_instance_whether_it_answers)

@@ -58,8 +58,9 @@ TEST(all_are_sent_one_text)
         _cleanup_shared_ struct shared *first = shared_take(strdup("first"), 5);
 
         woken = 0;
-        stream_join(&stream, &viewers[0], first);
-        stream_join(&stream, &viewers[1], NULL);
+        stream_join(&stream, &viewers[0]);
+        stream_send_first(&viewers[0], first);
+        stream_join(&stream, &viewers[1]);
         ck_assert_str_eq(read_all(&viewers[0], 2), "first");
         ck_assert_str_eq(read_all(&viewers[1], 2), "");
         ck_assert(viewers[0].waits && viewers[1].waits);
@@ -82,7 +83,7 @@ TEST(who_is_slow_goes_on_with_the_newest_whole_one)
         char text[8];
 
         woken = 0;
-        stream_join(&stream, &viewer, NULL);
+        stream_join(&stream, &viewer);
         publish(&stream, "one");
         ck_assert_uint_eq(stream_read(&viewer, text, 2), 2);
         publish(&stream, "two");
@@ -102,8 +103,8 @@ TEST(a_comment_is_for_those_who_wait)
         _cleanup_shared_ struct shared *comment = shared_take(strdup(":"), 1);
 
         woken = 0;
-        stream_join(&stream, &waits, NULL);
-        stream_join(&stream, &busy, NULL);
+        stream_join(&stream, &waits);
+        stream_join(&stream, &busy);
         ck_assert_str_eq(read_all(&waits, 9), "");
         publish(&stream, "one");
         ck_assert_str_eq(read_all(&waits, 9), "one");
@@ -122,7 +123,7 @@ TEST(one_that_leaves_takes_nobody_along)
         struct viewer viewers[3] = {0};
 
         for (size_t i = 0; i < 3; i++)
-                stream_join(&stream, &viewers[i], NULL);
+                stream_join(&stream, &viewers[i]);
         publish(&stream, "x");
         stream_leave(&viewers[1]);
         ck_assert_str_eq(read_all(&viewers[0], 9), "x");

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections of the HTTP server: which requests wait, and which connections are ended when time, places
+ * or memory run short. */
+#pragma once
+
+#include "web/http_counts.h"
+#include "web/http_limits.h"
+#include "web/stream.h"
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+struct http;
+struct http_clients;
+struct MHD_Connection;
+
+/* A connection and its current request. */
+struct http_request {
+        struct http *http;
+        TAILQ_ENTRY(http_request) entry;
+        struct MHD_Connection *connection;
+        int fd;              /* owned by libmicrohttpd */
+        uint64_t peer;       /* the same for all connections from an address, for IPv6 from a /64 */
+        bool asked;          /* the request header was read */
+        usec_t since;        /* last progress: connection opened, request read, or response finished */
+        bool put_off;        /* the handler waits for data, see http_wait() */
+        bool postponed;      /* the request waits until the next iteration of the event loop */
+        bool admitted;       /* the request was postponed and is handled now */
+        bool answered;       /* or waiting */
+        bool reads_head;     /* HEAD: no body */
+        bool ended;          /* shut down by http_clients_end() */
+        struct shared *text; /* response that the client reads; NULL: none, or that of a stream */
+        usec_t text_at;      /* since when the client may read text or the message of the stream */
+        struct viewer viewer;
+};
+
+struct http_clients {
+        struct http_limits limits;
+        TAILQ_HEAD(http_requests, http_request) list; /* ordered by since */
+        struct http_counts counts;
+        unsigned n_postponed;
+        unsigned left;   /* requests that may still be handled in this iteration */
+        unsigned sweeps; /* number of calls of http_clients_sweep() */
+        void (*resume)(struct http_request *request); /* continues a suspended connection later */
+};
+
+/* Returns the same number for all connections from an address. Sockets at a path have one address. */
+uint64_t http_clients_peer(const struct sockaddr *address);
+
+/* Marks progress of the request. */
+void http_clients_touch(struct http_clients *clients, struct http_request *request, usec_t now);
+/* The stream has ended. Does nothing if the request has no stream. */
+void http_clients_leave_stream(struct http_clients *clients, struct http_request *request);
+/* Ends the connection. The request stays in the list until the library closes the connection. */
+void http_clients_end(struct http_clients *clients, struct http_request *request);
+
+/* Begins an iteration of the event loop: admits postponed requests, the oldest first. */
+void http_clients_begin_turn(struct http_clients *clients);
+/* Returns true if the request may be handled in this iteration. Otherwise the request is postponed, and the
+ * caller must suspend its connection. */
+bool http_clients_admit(struct http_clients *clients, struct http_request *request);
+/* Hands the waiting requests of http_wait() to the next iterations. */
+void http_clients_stop_waiting(struct http_clients *clients);
+
+/* Ends the connection that has kept the server waiting for the longest time; or, if all others are streams or
+ * wait for the server, a stream; or the last that came. Returns false if there is none. */
+bool http_clients_make_room(struct http_clients *clients);
+/* Ends streams until there is a place for one more: the oldest of those whose address has the most. */
+void http_clients_make_room_for_stream(struct http_clients *clients);
+/* Ends connections that take too long, and those that read the oldest texts if these need too much memory. */
+void http_clients_sweep(struct http_clients *clients, usec_t now);

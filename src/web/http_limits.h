@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits on the clients of the HTTP server. */
+#pragma once
+
+#include "base/usec.h"
+#include <stddef.h>
+
+struct http_limits {
+        unsigned connections;
+        unsigned streams;    /* maximum streams among the connections */
+        unsigned requests;   /* maximum requests handled in one iteration of the event loop */
+        usec_t wait_usec;    /* for reading a whole request, from the last response or the start of the
+                                connection */
+        usec_t answer_usec;  /* for the client to read a whole response */
+        usec_t message_usec; /* for the client to read a whole message of a stream */
+        size_t unread_bytes; /* of all texts together that clients are reading; a text that many clients read
+                                counts once */
+};
