@@ -166,7 +166,7 @@ static bool take_reply(struct instance_client *instance_client, const char *text
 
         if (instance_client->asked < 0)
                 return false;
-        int r = varlink_decode_reply(text, size, &reply);
+        int r = varlink_decode_reply(text, size, instance_client->limits->reply_bytes, &reply);
         if (r < 0)
                 return false;
         bool good = !reply.continues;

@@ -100,12 +100,32 @@ START_TEST(each_job_is_reported_of_with_what_became_of_it)
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
         rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
         ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "Redis: it answers 'NOPERM'"));
-        rescue_observe_unreadable(t.fleet, worker, 1);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = 1});
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "was running 1 job when it died "));
-        rescue_observe_unreadable(t.fleet, worker, 2);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = 2});
         ck_assert_ptr_nonnull(
                 strstr(test_event_text(&t, EVENT_RESCUE_FAILED), "was running 2 jobs when it died "));
+}
+END_TEST
+
+START_TEST(jobs_too_large_to_be_read_are_reported)
+{
+        const struct worker *worker = test_spawn(&t);
+        char wanted[200];
+
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_jobs = 3});
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 0);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 1});
+        snprintf(wanted, sizeof(wanted),
+                 "default/1 (pid %d) was running 1 job when it died that is too large to be read (over 256K) "
+                 "and not put back: enqueue it again",
+                 (int)worker->process.pid);
+        ck_assert_str_eq(test_event_text(&t, EVENT_RESCUE_FAILED), wanted);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 2, .n_unreadable = 1});
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 3);
+        ck_assert_ptr_nonnull(strstr(test_event_text(&t, EVENT_RESCUE_FAILED),
+                                     "was running 2 jobs when it died that are too large"));
 }
 END_TEST
 
@@ -129,6 +149,7 @@ int main(void)
         tcase_add_test(cases, a_work_list_is_gone_a_minute_after_the_last_heartbeat);
         tcase_add_test(cases, how_it_ended_unknown_only_one_that_was_not_reported_to_exit_was_cut_off);
         tcase_add_test(cases, each_job_is_reported_of_with_what_became_of_it);
+        tcase_add_test(cases, jobs_too_large_to_be_read_are_reported);
         tcase_add_test(cases, private_queues_are_reported_of_once);
         suite_add_tcase(suite, cases);
         return unit_main(suite);
