@@ -25,10 +25,10 @@ END
         redis sadd queues heavy
         wait_until 30 heads_read_are $(($(heads_read) + 3))
         run -0 sqmgrctl status
-        queue_is 'select(.name == "heavy") | .size == 1 and .latency_seconds == null'
         # Its bytes are held twice, by the reader of the replies and in the reply. As a tree it would be 2.4 GB.
         echo "peak: $before KiB, then $(peak_kib)"
         [ $(($(peak_kib) - before)) -lt $((150 * 1024)) ]
+        queue_is 'select(.name == "heavy") | .size == 1 and .latency_seconds == null'
         redis del queue:heavy
 
         ruby -r "$app" -e 'Hold.perform_async(ARGV[0], "x" * 300_000)' "$folder/release"
