@@ -17,7 +17,7 @@ rescue_jobs = requeue
 END
 }
 
-@test "large jobs: 31 MB of empty objects at the head of a queue cost their bytes, and 300 KB that run are unknown" {
+@test "31 MB of empty objects at the head of a queue cost their bytes, and 300 KB that run are unknown" {
         start_workers 1 configure_fleet
         before=$(peak_kib)
         ruby -e 'print %({"class":"X","jid":"1","enqueued_at":1700000000,"args":[), "{}," * 10_333_000, "0]}"' |
