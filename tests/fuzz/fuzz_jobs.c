@@ -41,7 +41,7 @@ static void measure(json_t *value, size_t above, struct extent *extent)
 /* What is loaded keeps within its bounds, and wide bounds refuse nothing that jansson reads. */
 static void check_bounds(const char *text, size_t len)
 {
-        static const struct json_bounds narrow = {.bytes = 256, .values = 9, .depth = 3},
+        static const struct json_bounds narrow = {.bytes = 64, .values = 2, .depth = 2},
                                         wide = {.bytes = SIZE_MAX, .values = SIZE_MAX, .depth = SIZE_MAX};
         _cleanup_json_ json_t *bounded = NULL, *unbounded = NULL, *all = load(text, len);
         struct extent extent = {0};
