@@ -249,7 +249,7 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         return n;
 }
 
-/* Returns true if a job has waited so long in any of these queues that no thread can be idle. */
+/* Returns true if a job has waited so long in any of these queues that no thread can be idle, or may have. */
 static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
@@ -261,10 +261,12 @@ static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
                 list[i] = (struct scaling_queue){
                         .size = queue->size,
                         .age = queue->size > 0 && queue->latency_known ? queue->latency : 0,
+                        .age_unknown = queue->size > 0 && !queue->latency_known,
                         .target = autoscale_target(fleet, queue->name),
                         .paused = queue->paused,
                 };
-                waits |= list[i].target > 0 && !queue->paused && list[i].age >= TAKEN_USEC;
+                waits |= list[i].target > 0 && !queue->paused &&
+                         (list[i].age_unknown || list[i].age >= TAKEN_USEC);
         }
         return waits;
 }

@@ -44,6 +44,7 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
                         continue;
                 double part = seconds(queue->age) / seconds(queue->target);
                 verdict->waiting += queue->size;
+                verdict->age_unknown |= queue->age_unknown;
                 if (verdict->target != 0 && part <= most)
                         continue;
                 most = part;
@@ -225,8 +226,8 @@ static void choose(const struct scaling_limits *limits, const struct scaling_rea
                 verdict->bounded_by_max = !verdict->bounded_by_boot && enough > limits->max;
                 if (verdict->wanted > count)
                         verdict->cause = greatest(verdict);
-        } else if (verdict->peak_is_complete && reading->draining == 0 && count > limits->min &&
-                   workers_for(verdict->peak, reading->concurrency) < count) {
+        } else if (verdict->peak_is_complete && !verdict->age_unknown && reading->draining == 0 &&
+                   count > limits->min && workers_for(verdict->peak, reading->concurrency) < count) {
                 verdict->wanted = count - 1;
                 verdict->cause = SCALING_FEWER;
         }
@@ -290,12 +291,14 @@ static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold
 
 static const char *waiting_text(const struct scaling_verdict *verdict, char *text, size_t size)
 {
-        char age[FORMAT_MAX], service[FORMAT_MAX], left[FORMAT_MAX];
+        char age[FORMAT_MAX], oldest[FORMAT_MAX + 24] = "", service[FORMAT_MAX], left[FORMAT_MAX];
 
-        snprintf(text, size,
-                 "%llu job%s wait%s, the oldest for %s: at %s each %.1f threads begin all of them within %s",
+        if (verdict->age > 0 || !verdict->age_unknown)
+                snprintf(oldest, sizeof(oldest), ", the oldest for %s",
+                         format_duration(verdict->age, age, sizeof(age)));
+        snprintf(text, size, "%llu job%s wait%s%s: at %s each %.1f threads begin all of them within %s",
                  (unsigned long long)verdict->waiting, verdict->waiting == 1 ? "" : "s",
-                 verdict->waiting == 1 ? "s" : "", format_duration(verdict->age, age, sizeof(age)),
+                 verdict->waiting == 1 ? "s" : "", oldest,
                  format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
                  format_duration(verdict->left, left, sizeof(left)));
         return text;

@@ -24,9 +24,10 @@
 /* A queue that the fleet's workers serve. */
 struct scaling_queue {
         uint64_t size;
-        usec_t age;    /* how long its oldest job has waited; 0 if the queue is empty */
-        usec_t target; /* no job shall wait longer; 0: the queue is ignored */
-        bool paused;   /* no worker may fetch from the queue: ignored, too */
+        usec_t age;       /* how long its oldest job has waited; 0 if the queue is empty */
+        bool age_unknown; /* jobs wait, and the oldest could not be read: the count is not lowered */
+        usec_t target;    /* no job shall wait longer; 0: the queue is ignored */
+        bool paused;      /* no worker may fetch from the queue: ignored, too */
 };
 
 /* Why the count is kept, however many jobs wait. */
@@ -112,6 +113,7 @@ struct scaling_verdict {
         uint64_t waiting;                    /* jobs in all queues with a target */
         usec_t age;                          /* of the queue whose target has passed to the greatest part */
         usec_t target;                       /* the target of that queue; 0: no queue has a target */
+        bool age_unknown;                    /* for at least one queue with a target */
         usec_t left;                         /* for the jobs that wait in that queue */
         usec_t service;                      /* of a job; 0: unknown */
         unsigned threads;                    /* of the current workers */

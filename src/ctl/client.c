@@ -367,7 +367,7 @@ int client_receive(struct ctl *ctl, struct varlink_reply *ret)
                         return code;
         }
         struct varlink_reply reply;
-        if (r < 0 || varlink_decode_reply(text, size, &reply) < 0)
+        if (r < 0 || varlink_decode_reply(text, size, VARLINK_REPLY_MAX, &reply) < 0)
                 return output_error(CTL_CONNECT,
                                     "what answers on '%s' is not sqmgr: it does not speak Varlink",
                                     ctl->socket);

@@ -25,6 +25,10 @@ static void job_clear(struct job *job)
 
 int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry)
 {
+        if (entry->len > JOB_ENTRY_MAX) {
+                list->n_oversized++;
+                return 0;
+        }
         if (memchr(thread->text, '\0', thread->len)) {
                 list->n_unreadable++;
                 return 0;
@@ -62,7 +66,7 @@ int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes)
                 *bytes -= MIN(*bytes, job->entry_len + 1);
                 if (r < 0) {
                         job_clear(job);
-                        list->n_unreadable++;
+                        *(r == -EMSGSIZE ? &list->n_oversized : &list->n_unreadable) += 1;
                 } else {
                         struct job decoded = *job;
 

@@ -20,26 +20,38 @@ struct job {
         uint64_t started_usec; /* by the worker's wall clock; 0: not known */
 };
 
+/* A longer entry is not decoded: the tree that jansson would build of it takes up to 79 times as much. The
+ * job is unknown: it runs, but its class and age are not known, and it is never put back into its queue. */
+#define JOB_ENTRY_MAX ((size_t)256 * 1024)
+
 /* A list of jobs, filled in two steps: job arguments may be large, and decoding them takes long. */
 struct job_list {
-        struct job *jobs; /* owned */
-        size_t n_jobs;    /* number of decoded jobs, at the start of jobs */
-        size_t n_unreadable;
+        struct job *jobs;       /* owned */
+        size_t n_jobs;          /* number of decoded jobs, at the start of jobs */
+        size_t n_unreadable;    /* entries that are no job */
+        size_t n_oversized;     /* entries over JOB_ENTRY_MAX, or with more values than decoders accept */
         size_t next, n_entries; /* entries from next on are not decoded yet */
         size_t allocated;
 };
 
-/* Appends an entry of a work list; copies thread and entry. Returns 0 or -ENOMEM. */
+/* Appends an entry of a work list; copies thread and entry. An entry longer than JOB_ENTRY_MAX is only
+ * counted. Returns 0 or -ENOMEM. */
 int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry);
 
-/* Decodes the entry of a job. Returns 0; -EINVAL if it is no job; or -ENOMEM. The list frees whatever was
- * set, in all cases. */
+/* Decodes the entry of a job. Returns 0; -EINVAL if it is no job; -EMSGSIZE if its tree would be too large;
+ * or -ENOMEM. The list frees whatever was set, in all cases. */
 typedef int (*job_decode_fn)(struct job *job);
 
-/* Decodes entries until *bytes bytes are done, and reduces *bytes accordingly. Entries that are no job are
- * only counted. Returns 0 if all are done; 1 if some are left; or -ENOMEM: try again. */
+/* Decodes entries until *bytes bytes are done, and reduces *bytes accordingly. Entries that are no job, or
+ * too large, are only counted. Returns 0 if all are done; 1 if some are left; or -ENOMEM: try again. */
 int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes);
 void job_list_clear(struct job_list *list);
+
+/* Returns how many entries are jobs of which nothing is known but that they run. */
+static inline size_t job_list_unknown(const struct job_list *list)
+{
+        return list->n_unreadable + list->n_oversized;
+}
 
 #define JOB_CLASSES_MAX 5
 #define JOB_CLASS_MAX   101

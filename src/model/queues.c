@@ -46,17 +46,26 @@ void queues_sort(struct queues *queues)
 void queue_watch_clear(struct queue_watch *watch)
 {
         for (size_t i = 0; i < watch->n; i++)
-                free(watch->over[i]);
+                free(watch->over[i].name);
         free(watch->over);
         *watch = (struct queue_watch){0};
 }
 
-static bool is_over(const struct queue_watch *watch, const char *name)
+static const struct queue_over *find_over(const struct queue_watch *watch, const char *name)
 {
         for (size_t i = 0; i < watch->n; i++)
-                if (strcmp(watch->over[i], name) == 0)
-                        return true;
-        return false;
+                if (strcmp(watch->over[i].name, name) == 0)
+                        return &watch->over[i];
+        return NULL;
+}
+
+/* An unknown latency, for example of a job that is too large to be read, does not show that no job is late.
+ */
+static bool is_late(const struct queue *queue, const struct queue_over *before, usec_t limit)
+{
+        if (limit == 0)
+                return false;
+        return queue->latency > limit || (before && before->late && queue->size > 0 && !queue->latency_known);
 }
 
 /* Appends a description of the queue, if space remains. */
@@ -87,35 +96,36 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
                       const struct redis_settings *settings, char over[static QUEUE_WATCH_TEXT_MAX],
                       char back[static QUEUE_WATCH_TEXT_MAX])
 {
-        struct queue_watch now = {.over = calloc(queues->n + 1, sizeof(char *))};
+        struct queue_watch now = {.over = calloc(queues->n + 1, sizeof(*now.over))};
 
         if (!now.over)
                 return -ENOMEM;
         over[0] = back[0] = '\0';
         for (size_t i = 0; i < queues->n; i++) {
                 const struct queue *queue = &queues->list[i];
+                const struct queue_over *before = find_over(watch, queue->name);
                 uint64_t size_limit = limits_find(settings->queue_warn_size, LIMITS_COUNT, queue->name);
                 usec_t latency_limit =
                         limits_find(settings->queue_warn_latency, LIMITS_DURATION, queue->name);
 
                 if (queue->size <= size_limit)
                         size_limit = 0;
-                if (queue->latency <= latency_limit)
+                if (!is_late(queue, before, latency_limit))
                         latency_limit = 0;
                 if (size_limit == 0 && latency_limit == 0)
                         continue;
-                now.over[now.n] = strdup(queue->name);
-                if (!now.over[now.n]) {
+                now.over[now.n] = (struct queue_over){.name = strdup(queue->name), .late = latency_limit > 0};
+                if (!now.over[now.n].name) {
                         queue_watch_clear(&now);
                         return -ENOMEM;
                 }
                 now.n++;
-                if (!is_over(watch, queue->name))
+                if (!before)
                         append_queue(over, queue, size_limit, latency_limit);
         }
         for (size_t i = 0; i < watch->n; i++)
-                if (!is_over(&now, watch->over[i]))
-                        append_queue(back, &(struct queue){.name = watch->over[i]}, 0, 0);
+                if (!find_over(&now, watch->over[i].name))
+                        append_queue(back, &(struct queue){.name = watch->over[i].name}, 0, 0);
         queue_watch_clear(watch);
         *watch = now;
         return 0;

@@ -28,9 +28,15 @@ struct queues *queues_free(struct queues *queues);
 struct queue *queues_add(struct queues *queues, const char *name, size_t length);
 void queues_sort(struct queues *queues);
 
+/* A queue that exceeded a limit. */
+struct queue_over {
+        char *name; /* owned */
+        bool late;  /* the latency exceeds its limit; otherwise only the size does */
+};
+
 /* The queues of one Redis that exceeded a limit. */
 struct queue_watch {
-        char **over; /* owned: the names */
+        struct queue_over *over; /* owned */
         size_t n;
 };
 void queue_watch_clear(struct queue_watch *watch);
@@ -38,7 +44,8 @@ void queue_watch_clear(struct queue_watch *watch);
 #define QUEUE_WATCH_TEXT_MAX 1024
 
 /* Compares queues with the limits in settings. over, back: the queues that newly exceed a limit and that no
- * longer do, in words; "": none. Returns 0, or -ENOMEM with nothing changed. */
+ * longer do, in words; "": none. A queue whose latency exceeded its limit still does while it has jobs and
+ * the latency is unknown. Returns 0, or -ENOMEM with nothing changed. */
 int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
                       const struct redis_settings *settings, char over[static QUEUE_WATCH_TEXT_MAX],
                       char back[static QUEUE_WATCH_TEXT_MAX]);

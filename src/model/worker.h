@@ -131,10 +131,10 @@ struct worker_heartbeat {
 /* The jobs of a worker, as of the last reading of its work list. */
 struct worker_jobs {
         bool list_empty; /* at the last heartbeat with a reading */
-        unsigned count;
+        unsigned count;  /* including unknown jobs */
         usec_t read_at;
-        usec_t oldest_at; /* start of the oldest job; 0: not known */
-        struct job_classes classes;
+        usec_t oldest_at;           /* start of the oldest job whose start is known; 0: none */
+        struct job_classes classes; /* empty if any job is unknown */
 };
 
 /* Facts from /proc beside the heartbeats. */

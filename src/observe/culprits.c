@@ -63,8 +63,8 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
         };
         char text[CULPRITS_TEXT_MAX];
 
-        /* The work list has expired, or its entries are not readable. */
-        if (jobs->n_jobs == 0 && worker->heartbeat.busy > 0)
+        /* The work list has expired, or nothing is known of the jobs in it. */
+        if (jobs->n_jobs == 0 && (worker->heartbeat.busy > 0 || job_list_unknown(jobs) > 0))
                 return;
         if (worker->memory.mark_at != 0 && worker->memory.bytes > worker->memory.mark_bytes) {
                 culprits.growth_bytes = worker->memory.bytes - worker->memory.mark_bytes;

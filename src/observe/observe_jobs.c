@@ -12,11 +12,13 @@
 
 void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t oldest, usec_t now)
 {
-        worker->jobs.count = (unsigned)jobs->n_jobs;
+        worker->jobs.count = (unsigned)(jobs->n_jobs + job_list_unknown(jobs));
         worker->jobs.read_at = now;
         worker->jobs.oldest_at = oldest > 0 ? MAX(usec_sub(now, oldest), (usec_t)1) : 0;
         worker->jobs.classes = (struct job_classes){0};
-        (void)job_classes_count(jobs, &worker->jobs.classes);
+        /* Classes of some jobs would be taken for those of all. */
+        if (job_list_unknown(jobs) == 0)
+                (void)job_classes_count(jobs, &worker->jobs.classes);
 }
 
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs, bool dumped)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs cut off by the death of their worker; see the header. */
 #include "observe/rescue.h"
+#include "base/parse.h"
 #include "base/printable.h"
 #include "model/exit_status.h"
+#include "model/job.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -70,11 +72,24 @@ void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const
                     WORKER_ID(dead), (int)worker_pid(dead), why);
 }
 
-void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs)
+void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs)
 {
-        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                    "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis tells "
-                    "of %s is not as %s writes it, and nothing is done about %s",
-                    WORKER_ID(dead), (int)worker_pid(dead), n_jobs, n_jobs == 1 ? "" : "s",
-                    n_jobs == 1 ? "it" : "them", fleet->settings->traits->title, n_jobs == 1 ? "it" : "them");
+        size_t n = jobs->n_unreadable, n_oversized = jobs->n_oversized;
+        char limit[FORMAT_MAX];
+
+        if (n > 0)
+                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                            "%s (pid %d) was running %zu job%s when it died that cannot be read: what Redis "
+                            "tells "
+                            "of %s is not as %s writes it, and nothing is done about %s",
+                            WORKER_ID(dead), (int)worker_pid(dead), n, n == 1 ? "" : "s",
+                            n == 1 ? "it" : "them", fleet->settings->traits->title, n == 1 ? "it" : "them");
+        if (n_oversized > 0)
+                world_event(
+                        fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                        "%s (pid %d) was running %zu job%s when it died that %s too large to be read (over "
+                        "%s) and not put back: enqueue %s again",
+                        WORKER_ID(dead), (int)worker_pid(dead), n_oversized, n_oversized == 1 ? "" : "s",
+                        n_oversized == 1 ? "is" : "are", format_size(JOB_ENTRY_MAX, limit, sizeof(limit)),
+                        n_oversized == 1 ? "it" : "them");
 }

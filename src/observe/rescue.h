@@ -31,5 +31,6 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                     enum rescue_outcome outcome, unsigned times, const char *how);
 /* Redis could not be read before the jobs expired. why: the reason in words. */
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why);
-/* n_jobs entries of the worker's work list do not have Sidekiq's format. */
-void rescue_observe_unreadable(struct fleet *fleet, const struct worker *dead, size_t n_jobs);
+/* Reports the entries of the worker's work list that are unknown, if any: those that do not have Sidekiq's
+ * format, and those that are too large to be read. They are not put back. */
+void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs);

@@ -177,7 +177,7 @@ static bool take_reply(struct instance_client *instance_client, const char *text
         reason[0] = '\0';
         if (instance_client->asked < 0 || !reply_limits_scan(question, text, size, reason))
                 return false;
-        int r = varlink_decode_reply(text, size, &reply);
+        int r = varlink_decode_reply(text, size, instance_client->limits->reply_bytes, &reply);
         if (r < 0)
                 return false;
         bool good = !reply.continues && reply_limits_check(question, reply.parameters, reason);

@@ -100,10 +100,10 @@ static json_t *member(json_t *object, const char *key, unsigned types, bool *bad
 }
 
 /* Loads a message and adds empty parameters if it has none. Returns 0, -EBADMSG or -ENOMEM. */
-static int load_message(const char *text, size_t size, json_t **ret)
+static int load_message(const char *text, size_t size, const struct json_bounds *bounds, json_t **ret)
 {
         _cleanup_json_ json_t *message = NULL;
-        int r = json_load(text, size, JSON_REJECT_DUPLICATES, &message);
+        int r = json_load(bounds, text, size, JSON_REJECT_DUPLICATES, &message);
 
         if (r < 0)
                 return r == -ENOMEM ? r : -EBADMSG;
@@ -119,9 +119,11 @@ static int load_message(const char *text, size_t size, json_t **ret)
 
 int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret)
 {
+        static const struct json_bounds bounds = {
+                .bytes = VARLINK_CALL_MAX, .values = VARLINK_CALL_VALUES_MAX, .depth = VARLINK_DEPTH_MAX};
         _cleanup_json_ json_t *message = NULL;
         bool bad = false;
-        int r = load_message(text, size, &message);
+        int r = load_message(text, size, &bounds, &message);
 
         if (r < 0)
                 return r;
@@ -145,11 +147,13 @@ void varlink_call_free(struct varlink_call *call)
         *call = (struct varlink_call){.more = call->more, .oneway = call->oneway};
 }
 
-int varlink_decode_reply(const char *text, size_t size, struct varlink_reply *ret)
+int varlink_decode_reply(const char *text, size_t size, size_t max, struct varlink_reply *ret)
 {
+        const struct json_bounds bounds = {
+                .bytes = max, .values = max / VARLINK_REPLY_VALUE_BYTES, .depth = VARLINK_DEPTH_MAX};
         _cleanup_json_ json_t *message = NULL;
         bool bad = false;
-        int r = load_message(text, size, &message);
+        int r = load_message(text, size, &bounds, &message);
 
         if (r < 0)
                 return r;

@@ -7,6 +7,13 @@
 #define VARLINK_CALL_MAX  ((size_t)1 << 20)  /* limit of the server for one call, in bytes */
 #define VARLINK_REPLY_MAX ((size_t)64 << 20) /* limit of a client for one reply, in bytes */
 
+/* Values in one call: far more than fleets to name, far fewer than a tree of VARLINK_CALL_MAX bytes can have.
+ */
+#define VARLINK_CALL_VALUES_MAX ((size_t)1 << 16)
+/* A reply of sqmgr has at least this many bytes for each value in it. */
+#define VARLINK_REPLY_VALUE_BYTES 12
+#define VARLINK_DEPTH_MAX         32
+
 #define VARLINK_INTERFACE_NOT_FOUND    "org.varlink.service.InterfaceNotFound"
 #define VARLINK_METHOD_NOT_FOUND       "org.varlink.service.MethodNotFound"
 #define VARLINK_METHOD_NOT_IMPLEMENTED "org.varlink.service.MethodNotImplemented"
@@ -55,8 +62,8 @@ struct varlink_call {
         bool upgrade;
 };
 
-/* Decodes a call. Returns 0 with *ret to be freed by varlink_call_free(), -EBADMSG if text is not a call, or
- * -ENOMEM. */
+/* Decodes a call. Returns 0 with *ret to be freed by varlink_call_free(), -EBADMSG if text is not a call or
+ * exceeds the limits above, or -ENOMEM. */
 int varlink_decode_call(const char *text, size_t size, struct varlink_call *ret);
 /* Frees the message. Keeps more and oneway, which decide how to reply. */
 void varlink_call_free(struct varlink_call *call);
@@ -68,8 +75,9 @@ struct varlink_reply {
         bool continues;
 };
 
-/* Decodes a reply. Returns as varlink_decode_call(); *ret is to be freed by varlink_reply_free(). */
-int varlink_decode_reply(const char *text, size_t size, struct varlink_reply *ret);
+/* Decodes a reply of at most max bytes. Returns as varlink_decode_call(); *ret is to be freed by
+ * varlink_reply_free(). */
+int varlink_decode_reply(const char *text, size_t size, size_t max, struct varlink_reply *ret);
 void varlink_reply_free(struct varlink_reply *reply);
 
 /* The encoders consume the reference to parameters, even on failure. NULL parameters mean an earlier

@@ -34,7 +34,7 @@ end
 class Hold
   include Counted
 
-  def perform(path)
+  def perform(path, _ballast = nil)
     counted { wait_for(path) }
   end
 end

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A work list of Sidekiq's, an entry on each line, and what is made of its jobs. */
+/* A work list of Sidekiq's, an entry on each line, what is made of its jobs, and the bounds of foreign JSON.
+ */
 #include "frameworks/sidekiq/job.h"
 #include "fuzz.h"
 #include "wire/json.h"
@@ -7,12 +8,53 @@
 #define NOW         1700000000000000U
 #define SLICE_BYTES 64
 
+#define FLAGS (JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+
 static json_t *load(const char *text, size_t len)
 {
-        json_t *value = NULL;
+        return json_loadb(text, len, FLAGS, NULL);
+}
 
-        (void)json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &value);
-        return value;
+struct extent {
+        size_t values, depth;
+};
+
+/* Adds the values of the tree to extent. above: how deep value is nested. */
+static void measure(json_t *value, size_t above, struct extent *extent)
+{
+        size_t depth = above + (json_is_array(value) || json_is_object(value)), i;
+        const char *name;
+        json_t *each;
+
+        extent->values++;
+        extent->depth = MAX(extent->depth, depth);
+        json_array_foreach(value, i, each)
+        {
+                measure(each, depth, extent);
+        }
+        json_object_foreach(value, name, each)
+        {
+                measure(each, depth, extent);
+        }
+}
+
+/* What is loaded keeps within its bounds, and wide bounds refuse nothing that jansson reads. */
+static void check_bounds(const char *text, size_t len)
+{
+        static const struct json_bounds narrow = {.bytes = 64, .values = 2, .depth = 2},
+                                        wide = {.bytes = SIZE_MAX, .values = SIZE_MAX, .depth = SIZE_MAX};
+        _cleanup_json_ json_t *bounded = NULL, *unbounded = NULL, *all = load(text, len);
+        struct extent extent = {0};
+        int r = json_load(&narrow, text, len, FLAGS, &bounded);
+
+        fuzz_check((r == 0) == !!bounded && (r != -EINVAL || !all));
+        if (bounded) {
+                measure(bounded, 0, &extent);
+                fuzz_check(len <= narrow.bytes && extent.depth <= narrow.depth &&
+                           extent.values <= narrow.values && json_equal(bounded, all));
+        }
+        r = json_load(&wide, text, len, FLAGS, &unbounded);
+        fuzz_check(r == (all ? 0 : -EINVAL));
 }
 
 /* What was cut out of an entry is the payload that the entry has. */
@@ -58,15 +100,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (; input.left > 0; n++) {
                 struct field entry = input_line(&input);
 
+                check_bounds(entry.text, entry.len);
                 fuzz_check(job_list_add(&list, n % 2 == 1, &thread, &entry) == 0);
                 (void)sidekiq_job_head(entry.text, entry.len, &enqueued_at, class);
                 field_free(&entry);
         }
         while ((r = job_list_decode(&list, sidekiq_job_decode, &bytes)) > 0)
                 bytes = SLICE_BYTES;
-        fuzz_check(r == 0 && list.n_jobs + list.n_unreadable == n);
-        for (size_t i = 0; i < list.n_jobs; i++)
+        fuzz_check(r == 0 && list.n_jobs + job_list_unknown(&list) == n);
+        for (size_t i = 0; i < list.n_jobs; i++) {
+                fuzz_check(list.jobs[i].entry_len <= JOB_ENTRY_MAX);
                 check_job(&list.jobs[i]);
+        }
         fuzz_check(job_list_oldest(&list, NOW) <= NOW);
         job_list_clear(&list);
         return 0;

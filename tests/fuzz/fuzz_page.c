@@ -84,9 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct input input = {data, size};
         enum page_part part = input_byte(&input) % 2 ? PAGE_LIVE : PAGE_WHOLE;
         struct field text = input_field(&input, size);
+        const struct json_bounds bounds = {.bytes = size, .values = size + 1, .depth = 64};
         json_t *document = NULL;
 
-        if (json_load(text.text, text.len, JSON_ALLOW_NUL, &document) == 0) {
+        if (json_load(&bounds, text.text, text.len, JSON_ALLOW_NUL, &document) == 0) {
                 free(build(document, part));
                 json_decref(document);
         } else {

@@ -169,7 +169,7 @@ static unsigned take_replies(struct client *client)
         while (varlink_input_take(&client->input, VARLINK_REPLY_MAX, &text, &size) > 0) {
                 struct varlink_reply reply = {0};
 
-                fuzz_check(varlink_decode_reply(text, size, &reply) == 0);
+                fuzz_check(varlink_decode_reply(text, size, VARLINK_REPLY_MAX, &reply) == 0);
                 fuzz_check(!client->views || !strstr(text, "a secret"));
                 varlink_reply_free(&reply);
                 n++;

@@ -15,6 +15,7 @@ void scaling_open(struct sim *sim)
                 struct fleet_sim *model = &sim->fleets[i];
 
                 model->demand = rng_fork(sim->seed, 300 + i);
+                model->heads = rng_fork(sim->seed, 320 + i);
                 if (!model->settings[0].traits->reports_queues || !rng_chance(&model->demand, 250))
                         continue;
                 for (unsigned k = 0; k < ELEMENTSOF(model->settings); k++) {
@@ -47,7 +48,8 @@ unsigned scaling_count(const struct sim *sim, unsigned number)
                    settings->active_process_max);
 }
 
-/* Bursts of some minutes, with pauses; the last pause lasts until the end. */
+/* Bursts of some minutes, with pauses; the last pause lasts until the end. The oldest job of a burst may be too
+ * large to be read. */
 static struct queues *make_queues(struct sim *sim, struct fleet_sim *model)
 {
         struct queues *queues = calloc(1, sizeof(*queues));
@@ -60,10 +62,13 @@ static struct queues *make_queues(struct sim *sim, struct fleet_sim *model)
 
                 model->waiting = calm ? 0 : (unsigned)rng_range(&model->demand, 1, 400);
                 model->demand_until = sim->now + rng_range(&model->demand, 20, 600) * SEC;
+                model->head_unknown = model->waiting > 0 && rng_chance(&model->heads, 300);
         }
         queue->size = model->waiting;
-        queue->latency_known = true;
+        queue->latency_known = !model->head_unknown;
         queue->latency = model->waiting > 0 ? rng_range(&model->demand, 0, 40) * SEC : 0;
+        if (model->head_unknown)
+                queue->latency = 0;
         return queues;
 }
 
@@ -91,6 +96,9 @@ static void judge(struct sim *sim, unsigned number, unsigned before, unsigned le
                 violate(sim, after < before ? "P2" : "P5",
                         "fleet '%s' is scaled from %u to %u where it is to be kept", fleet->settings->name,
                         before, after);
+        if (after < before && sim->fleets[number].head_unknown && sim->fleets[number].link.up)
+                violate(sim, "P5", "fleet '%s' is scaled from %u to %u though a job may have waited for long",
+                        fleet->settings->name, before, after);
         if (after < before && (before - after > 1 || leaving > 0))
                 violate(sim, "P2", "fleet '%s' is scaled from %u to %u with %u that leave",
                         fleet->settings->name, before, after, leaving);

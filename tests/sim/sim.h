@@ -283,8 +283,10 @@ struct fleet_sim {
         uint64_t reloaded_generation; /* that a reload made, not a restart */
         unsigned count;               /* the count that scaling applied; 0: none */
         struct rng demand;            /* of its queues */
+        struct rng heads;             /* of the oldest jobs in them */
         usec_t demand_until;
         unsigned waiting;
+        bool head_unknown; /* the oldest job is too large to be read */
         bool preloads;     /* by any of its settings */
         usec_t load_since; /* a template is due; 0: none is */
         usec_t slowest_fork;

@@ -61,7 +61,7 @@ static inline int client_wait(sd_event *event, struct client *client, struct var
 
                 ck_assert_int_ge(r, 0);
                 if (r == 1) {
-                        ck_assert_int_eq(varlink_decode_reply(text, size, ret), 0);
+                        ck_assert_int_eq(varlink_decode_reply(text, size, VARLINK_REPLY_MAX, ret), 0);
                         return 1;
                 }
                 if (client->closed)

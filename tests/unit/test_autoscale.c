@@ -478,6 +478,27 @@ TEST(of_a_host_that_does_not_scale_by_all_of_them_what_is_idle_is_subtracted)
         peers_clear(&peers);
 }
 
+TEST(threads_of_others_are_not_idle_where_the_oldest_job_is_unknown)
+{
+        struct autoscale_reading reading = {.queues = one_queue("default", 3, 0), .foreign_idle = 7};
+
+        begin();
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
+        ck_assert(!autoscale_of(t.fleet)->verdict.age_unknown);
+        reading.queues = one_queue("default", 3, 0);
+        reading.queues->list[0].latency_known = false;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 0, 0.001);
+        ck_assert(autoscale_of(t.fleet)->verdict.age_unknown);
+        /* No job waits, whether or not that could be read. */
+        reading.queues = one_queue("default", 0, 0);
+        reading.queues->list[0].latency_known = false;
+        (void)autoscale_observe(t.fleet, &reading, t.now);
+        ck_assert_double_eq_tol(autoscale_of(t.fleet)->foreign_idle, 7, 0.001);
+        ck_assert(!autoscale_of(t.fleet)->verdict.age_unknown);
+}
+
 TEST(what_a_forger_reports_of_hosts_stays_within_the_limits)
 {
         struct peer_share none = {.weight = PEER_WEIGHT_MAX, .queues = "default\0"};

@@ -136,6 +136,19 @@ TEST(no_growth_no_memory_and_no_job_are_said_as_they_are)
                       reported(CULPRITS_OOM, ""));
 }
 
+TEST(a_worker_of_whose_jobs_nothing_is_known_is_not_said_to_run_none)
+{
+        static struct job known = {.class = (char *)"MailJob"};
+        struct job_list jobs = {.jobs = &known, .n_oversized = 1};
+
+        send_heartbeat(0, MIB(300));
+        culprits_observe(t.fleet, worker, CULPRITS_MEMORY, &jobs, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_CULPRITS), 0);
+        jobs.n_jobs = 1;
+        culprits_observe(t.fleet, worker, CULPRITS_MEMORY, &jobs, t.now);
+        ck_assert_uint_eq(test_events(&t, EVENT_CULPRITS), 1);
+}
+
 TEST(one_whose_index_another_has_by_now_is_a_former_one)
 {
         char text[CULPRITS_TEXT_MAX], former[128];

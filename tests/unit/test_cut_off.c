@@ -2,6 +2,7 @@
 /* What is reported of drains that will not last until their jobs have ended, before and after. */
 #include "decide/command.h"
 #include "model/deadlines.h"
+#include "model/idle_proof.h"
 #include "observe/observe_jobs.h"
 #include "world.h"
 #include <syslog.h>
@@ -60,6 +61,24 @@ TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 1);
         ck_assert_uint_eq(t.fleet->totals.jobs_cut_off[CUT_DRAIN_TIMEOUT], 1);
         ck_assert_uint_eq(worker->jobs.count, 2);
+}
+
+TEST(classes_are_not_named_where_a_job_is_unknown)
+{
+        static struct job known = {.class = (char *)"MailJob"};
+        static const struct job_list jobs = {.jobs = &known, .n_jobs = 1, .n_oversized = 1};
+
+        t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
+        struct worker *worker = drain_with_jobs(false);
+        observe_jobs(worker, &jobs, USEC_PER_MIN, t.now);
+        ck_assert_uint_eq(worker->jobs.count, 2);
+        /* One of the two has ended: the unknown job may be the one that runs. */
+        test_process(worker)->busy = 1;
+        test_run(&t, 10);
+        ck_assert_uint_eq(worker_oldest_job_usec(worker, t.now), 0);
+        test_run(&t, 310);
+        const char *text = test_event_text(&t, EVENT_DRAIN_CUT);
+        ck_assert_msg(strstr(text, "with 1 running job") && !strstr(text, "MailJob"), "%s", text);
 }
 
 TEST(a_drain_that_ends_by_itself_is_not_cut_off)

@@ -6,6 +6,7 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
+#include "model/job.h"
 #include "model/exit_status.h"
 #include "model/preload.h"
 #include "model/rollout.h"
@@ -449,8 +450,10 @@ TEST(jobs_of_dead_workers)
                 rescue_observe(t.fleet, worker, &jobs[2], outcome, 1, how);
         rescue_observe(t.fleet, worker, &jobs[2], RESCUE_REQUEUED, 2, how);
         rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
-        rescue_observe_unreadable(t.fleet, worker, 1);
-        rescue_observe_unreadable(t.fleet, worker, 2);
+        for (size_t n = 1; n <= 2; n++) {
+                rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = n});
+                rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = n});
+        }
         observe_long_job(worker, &jobs[2], 90500 * USEC_PER_MSEC, false);
         observe_long_job(worker, &jobs[2], USEC_PER_HOUR, true);
         add_events();

@@ -198,6 +198,89 @@ TEST_LOOP(garbage_is_left_out_and_counted, ELEMENTSOF(garbage))
         ck_assert_uint_eq(list.n_jobs, 1);
 }
 
+/* A job of exactly that size: with spaces, or with so many empty objects among its arguments. */
+static char *make_job(size_t size, bool is_entry, const char *filler)
+{
+        const char *begin = is_entry
+                                    ? "{\"queue\":\"q\",\"payload\":{\"class\":\"A\",\"jid\":\"1\",\"args\":["
+                                    : "{\"class\":\"A\",\"jid\":\"1\",\"enqueued_at\":1795238801,\"args\":[",
+                   *end = is_entry ? "0]}}" : "0]}";
+        char *text = malloc(size + 1);
+        size_t length = strlen(begin), last = size - strlen(end);
+
+        ck_assert_ptr_nonnull(text);
+        memset(text, ' ', size);
+        memcpy(text, begin, length);
+        for (; length + strlen(filler) <= last; length += strlen(filler))
+                memcpy(text + length, filler, strlen(filler));
+        memcpy(text + last, end, strlen(end) + 1);
+        return text;
+}
+
+TEST(an_entry_is_unknown_from_the_first_byte_too_many)
+{
+        for (size_t extra = 0; extra < 2; extra++) {
+                _cleanup_free_ char *entry = make_job(JOB_ENTRY_MAX + extra, true, " ");
+
+                ck_assert_int_eq(add(entry), 0);
+                ck_assert_uint_eq(list.n_oversized, extra);
+                ck_assert_uint_eq(job_list_unknown(&list), extra);
+                /* Not even copied. */
+                ck_assert_uint_eq(list.n_entries, 1);
+                ck_assert_uint_eq(list.n_jobs, 1);
+                ck_assert_str_eq(list.jobs[0].class, "A");
+        }
+        ck_assert_int_eq(add("garbage"), 1);
+        ck_assert_uint_eq(job_list_unknown(&list), 2);
+}
+
+TEST(the_head_of_a_queue_is_unknown_from_the_first_byte_too_many)
+{
+        char class[JOB_CLASS_MAX];
+        uint64_t at = 0;
+
+        for (size_t extra = 0; extra < 2; extra++) {
+                _cleanup_free_ char *job = make_job(JOB_ENTRY_MAX + extra, false, " ");
+
+                ck_assert_int_eq(sidekiq_job_head(job, strlen(job), &at, class), extra == 0);
+                ck_assert_str_eq(class, extra == 0 ? "A" : "");
+        }
+        ck_assert_uint_eq(at, 1795238801 * USEC_PER_SEC);
+}
+
+/* What a job can have among its arguments, and what is too much for the tree that it would become. */
+static const struct {
+        const char *filler;
+        bool read;
+} fillers[] = {
+        {"{\"id\":1},", true}, {"[12345,1],", true}, {"7,", true}, {"{},", false}, {"[[[[[[[[[[", false},
+};
+
+TEST_LOOP(an_entry_whose_tree_would_be_too_large_is_unknown, ELEMENTSOF(fillers))
+{
+        _cleanup_free_ char *entry = make_job(JOB_ENTRY_MAX, true, fillers[_i].filler);
+
+        ck_assert_int_eq(add(entry), 0);
+        ck_assert_uint_eq(list.n_jobs, fillers[_i].read ? 1 : 0);
+        ck_assert_uint_eq(list.n_oversized, fillers[_i].read ? 0 : 1);
+}
+
+TEST(a_payload_nested_as_deep_as_ruby_reads_it_is_read)
+{
+        for (unsigned depth = 100; depth <= 200; depth += 100) {
+                char text[1024] = "{\"queue\":\"q\",\"payload\":\"{\\\"class\\\":\\\"A\\\",\\\"jid\\\":"
+                                  "\\\"1\\\",\\\"args\\\":";
+                size_t length = strlen(text);
+
+                memset(text + length, '[', depth - 1);
+                memset(text + length + depth - 1, ']', depth - 1);
+                strcpy(text + length + 2 * (depth - 1), "}\"}");
+                ck_assert_int_eq(add(text), 0);
+                ck_assert_uint_eq(list.n_jobs, 1);
+                ck_assert_uint_eq(list.n_oversized, depth > 100);
+        }
+}
+
 TEST(a_thread_with_a_nul_is_counted_only)
 {
         struct field thread = {.text = "o\0z", .len = 3}, entry = {.text = "{}", .len = 2};

@@ -111,6 +111,7 @@ static void add(struct queues *queues, const char *name, uint64_t size, usec_t l
 
         ck_assert_ptr_nonnull(queue);
         queue->size = size;
+        queue->latency_known = true;
         queue->latency = latency;
 }
 
@@ -156,6 +157,42 @@ TEST(a_queue_is_reported_of_once_when_it_goes_over_and_once_when_it_is_back)
         queue_watch_clear(&watch);
         queues_free(queues);
         queues_free(none);
+}
+
+TEST(a_queue_is_not_back_while_its_oldest_job_is_unknown)
+{
+        char over[QUEUE_WATCH_TEXT_MAX], back[QUEUE_WATCH_TEXT_MAX];
+        struct queue_watch watch = {0};
+        struct queues *queues = make_queues();
+
+        add(queues, "default", 5, 61 * USEC_PER_SEC);
+        add(queues, "mail", 11, 0);
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_ptr_nonnull(strstr(over, "queue 'default' is 1min 1s behind"));
+        ck_assert_ptr_nonnull(strstr(over, "queue 'mail' holds 11 jobs"));
+        queues->list[0].latency = 0;
+        queues->list[0].latency_known = queues->list[1].latency_known = false;
+        queues->list[1].size = 10;
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+                ck_assert_str_eq(over, "");
+                /* Of that one the size alone was over. */
+                ck_assert_str_eq(back, i == 0 ? "queue 'mail'" : "");
+        }
+        queues->list[0].latency_known = true;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(back, "queue 'default'");
+        /* An unknown latency is not over the limit either; an empty queue has none. */
+        queues->list[0].latency_known = false;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(over, "");
+        queues->list[0].latency = 61 * USEC_PER_SEC;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        queues->list[0].size = queues->list[0].latency = 0;
+        ck_assert_int_eq(queue_watch_judge(&watch, queues, &limits, over, back), 0);
+        ck_assert_str_eq(back, "queue 'default'");
+        queue_watch_clear(&watch);
+        queues_free(queues);
 }
 
 TEST(many_queues_are_reported_in_one_text_that_is_cut)

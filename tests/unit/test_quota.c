@@ -146,20 +146,20 @@ static size_t send_while_taken(struct client *client, const char *data, size_t s
         return sent;
 }
 
-/* A call of a mebibyte, which is more than twenty of them once it is read. */
+/* A call of a mebibyte, which is several of them once it is read. */
 static char *long_call(size_t *ret_size)
 {
         static const char begin[] =
                 "{\"method\":\"org.sqmgr.Control.GetEvents\",\"parameters\":{\"fleets\":[\"a\"",
-                          end[] = "]}}";
+                          item[] = ",\"a fleet with a name that is long\"", end[] = "]}}";
         char *text = malloc(VARLINK_CALL_MAX + 1);
         size_t size = strlen(begin);
 
         ck_assert_ptr_nonnull(text);
         memcpy(text, begin, size);
-        while (size + 4 + sizeof(end) < VARLINK_CALL_MAX) {
-                memcpy(text + size, ",\"a\"", 4);
-                size += 4;
+        while (size + strlen(item) + sizeof(end) < VARLINK_CALL_MAX) {
+                memcpy(text + size, item, strlen(item));
+                size += strlen(item);
         }
         memcpy(text + size, end, sizeof(end));
         *ret_size = size + sizeof(end);

@@ -134,7 +134,7 @@ static char *refusal(struct client *client)
                 size_t size;
 
                 if (varlink_input_take(&client->input, VARLINK_REPLY_MAX, &bytes, &size) == 1) {
-                        ck_assert_int_eq(varlink_decode_reply(bytes, size, &reply), 0);
+                        ck_assert_int_eq(varlink_decode_reply(bytes, size, VARLINK_REPLY_MAX, &reply), 0);
                         break;
                 }
                 wakeup();

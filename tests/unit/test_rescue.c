@@ -89,8 +89,20 @@ TEST(each_job_is_reported_of_with_what_became_of_it)
         rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
         rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
-        rescue_observe_unreadable(t.fleet, worker, 1);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 2);
+}
+
+TEST(jobs_too_large_to_be_read_are_reported)
+{
+        const struct worker *worker = test_spawn(&t);
+
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_jobs = 3});
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 0);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 1});
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 1);
+        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 2, .n_unreadable = 1});
+        ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 3);
 }
 
 TEST(private_queues_are_reported_of_once)

@@ -172,6 +172,28 @@ TEST_LOOP(decodes_jobs, ELEMENTSOF(jobs))
         job_list_clear(&list);
 }
 
+TEST(a_job_is_unknown_from_the_first_byte_too_many)
+{
+        const struct field thread = {"", 0};
+        struct job_list list = {0};
+        size_t bytes = SIZE_MAX;
+
+        for (size_t extra = 0; extra < 2; extra++) {
+                size_t size = JOB_ENTRY_MAX + extra;
+                _cleanup_free_ char *text = malloc(size + 1);
+
+                ck_assert_ptr_nonnull(text);
+                snprintf(text, size + 1, "%-*s}", (int)size - 1,
+                         "{\"queue\":\"work\",\"payload\":{\"class\":\"Nap\"}");
+                const struct field entry = {text, size};
+                ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
+                ck_assert_int_eq(job_list_decode(&list, resque_job_decode, &bytes), 0);
+                ck_assert_uint_eq(list.n_jobs, 1);
+                ck_assert_uint_eq(list.n_oversized, extra);
+        }
+        job_list_clear(&list);
+}
+
 static void expect_words(struct redis_command *command, const char *words)
 {
         char all[256] = "";

@@ -179,6 +179,35 @@ TEST(threads_that_run_nothing_are_not_late)
         ck_assert_uint_eq(poll_for(reading.busy, 60), 2);
 }
 
+/* The oldest job may have waited for long, as far as is known. */
+TEST(fewer_only_while_it_is_known_how_long_jobs_wait)
+{
+        struct scaling_queue two[] = {queue, queue};
+
+        reading.count = reading.active = 5;
+        reading.busy = 8;
+        reading.queues = two;
+        reading.n_queues = 2;
+        two[1].size = 1;
+        two[1].age_unknown = true;
+        look();
+        ck_assert_uint_eq(poll_for(reading.busy, 1200), 5);
+        ck_assert(verdict.peak_is_complete && verdict.age_unknown);
+        /* In a queue that is ignored it does not matter. */
+        two[1].paused = true;
+        ck_assert_uint_eq(look(), 4);
+        two[1].paused = false;
+        ck_assert_uint_eq(look(), 4);
+        two[1].age_unknown = false;
+        ck_assert_uint_eq(look(), 3);
+        /* More are added as before. */
+        two[1].size = 1000;
+        two[1].age_unknown = true;
+        reading.active = 3;
+        ck_assert_uint_gt(look(), 3);
+        ck_assert_msg(strncmp(because(), "1000 jobs wait: at 500ms each", 29) == 0, "%s", text);
+}
+
 TEST(fewer_only_after_all_of_the_time)
 {
         reading.count = reading.active = 5;
@@ -426,8 +455,8 @@ TEST(figures_without_bounds_are_held_within)
         for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
                 for (size_t j = 0; j < ELEMENTSOF(ages); j++)
                         for (size_t k = 0; k < ELEMENTSOF(ages); k++) {
-                                queue = (struct scaling_queue){sizes[i], ages[j], MAX(ages[k], (usec_t)1),
-                                                               false};
+                                queue = (struct scaling_queue){
+                                        .size = sizes[i], .age = ages[j], .target = MAX(ages[k], (usec_t)1)};
                                 reading.busy = (double)UINT32_MAX;
                                 reading.service = ages[3 - j];
                                 reading.boot = ages[3 - k];

@@ -410,7 +410,7 @@ TEST(who_may_only_read_is_reported_which_group_may_do_more)
                 ssize_t n = read(result[0], text, sizeof(text));
                 ck_assert_int_gt(n, 0);
                 struct varlink_reply reply;
-                ck_assert_int_eq(varlink_decode_reply(text, (size_t)n - 1, &reply), 0);
+                ck_assert_int_eq(varlink_decode_reply(text, (size_t)n - 1, VARLINK_REPLY_MAX, &reply), 0);
                 ck_assert_pstr_eq(reply.error, member ? NULL : VARLINK_PERMISSION_DENIED);
                 if (!member)
                         ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "group")),

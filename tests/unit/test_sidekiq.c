@@ -276,6 +276,25 @@ TEST(leaves_out_capsules_beyond_its_room)
         free(info);
 }
 
+/* Empty and not an error: it is not asked for again. */
+TEST(an_info_that_is_too_long_is_as_if_not_reported)
+{
+        for (size_t extra = 0; extra < 2; extra++) {
+                size_t size = SIDEKIQ_INFO_MAX + extra;
+                _cleanup_free_ char *json = malloc(size + 1);
+                struct sidekiq_info *info = NULL;
+
+                ck_assert_ptr_nonnull(json);
+                snprintf(json, size + 1, "%-*s}", (int)size - 1, "{\"concurrency\":7,\"queues\":[\"mail\"]");
+                struct field text = field(json);
+                ck_assert_int_eq(sidekiq_info_decode(&text, &info), 0);
+                ck_assert_uint_eq(info->concurrency, extra == 0 ? 7 : 0);
+                ck_assert_str_eq(info->queues, extra == 0 ? "mail" : "");
+                ck_assert_uint_eq(info->n_capsules, 0);
+                free(info);
+        }
+}
+
 static const struct sidekiq_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
 static const struct sidekiq_info heartbeat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
 

@@ -110,6 +110,27 @@ TEST(refuses_deep_nesting)
         free(text);
 }
 
+/* Of empty objects alone, a message would become 79 times its size in memory. */
+TEST(refuses_more_values_than_any_message_has)
+{
+        static const char begin[] = "{\"method\":\"a.B\",\"parameters\":{\"a\":[", end[] = "0]}}";
+        struct varlink_call call = {0};
+        struct varlink_reply reply = {0};
+
+        for (size_t most = 1 << 14; most <= 1 << 16; most *= 4) {
+                char *text = malloc(sizeof(begin) + 3 * most + sizeof(end)), *at = stpcpy(text, begin);
+
+                for (size_t i = 0; i < most; i++)
+                        at = stpcpy(at, "{},");
+                size_t size = (size_t)(stpcpy(at, end) - text);
+                int r = varlink_decode_call(text, size, &call);
+                ck_assert_int_eq(r, most == 1 << 14 ? 0 : -EBADMSG);
+                ck_assert_int_eq(varlink_decode_reply(text, size, size, &reply), -EBADMSG);
+                varlink_call_free(&call);
+                free(text);
+        }
+}
+
 TEST(encoded_replies_decode_again)
 {
         struct varlink_reply reply;
@@ -119,14 +140,14 @@ TEST(encoded_replies_decode_again)
         ck_assert_int_eq(varlink_encode_reply(json_pack("{s:f}", "seconds", 12.3), true, &text, &size), 0);
         ck_assert_uint_eq(size, strlen(text) + 1);
         ck_assert_ptr_nonnull(strstr(text, "12.3}"));
-        ck_assert_int_eq(varlink_decode_reply(text, size - 1, &reply), 0);
+        ck_assert_int_eq(varlink_decode_reply(text, size - 1, VARLINK_REPLY_MAX, &reply), 0);
         ck_assert_ptr_null(reply.error);
         ck_assert(reply.continues);
         free(text);
         varlink_reply_free(&reply);
 
         ck_assert_int_eq(varlink_encode_error("a.Wrong", json_pack("{s:s}", "name", "x"), &text, &size), 0);
-        ck_assert_int_eq(varlink_decode_reply(text, size - 1, &reply), 0);
+        ck_assert_int_eq(varlink_decode_reply(text, size - 1, VARLINK_REPLY_MAX, &reply), 0);
         ck_assert_str_eq(reply.error, "a.Wrong");
         ck_assert(!reply.continues);
         ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "name")), "x");

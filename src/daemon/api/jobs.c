@@ -146,9 +146,12 @@ static bool render_list(struct query *query, const struct place *place, const st
         for (size_t i = 0; i < list->n_jobs; i++)
                 if (json_array_append_new(query->jobs, render_job(place, &list->jobs[i])) < 0)
                         return false;
-        return list->n_unreadable == 0 ||
-               add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as %s writes it",
-                         place->worker, (int)place->pid, list->n_unreadable, place->traits->title);
+        bool enough = list->n_unreadable == 0 ||
+                      add_error(query, "%s (pid %d) runs %zu more that cannot be read: not as %s writes it",
+                                place->worker, (int)place->pid, list->n_unreadable, place->traits->title);
+        return enough && (list->n_oversized == 0 ||
+                          add_error(query, "%s (pid %d) runs %zu more, too large to be read: over %zu KiB",
+                                    place->worker, (int)place->pid, list->n_oversized, JOB_ENTRY_MAX / 1024));
 }
 
 static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)

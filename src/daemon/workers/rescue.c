@@ -122,9 +122,7 @@ static void ask_next(struct rescue *rescue)
         if (!fleet)
                 return;
         if (rescue->next_job == rescue->jobs.n_jobs) {
-                if (rescue->jobs.n_unreadable > 0)
-                        rescue_observe_unreadable(fleet, &rescue->dead.worker.worker,
-                                                  rescue->jobs.n_unreadable);
+                rescue_observe_unknown(fleet, &rescue->dead.worker.worker, &rescue->jobs);
                 rescue_free(rescue);
                 return;
         }
@@ -182,7 +180,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
                 culprits_observe(fleet, worker, CULPRITS_OOM, &rescue->jobs, rescue->died_at);
         rescue->culprits = false;
         /* Redis may drop the list before we give up: jobs not requeued until then are lost. */
-        bool list_is_gone = rescue->jobs.n_jobs == 0 && rescue->jobs.n_unreadable == 0;
+        bool list_is_gone = rescue->jobs.n_jobs == 0 && job_list_unknown(&rescue->jobs) == 0;
         if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
                 snprintf(rescue->error, sizeof(rescue->error),
                          "it keeps what runs for a minute after a heartbeat, and the last one was older");

@@ -115,8 +115,7 @@ static int take_job(const json_t *root, struct job *job)
 int resque_job_decode(struct job *job)
 {
         _cleanup_json_ json_t *root = NULL;
+        int r = decode_job(job->entry, job->entry_len, &root);
 
-        /* Numbers in the arguments may exceed C integers, and strings may contain NULs. */
-        int r = json_load(job->entry, job->entry_len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &root);
         return r < 0 ? r : take_job(root, job);
 }

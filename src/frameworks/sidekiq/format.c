@@ -178,13 +178,18 @@ static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_M
 
 int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
 {
+        static const struct json_bounds bounds = {
+                .bytes = SIDEKIQ_INFO_MAX, .values = SIDEKIQ_INFO_MAX / 4, .depth = 16};
         _cleanup_json_ json_t *root = NULL;
         char queues[SIDEKIQ_QUEUES_MAX];
         const char *name;
         json_t *capsule;
 
-        if (!field->text || json_load(field->text, field->len, 0, &root) < 0 || !json_is_object(root))
+        if (!field->text)
                 return -EINVAL;
+        int r = json_load(&bounds, field->text, field->len, 0, &root);
+        if (r != -EMSGSIZE && !json_is_object(root))
+                return r == -ENOMEM ? r : -EINVAL;
         size_t length = take_queues(json_object_get(root, "queues"), queues);
         struct sidekiq_info *info = calloc(1, sizeof(*info) + length);
         if (!info)

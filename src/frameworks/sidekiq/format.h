@@ -53,7 +53,9 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
 bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 
 /* Decodes the `info` field. Returns 0 with *ret, which the caller frees; -EINVAL if field is not a JSON
- * object; or -ENOMEM. Missing members and members of another type count as not reported. */
+ * object; or -ENOMEM. Missing members and members of another type count as not reported. So does all of an
+ * info longer than SIDEKIQ_INFO_MAX bytes: *ret is then empty, and callers need not read the info again. */
+#define SIDEKIQ_INFO_MAX   ((size_t)64 * 1024)
 #define SIDEKIQ_QUEUES_MAX 4096
 int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret);
 

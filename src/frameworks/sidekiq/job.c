@@ -6,24 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Loads a job as stored in a queue, or an object that contains one. Returns 0, -EINVAL if the text is not
- * a JSON object, or -ENOMEM. */
-static int load_job(const char *text, size_t len, json_t **ret)
-{
-        json_t *job;
-
-        /* Numbers in the arguments may exceed C integers, and strings may contain NULs. */
-        int r = json_load(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
-        if (r < 0)
-                return r;
-        if (!json_is_object(job)) {
-                json_decref(job);
-                return -EINVAL;
-        }
-        *ret = job;
-        return 0;
-}
-
 /* Returns the position after the string that begins at text. */
 static const char *skip_string(const char *text, const char *end)
 {
@@ -96,7 +78,7 @@ static int take_payload(const struct job *job, json_t *payload, char **ret_text,
         }
         if (!json_is_string(payload) || strlen(json_string_value(payload)) != json_string_length(payload))
                 return -EINVAL;
-        int r = load_job(json_string_value(payload), json_string_length(payload), ret_object);
+        int r = decode_job(json_string_value(payload), json_string_length(payload), ret_object);
         if (r < 0)
                 return r;
         *ret_text = strdup(json_string_value(payload));
@@ -106,7 +88,7 @@ static int take_payload(const struct job *job, json_t *payload, char **ret_text,
 int sidekiq_job_decode(struct job *job)
 {
         _cleanup_json_ json_t *root = NULL, *payload = NULL;
-        int r = load_job(job->entry, job->entry_len, &root);
+        int r = decode_job(job->entry, job->entry_len, &root);
 
         if (r >= 0)
                 r = take_payload(job, json_object_get(root, "payload"), &job->payload, &payload);
@@ -126,7 +108,7 @@ bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char 
         _cleanup_json_ json_t *job = NULL;
 
         class[0] = '\0';
-        if (load_job(payload, len, &job) < 0)
+        if (decode_job(payload, len, &job) < 0)
                 return false;
         const char *name = json_string_value(json_object_get(job, "wrapped"))
                                    ?: json_string_value(json_object_get(job, "class"));

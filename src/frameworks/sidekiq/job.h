@@ -8,8 +8,9 @@
 int sidekiq_job_decode(struct job *job);
 
 /* Decodes `enqueued_at` of a job's JSON, by the clock of the client that enqueued the job: seconds up to
- * 7, milliseconds from 8.0. Returns false if the time is missing. class: the job's class as in Sidekiq's
- * metrics, truncated; "" if unknown. */
+ * 7, milliseconds from 8.0. Returns false if the time is missing, or the job exceeds the bounds of
+ * decode_job(): when it was enqueued is then unknown. class: the job's class as in Sidekiq's metrics,
+ * truncated; "" if unknown. */
 bool sidekiq_job_head(const char *payload, size_t len, uint64_t *ret_usec, char class[static JOB_CLASS_MAX]);
 
 /* Returns the payload with the reason why the job was given up, as stored in Sidekiq's dead set. Sidekiq's
