@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real workers of RQ's: an idle one writes to Redis once in 405 s, a job runs in a child that outlives its killed worker,
 # and a second TERM would end that job.
-# seconds: 90
+# seconds: 100
 # promises: P1 P4
 load helpers
 
@@ -41,6 +41,28 @@ nothing_lost() { # COUNT
         nothing_lost 3
         wait_until 20 fleet_is 'all(.workers[]; .busy == 0)'
         run -0 sqmgrctl doctor
+}
+
+frozen() { [ "$(awk '$1 == "State:" { print $2 }' "/proc/$sqmgr_pid/status")" = T ]; }
+idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; } # COUNT
+
+@test "rq: a restart is done though sqmgr was frozen while each new worker registered, and no job comes" {
+        rq_fleet 'restart_surge = 1' 'rollout_timeout = 60s' \
+                "before_start = /bin/sh -c '[ ! -e $folder/freeze ] || kill -STOP \$(cat $folder/freeze)'"
+        old=$(worker_pids)
+        echo "$sqmgr_pid" >"$folder/freeze"
+        sqmgrctl --timeout 120s restart --wait >restart.log &
+        restart=$!
+        for _ in 1 2; do
+                wait_until 30 frozen
+                # The one that leaves may be gone, or not.
+                registered=$(redis scard rq:workers)
+                wait_until 30 idle_records $((registered + 1))
+                kill -CONT "$sqmgr_pid"
+        done
+        wait "$restart"
+        wait_until 20 gone "$old"
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2'
 }
 
 @test "rq: a restart under load loses no job, and tells no worker twice" {

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "model/worker.h"
 
-enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, _FIELD_MAX };
+enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, BIRTH, _FIELD_MAX };
 
 static void take_record(const struct field fields[static _FIELD_MAX])
 {
@@ -15,10 +15,16 @@ static void take_record(const struct field fields[static _FIELD_MAX])
         int error;
         pid_t pid;
 
-        if (rq_heartbeat_decode(&fields[STATE], &fields[HEARTBEAT], &fields[SHUTDOWN], &fields[DEATH],
-                                &heartbeat))
-                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy <= 1 &&
-                           heartbeat.concurrency == 1);
+        const struct rq_record record = {
+                .state = fields[STATE],
+                .last_heartbeat = fields[HEARTBEAT],
+                .shutdown_requested_date = fields[SHUTDOWN],
+                .death = fields[DEATH],
+                .birth = fields[BIRTH],
+        };
+        if (rq_heartbeat_decode(&record, &heartbeat))
+                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.born_usec < UINT64_MAX / 2 &&
+                           heartbeat.busy <= 1 && heartbeat.concurrency == 1);
         char *identity = rq_identity_make(&worker, &error);
         if (!identity)
                 return;

@@ -203,13 +203,15 @@ static const struct {
 
 TEST_LOOP(reads_records, ELEMENTSOF(records))
 {
-        const struct field state = field(records[_i].state),
-                           last_heartbeat = field(records[_i].last_heartbeat);
-        const struct field shutdown = field(records[_i].shutdown), death = field(records[_i].death);
+        const struct rq_record record = {
+                .state = field(records[_i].state),
+                .last_heartbeat = field(records[_i].last_heartbeat),
+                .shutdown_requested_date = field(records[_i].shutdown),
+                .death = field(records[_i].death),
+        };
         struct heartbeat heartbeat = {.busy = 99};
 
-        ck_assert_int_eq(rq_heartbeat_decode(&state, &last_heartbeat, &shutdown, &death, &heartbeat),
-                         records[_i].taken);
+        ck_assert_int_eq(rq_heartbeat_decode(&record, &heartbeat), records[_i].taken);
         if (!records[_i].taken) {
                 ck_assert_uint_eq(heartbeat.busy, 99);
                 return;
@@ -219,6 +221,23 @@ TEST_LOOP(reads_records, ELEMENTSOF(records))
         ck_assert_uint_eq(heartbeat.concurrency, 1);
         ck_assert_int_eq(heartbeat.quiet, records[_i].quiet);
         ck_assert(!heartbeat.work_list_known);
+}
+
+TEST(reads_when_a_worker_registered)
+{
+        static const struct {
+                const char *birth;
+                uint64_t usec;
+        } births[] = {{AT, 1795344309000000}, {"2026-11-22T10:45:09Z", 1795344309000000}, {NULL, 0}, {"", 0}};
+
+        for (size_t i = 0; i < ELEMENTSOF(births); i++) {
+                const struct rq_record record = {.last_heartbeat = field(AT),
+                                                 .birth = field(births[i].birth)};
+                struct heartbeat heartbeat;
+
+                ck_assert(rq_heartbeat_decode(&record, &heartbeat));
+                ck_assert_uint_eq(heartbeat.born_usec, births[i].usec);
+        }
 }
 
 TEST(knows_a_worker_by_its_title)
@@ -352,29 +371,31 @@ TEST(asks_for_the_list_and_for_a_record)
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
         ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command),
                          0);
-        expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
+        expect_words(&command,
+                     "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
         ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
-        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
+        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
 }
 
 TEST(takes_a_record)
 {
-        static const char *const record[] = {"busy", AT, NULL, NULL, "more"};
+        static const char *const record[] = {"busy", AT, NULL, NULL, AT, "more"};
         struct heartbeat last_heartbeat;
         struct heartbeat_info *info = NULL;
         struct reply reply;
 
         ck_assert(
-                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat, &info));
+                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat, &info));
         ck_assert_uint_eq(last_heartbeat.busy, 1);
+        ck_assert_uint_eq(last_heartbeat.born_usec, 1795344309000000);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 3), &last_heartbeat,
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat,
                                                            &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat,
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 6), &last_heartbeat,
                                                            &info));
-        reply_of(&reply, record, 4);
+        reply_of(&reply, record, 5);
         reply.each[1].type = REDIS_REPLY_INTEGER;
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},

@@ -75,18 +75,19 @@ const char *rq_identity_key(const char *identity)
         return strchr(identity + host_len + 1, ':') + 1;
 }
 
-bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
-                         const struct field *shutdown, const struct field *death, struct heartbeat *ret)
+bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret)
 {
-        uint64_t sent_usec;
+        uint64_t sent_usec, born_usec = 0;
 
-        if (death->text || !decode_iso8601(heartbeat, &sent_usec))
+        if (record->death.text || !decode_iso8601(&record->last_heartbeat, &sent_usec))
                 return false;
+        (void)decode_iso8601(&record->birth, &born_usec);
         *ret = (struct heartbeat){
                 .sent_usec = sent_usec,
-                .busy = decode_field_is(state, "busy"),
+                .born_usec = born_usec,
+                .busy = decode_field_is(&record->state, "busy"),
                 .concurrency = 1,
-                .quiet = !!shutdown->text,
+                .quiet = !!record->shutdown_requested_date.text,
         };
         return true;
 }

@@ -60,18 +60,23 @@ static int ask_heartbeat(const char *namespace _unused_, const char *identity, b
                          struct redis_command *ret)
 {
         /* An invalid identity, for example from a state file, is used as the key and not found. */
-        return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
-                            WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
+        return command_make(
+                ret, strdup(rq_identity_key(identity) ?: identity),
+                WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death", "birth"));
 }
 
 static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
                            struct heartbeat_info **info _unused_)
 {
-        struct field state = reply_element(reply, 0), heartbeat = reply_element(reply, 1);
-        struct field shutdown = reply_element(reply, 2), death = reply_element(reply, 3);
+        const struct rq_record record = {
+                .state = reply_element(reply, 0),
+                .last_heartbeat = reply_element(reply, 1),
+                .shutdown_requested_date = reply_element(reply, 2),
+                .death = reply_element(reply, 3),
+                .birth = reply_element(reply, 4),
+        };
 
-        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
-               rq_heartbeat_decode(&state, &heartbeat, &shutdown, &death, ret);
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && rq_heartbeat_decode(&record, ret);
 }
 
 static const struct heartbeat_format heartbeats = {
