@@ -53,6 +53,7 @@ struct adoption *adoption_free(struct adoption *adoption)
         free(adoption->ended);
         free(adoption->claimants);
         free(adoption->taken);
+        free(adoption->strays);
         free(adoption);
         return NULL;
 }
@@ -243,6 +244,22 @@ static bool read_service(const struct adoption *adoption, const struct sighting 
         return false;
 }
 
+/* A worker whose title has overwritten its environment, and which Redis lists. */
+static bool read_listed(const struct adoption *adoption, const struct sighting *sighting,
+                        struct claimant *ret)
+{
+        for (size_t i = 0; i < sighting->n_listed; i++) {
+                struct fleet *fleet = sighting->listed[i];
+                const struct sought *sought = sought_of(adoption, fleet);
+
+                if (!sought || sought->uid != sighting->uid || fleet->settings->traits != sighting->booted_as)
+                        continue;
+                *(ret->fleet ? &ret->other : &ret->fleet) = fleet;
+        }
+        ret->listed = !!ret->fleet;
+        return ret->listed;
+}
+
 int adoption_see(struct adoption *adoption, const struct sighting *sighting)
 {
         struct claimant claimant = {
@@ -258,7 +275,8 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
 
         if (see_launching(adoption, sighting))
                 return 0;
-        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant))
+        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant) &&
+            !read_listed(adoption, sighting, &claimant))
                 return 0;
         if (adoption->n_claimants == adoption->allocated) {
                 size_t allocated = MAX((size_t)16, 2 * adoption->allocated);
@@ -271,6 +289,21 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         }
         adoption->claimants[adoption->n_claimants++] = claimant;
         return 0;
+}
+
+bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *fleet)
+{
+        const struct sought *sought = sought_of(adoption, fleet);
+
+        return sought && !sought->done && (sought->lost || open_start(adoption, fleet));
+}
+
+void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted)
+{
+        struct sought *sought = sought_of(adoption, fleet);
+
+        if (sought)
+                sought->unlisted = unlisted;
 }
 
 static bool same_worker(const struct claimant *a, const struct claimant *b)
@@ -457,6 +490,34 @@ static bool is_clear_for(const struct adoption *adoption, uid_t uid, unsigned mo
         return true;
 }
 
+/* Remembers a process that may belong to either fleet: nothing but its command tells fleets of one user and
+ * directory apart. If memory is short, the next search finds it again. */
+static void note_stray(struct adoption *adoption, const struct claimant *claimant)
+{
+        for (size_t i = 0; i < adoption->n_strays; i++)
+                if (adoption->strays[i].pid == claimant->pid && adoption->strays[i].start == claimant->start)
+                        return;
+        struct stray *list = reallocarray(adoption->strays, adoption->n_strays + 1, sizeof(*list));
+        if (!list)
+                return;
+        adoption->strays = list;
+        list[adoption->n_strays++] = (struct stray){.pid = claimant->pid,
+                                                    .start = claimant->start,
+                                                    .one = claimant->fleet,
+                                                    .other = claimant->other};
+}
+
+static bool is_wanted(struct adoption *adoption, const struct claimant *claimant)
+{
+        if (claimant->index != 0)
+                return may_be(adoption, claimant) && !parent_of(adoption, claimant);
+        if (is_known(adoption, claimant))
+                return false;
+        if (claimant->other)
+                note_stray(adoption, claimant);
+        return !claimant->other;
+}
+
 /* A booted descendant makes its topmost ancestor of the same worker the worker; a process below another one
  * is part of it. Returns the number of claimants that are left. */
 static size_t keep_mains(struct adoption *adoption)
@@ -475,9 +536,7 @@ static size_t keep_mains(struct adoption *adoption)
                 }
         }
         for (size_t i = 0; i < adoption->n_claimants; i++)
-                list[i].wanted = list[i].index == 0
-                                         ? !is_known(adoption, &list[i])
-                                         : may_be(adoption, &list[i]) && !parent_of(adoption, &list[i]);
+                list[i].wanted = is_wanted(adoption, &list[i]);
         for (size_t i = 0; i < adoption->n_claimants; i++)
                 if (list[i].wanted)
                         list[kept++] = list[i];
@@ -562,7 +621,9 @@ struct claimant *adoption_next(struct adoption *adoption, usec_t now)
         for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
                 struct claimant *guessed = &adoption->claimants[i];
 
+                /* Of a fleet that the state names, no more than the starts that were under way. */
                 if (guessed->wanted && is_clear_for(adoption, guessed->uid, 1, now) &&
+                    (!guessed->listed || adoption_seeks_listed(adoption, guessed->fleet)) &&
                     take_wish(adoption, guessed))
                         next = guessed;
         }
@@ -582,8 +643,21 @@ const struct fleet *adoption_full(struct adoption *adoption)
         return NULL;
 }
 
+const struct stray *adoption_stray(struct adoption *adoption)
+{
+        for (size_t i = 0; i < adoption->n_strays; i++) {
+                struct stray *stray = &adoption->strays[i];
+
+                if (stray->reported)
+                        continue;
+                stray->reported = true;
+                return stray;
+        }
+        return NULL;
+}
+
 /* Guesses the fleet among those of the same user and framework: one without a record and below its count, or
- * one with a pending start. Otherwise the first possible fleet. */
+ * one with a pending start. Otherwise the first possible fleet. A listed worker's fleet is certain. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -595,7 +669,8 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
                 struct fleet *fleet = sought->fleet;
 
                 if (sought->done || sought->uid != claimant->uid ||
-                    fleet->settings->traits != claimant->fleet->settings->traits)
+                    fleet->settings->traits != claimant->fleet->settings->traits ||
+                    (claimant->listed && fleet != claimant->fleet))
                         continue;
                 start = sought->lost ? NULL : open_start(adoption, fleet);
                 if (start || (sought->lost && fleet_count(fleet, 0).live < fleet_current_count(fleet))) {
@@ -711,7 +786,9 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
 
-                if (error == 0 && !sought->done && is_clear_for(adoption, sought->uid, 0, now))
+                bool awaited = sought->unlisted && now < sought->until;
+
+                if (error == 0 && !sought->done && !awaited && is_clear_for(adoption, sought->uid, 0, now))
                         end_sought(adoption, sought);
                 done &= sought->done;
         }

@@ -106,7 +106,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         nothing_lost 1
 }
 
-@test "rq: kill -9 of sqmgr and a re-exec under load: workers are adopted, ready at once, and not told again" {
+@test "rq: kill -9 of sqmgr, a re-exec and a lost state under load: workers are adopted and not told again" {
         rq_fleet
         rq_enqueue 2 hold "$folder/release"
         wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
@@ -122,6 +122,16 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
+
+        # No environment tells of them, and there is no service.
+        for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
+        kill_sqmgr
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2'
+        [ "$(grep -c 'is adopted: it was found by its record in Redis' sqmgr.log)" = 4 ]
         touch "$folder/release"
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 2

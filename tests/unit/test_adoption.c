@@ -683,4 +683,95 @@ TEST(with_the_state_lost_the_workers_report_the_generation)
         ck_assert_uint_eq(world->fleets[1]->generation, 1);
 }
 
+/* One whose title has grown over its mark outside a service, and that the Redis of these fleets lists. */
+static struct sighting listed(pid_t pid, size_t n)
+{
+        struct sighting sighting = leader(pid);
+
+        sighting.booted_as = &sidekiq_traits;
+        sighting.listed = world->fleets;
+        sighting.n_listed = n;
+        return sighting;
+}
+
+TEST(a_listed_process_is_adopted_by_the_one_fleet_that_it_fits)
+{
+        struct sighting user = listed(11, 1), kind = listed(12, 1);
+
+        user.uid = SUBMIT;
+        kind.booted_as = NULL;
+        /* The second fleet is another user's. */
+        ADOPTS_ALL("mail/1=10", listed(10, 2), user, kind, listed(13, 0));
+        ck_assert_ptr_null(adoption_stray(adoption));
+        ck_assert(!world->fleets[0]->workers[0]->process.unproven);
+}
+
+TEST(a_listed_process_that_fits_two_fleets_is_reported_once_and_left_alone)
+{
+        adoption->sought[1].uid = USER;
+        ADOPTS_ALL("", listed(10, 2));
+        const struct stray *stray = adoption_stray(adoption);
+        ck_assert_int_eq(stray->pid, 10);
+        ck_assert_ptr_eq(stray->one, world->fleets[0]);
+        ck_assert_ptr_eq(stray->other, world->fleets[1]);
+        ck_assert_ptr_null(adoption_stray(adoption));
+        (void)SEARCH(listed(10, 2));
+        ck_assert_ptr_null(adoption_stray(adoption));
+}
+
+/* A fleet of which all is known may have it, and the other one may not. */
+TEST(a_listed_process_that_a_known_fleet_fits_too_is_left_alone)
+{
+        adoption->sought[1].uid = USER;
+        known(world->fleets[1], 0);
+        ADOPTS_ALL("", listed(10, 2));
+        ck_assert_ptr_nonnull(adoption_stray(adoption));
+}
+
+TEST(a_worker_that_the_state_names_is_left_to_its_fleet_though_a_new_one_fits_too)
+{
+        const struct worker worker = {
+                .index = 2, .generation = 3, .process.pid = 8, .process.start = 8, .spawned_at = STARTED};
+
+        adoption->sought[1].uid = USER;
+        known(world->fleets[0], 0);
+        ck_assert_ptr_nonnull(adoption_take_known(adoption, world->fleets[0], &worker, 8, 0, NOW));
+        ADOPTS_ALL("mail/2=8", listed(8, 2));
+        ck_assert_ptr_null(adoption_stray(adoption));
+}
+
+TEST(of_a_known_fleet_a_listed_process_is_the_start_that_was_under_way)
+{
+        known_all(2);
+        ck_assert(adoption_seeks_listed(adoption, world->fleets[0]));
+        ck_assert(!adoption_seeks_listed(adoption, world->fleets[1]));
+        ADOPTS("", listed(10, 1));
+        ADOPTS_ALL("mail/2=10", listed(10, 1), listed(11, 1));
+        ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 3);
+        ck_assert(!adoption_seeks_listed(adoption, world->fleets[0]));
+}
+
+TEST(a_fleet_whose_list_is_awaited_starts_none_until_its_time_is_up)
+{
+        const struct fleet *fleet = world->fleets[0], *other = world->fleets[1];
+
+        adoption->sought[1].uid = USER;
+        adoption_await_list(adoption, fleet, true);
+        ck_assert(!search_at(NULL, 0, NOW));
+        ck_assert_uint_ne(fleet->hold_until, 0);
+        ck_assert_uint_eq(other->hold_until, 0); /* it is its own that is awaited */
+        ck_assert(!search_at(NULL, 0, NOW + USEC_PER_MIN - 1));
+        ck_assert(search_at(NULL, 0, NOW + USEC_PER_MIN));
+        ck_assert_uint_eq(fleet->hold_until, 0);
+}
+
+TEST(a_list_that_came_ends_the_wait)
+{
+        adoption_await_list(adoption, world->fleets[0], true);
+        ck_assert(!search_at(NULL, 0, NOW));
+        adoption_await_list(adoption, world->fleets[0], false);
+        ADOPTS_ALL("mail/1=10", listed(10, 1));
+        ck_assert_uint_eq(world->fleets[0]->hold_until, 0);
+}
+
 TEST_MAIN("adoption", .each = {setup, teardown})
