@@ -37,6 +37,8 @@ static void take_record(const struct field fields[static _FIELD_MAX])
 
 static void take_line(const struct field *line)
 {
+        static char *const command[] = {(char *)"sh", (char *)"-c", (char *)"rq worker -u x 'high' default",
+                                        NULL};
         const char *name;
         struct title title;
         size_t host_len;
@@ -52,6 +54,7 @@ static void take_line(const struct field *line)
         if (rq_title_parse(line->text, &title))
                 fuzz_check(title.busy <= 1);
         (void)rq_identity_key(line->text);
+        (void)rq_command_serves(command, line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

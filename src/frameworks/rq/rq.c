@@ -170,11 +170,11 @@ static bool next_queue(struct words *words, struct field *ret)
 bool rq_command_serves(char *const *argv, const struct field *queues)
 {
         struct words words = {.argv = argv};
-        const char *at = queues->text, *end = at + queues->len;
         struct field queue;
 
-        if (!at || !skip_to_arguments(&words))
+        if (!queues->text || !skip_to_arguments(&words))
                 return false;
+        const char *at = queues->text, *end = at + queues->len;
         bool more = next_queue(&words, &queue);
         if (!more)
                 return decode_field_is(queues, "default");
