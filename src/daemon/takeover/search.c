@@ -155,8 +155,8 @@ static int see_process(struct search *search, pid_t pid)
         bool leads = place.session == pid;
         if (!sighting.launching && !sighting.worker && !leads)
                 return 0;
-        bool listed = !sighting.worker && leads && roster_lists(search->roster, pid);
         r = see_service(search, proc, &sighting);
+        bool listed = !sighting.worker && leads && roster_lists(search->roster, pid);
         if (r >= 0 && (sighting.worker || (sighting.in_service && leads) || listed))
                 r = see_boot(search, proc, &sighting);
         if (r >= 0 && listed)
@@ -209,10 +209,10 @@ static int step(struct search *search, usec_t now)
         int r = 0;
 
         if (search->at == search->n_pids) {
+                roster_begin(search->roster);
                 free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = 0;
                 adoption_search_begin(search->adoption);
-                roster_begin(search->roster);
                 r = proc_all(&search->pids, &search->n_pids);
         }
         if (r >= 0)
