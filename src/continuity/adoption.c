@@ -47,13 +47,19 @@ struct adoption *adoption_free(struct adoption *adoption)
         free(adoption->ended);
         free(adoption->claimants);
         free(adoption->taken);
+        free(adoption->strays);
         free(adoption);
         return NULL;
 }
 
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid)
+void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now)
 {
-        adoption->sought[adoption->n_sought++] = (struct sought){.fleet = fleet, .uid = uid, .lost = true};
+        adoption->sought[adoption->n_sought++] = (struct sought){
+                .fleet = fleet,
+                .uid = uid,
+                .lost = true,
+                .until = usec_add(now, fleet->settings->boot_timeout),
+        };
 }
 
 void adoption_distrust(struct adoption *adoption)
@@ -172,9 +178,6 @@ struct worker *adoption_take_known(struct adoption *adoption, struct fleet *flee
 
 bool adoption_needs_search(const struct adoption *adoption)
 {
-        for (size_t i = 0; i < adoption->n_sought; i++)
-                if (adoption->sought[i].lost)
-                        return true;
         return adoption->unsure || adoption->n_ended > 0;
 }
 
@@ -222,13 +225,28 @@ static bool read_service(const struct adoption *adoption, const struct sighting 
                 const struct sought *sought = &adoption->sought[i];
 
                 if (sought->done || sought->uid != sighting->uid ||
-                    sought->fleet->settings->traits != sighting->booted_as ||
-                    !(sought->lost || adoption->unsure))
+                    sought->fleet->settings->traits != sighting->booted_as || !adoption->unsure)
                         continue;
                 ret->fleet = sought->fleet;
                 return true;
         }
         return false;
+}
+
+/* A worker whose title has overwritten its environment, and which Redis lists. */
+static bool read_listed(const struct adoption *adoption, const struct sighting *sighting,
+                        struct claimant *ret)
+{
+        for (size_t i = 0; i < sighting->n_listed; i++) {
+                struct fleet *fleet = sighting->listed[i];
+                const struct sought *sought = sought_of(adoption, fleet);
+
+                if (!sought || sought->uid != sighting->uid || fleet->settings->traits != sighting->booted_as)
+                        continue;
+                *(ret->fleet ? &ret->other : &ret->fleet) = fleet;
+        }
+        ret->listed = !!ret->fleet;
+        return ret->listed;
 }
 
 int adoption_see(struct adoption *adoption, const struct sighting *sighting)
@@ -244,7 +262,8 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
                 .runs_one_job = sighting->runs_one_job,
         };
 
-        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant))
+        if (!read_mark(adoption, sighting, &claimant) && !read_service(adoption, sighting, &claimant) &&
+            !read_listed(adoption, sighting, &claimant))
                 return 0;
         if (adoption->n_claimants == adoption->allocated) {
                 size_t allocated = MAX((size_t)16, 2 * adoption->allocated);
@@ -257,6 +276,21 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         }
         adoption->claimants[adoption->n_claimants++] = claimant;
         return 0;
+}
+
+bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *fleet)
+{
+        const struct sought *sought = sought_of(adoption, fleet);
+
+        return adoption->unsure && sought && !sought->done;
+}
+
+void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted)
+{
+        struct sought *sought = sought_of(adoption, fleet);
+
+        if (sought)
+                sought->unlisted = unlisted;
 }
 
 static bool same_worker(const struct claimant *a, const struct claimant *b)
@@ -357,7 +391,7 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
             (holder &&
              !(holder->process.unproven && (claimant->booted || claimant->started_at >= holder->spawned_at))))
                 return false;
-        return is_lost(adoption, claimant->fleet) || adoption->unsure || left_by(adoption, claimant);
+        return adoption->unsure || left_by(adoption, claimant);
 }
 
 /* Orders claimants of the same worker, the likeliest first. Booted ones come first, and processes that run
@@ -394,6 +428,34 @@ static int compare_claimants(const void *left, const void *right)
         return order != 0 ? order : compare_likely(a, b);
 }
 
+/* Remembers a process that may belong to either fleet: nothing but its command tells fleets of one user and
+ * directory apart. If memory is short, the next search finds it again. */
+static void note_stray(struct adoption *adoption, const struct claimant *claimant)
+{
+        for (size_t i = 0; i < adoption->n_strays; i++)
+                if (adoption->strays[i].pid == claimant->pid && adoption->strays[i].start == claimant->start)
+                        return;
+        struct stray *list = reallocarray(adoption->strays, adoption->n_strays + 1, sizeof(*list));
+        if (!list)
+                return;
+        adoption->strays = list;
+        list[adoption->n_strays++] = (struct stray){.pid = claimant->pid,
+                                                    .start = claimant->start,
+                                                    .one = claimant->fleet,
+                                                    .other = claimant->other};
+}
+
+static bool is_wanted(struct adoption *adoption, const struct claimant *claimant)
+{
+        if (claimant->index != 0)
+                return may_be(adoption, claimant) && !parent_of(adoption, claimant);
+        if (is_known(adoption, claimant))
+                return false;
+        if (claimant->other)
+                note_stray(adoption, claimant);
+        return !claimant->other;
+}
+
 /* A booted descendant makes its topmost ancestor of the same worker the worker; a process below another one
  * is part of it. Returns the number of claimants that are left. */
 static size_t keep_mains(struct adoption *adoption)
@@ -412,9 +474,7 @@ static size_t keep_mains(struct adoption *adoption)
                 }
         }
         for (size_t i = 0; i < adoption->n_claimants; i++)
-                list[i].wanted = list[i].index == 0
-                                         ? !is_known(adoption, &list[i])
-                                         : may_be(adoption, &list[i]) && !parent_of(adoption, &list[i]);
+                list[i].wanted = is_wanted(adoption, &list[i]);
         for (size_t i = 0; i < adoption->n_claimants; i++)
                 if (list[i].wanted)
                         list[kept++] = list[i];
@@ -495,9 +555,14 @@ struct claimant *adoption_next(struct adoption *adoption)
         if (!next)
                 next = next_reported(adoption, true);
         /* Claimants with a place come first: their place is not given away. */
-        for (size_t i = 0; !next && i < adoption->n_claimants; i++)
-                if (adoption->claimants[i].wanted && take_wish(adoption, &adoption->claimants[i]))
-                        next = &adoption->claimants[i];
+        for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
+                struct claimant *guessed = &adoption->claimants[i];
+
+                if (guessed->wanted &&
+                    (!guessed->listed || adoption_seeks_listed(adoption, guessed->fleet)) &&
+                    take_wish(adoption, guessed))
+                        next = guessed;
+        }
         return next;
 }
 
@@ -514,8 +579,21 @@ const struct fleet *adoption_full(struct adoption *adoption)
         return NULL;
 }
 
-/* Guesses the fleet among those of the same user and framework: one that is below its count, and whose
- * workers nothing names. Otherwise the first possible fleet. */
+const struct stray *adoption_stray(struct adoption *adoption)
+{
+        for (size_t i = 0; i < adoption->n_strays; i++) {
+                struct stray *stray = &adoption->strays[i];
+
+                if (stray->reported)
+                        continue;
+                stray->reported = true;
+                return stray;
+        }
+        return NULL;
+}
+
+/* Guesses the fleet among those of the same user and framework: one that is below its count. Otherwise the
+ * first possible fleet. A listed worker's fleet is certain. */
 static void guess_place(const struct adoption *adoption, const struct claimant *claimant,
                         struct worker *ret_known, struct fleet **ret_fleet)
 {
@@ -526,7 +604,7 @@ static void guess_place(const struct adoption *adoption, const struct claimant *
 
                 if (!sought->done && sought->uid == claimant->uid &&
                     fleet->settings->traits == claimant->fleet->settings->traits &&
-                    (sought->lost || adoption->unsure) &&
+                    !(claimant->listed && fleet != claimant->fleet) && adoption->unsure &&
                     fleet_count(fleet, 0).live < fleet_current_count(fleet)) {
                         *ret_fleet = fleet;
                         break;
@@ -610,12 +688,19 @@ void adoption_hold(struct adoption *adoption)
         }
 }
 
-bool adoption_search_end(struct adoption *adoption, int error)
+bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
 {
+        bool done = true;
+
         adoption->n_claimants = 0;
         /* A process that the search missed would start again: the holds last until a search is complete. */
-        for (size_t i = 0; error == 0 && i < adoption->n_sought; i++)
-                adoption->sought[i].done = true;
+        for (size_t i = 0; i < adoption->n_sought; i++) {
+                struct sought *sought = &adoption->sought[i];
+                bool awaited = sought->unlisted && now < sought->until;
+
+                sought->done |= error == 0 && !awaited;
+                done &= sought->done;
+        }
         adoption_hold(adoption);
-        return error == 0;
+        return done;
 }

@@ -25,6 +25,10 @@ struct sighting {
         bool in_service;   /* in the control group of our own service, which contains only workers */
         bool runs_one_job; /* runs a job for a worker and is no worker itself */
         const struct traits *booted_as; /* the framework whose worker it appears to be; NULL: none */
+        /* The fleets whose Redis lists this process as a worker of their command, and whose directory it has.
+         * Only for a process without markers. */
+        struct fleet *const *listed;
+        size_t n_listed;
 };
 
 /* A process that claims, or appears, to be one of our workers. */
@@ -33,7 +37,9 @@ struct claimant {
         uint64_t start;
         uid_t uid;
         struct fleet *fleet;
-        unsigned index;      /* 0: not known; fleet is then a candidate only */
+        unsigned index;      /* 0: not known; fleet is then a candidate only, unless listed */
+        bool listed;         /* found by what Redis lists of this fleet */
+        struct fleet *other; /* another one that it fits as well; NULL: none */
         uint64_t generation; /* 0: not known */
         usec_t started_at;   /* 0: not known */
         bool booted;         /* the process or a descendant has booted */
@@ -42,12 +48,22 @@ struct claimant {
         bool extra;          /* another process has its place: gets an extra index */
 };
 
+/* A process that may belong to either fleet, and is left alone. */
+struct stray {
+        pid_t pid;
+        uint64_t start;
+        const struct fleet *one, *other;
+        bool reported;
+};
+
 /* A configured fleet whose workers are searched for. */
 struct sought {
         struct fleet *fleet;
         uid_t uid;      /* the user of its workers */
         bool lost;      /* the state file says nothing about its workers */
-        bool done;      /* all its workers are known: the search has ended */
+        bool unlisted;  /* the list in Redis is not read yet */
+        usec_t until;   /* the list is not awaited for longer */
+        bool done;      /* the search for its workers has ended */
         unsigned found; /* number of adopted workers that a search found; see adoption_full() */
         bool full;      /* the search found more than may be adopted */
         bool full_reported;
@@ -73,6 +89,8 @@ struct adoption {
                 uint64_t start;
         } * taken; /* all processes adopted by searches: a released one is not adopted again */
         size_t n_taken;
+        struct stray *strays; /* processes that may belong to several fleets */
+        size_t n_strays;
 
         /* Valid during one search. */
         struct claimant *claimants;
@@ -90,7 +108,7 @@ struct adoption *adoption_free(struct adoption *adoption);
 
 /* Searches for workers of this fleet; uid: the user of its workers. Call before all functions below that name
  * the fleet. */
-void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid);
+void adoption_seek(struct adoption *adoption, struct fleet *fleet, uid_t uid, usec_t now);
 /* The ledger is lost or incomplete: processes may be workers that the state does not know either. */
 void adoption_distrust(struct adoption *adoption);
 /* Gets the user of this fleet's workers. Returns false if the fleet is no longer configured or was added by a
@@ -132,8 +150,15 @@ struct worker *adoption_take(struct adoption *adoption, const struct claimant *c
  * exists because a user can forge markers for any number of processes. Returns each fleet once; NULL: no
  * more. */
 const struct fleet *adoption_full(struct adoption *adoption);
+/* Returns a process that may belong to several fleets. Returns each process once; NULL: no more. */
+const struct stray *adoption_stray(struct adoption *adoption);
+/* Returns true if the workers of this fleet are searched for by what Redis lists. */
+bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *fleet);
+/* unlisted: what Redis lists of the fleet's workers is not read yet, or not judged. The fleet is then not
+ * certain before its deadline; other fleets do not wait for that. Call before adoption_search_end(). */
+void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted);
 /* Call while a search is running: holds the starts that could duplicate a worker. */
 void adoption_hold(struct adoption *adoption);
-/* Ends a search. error: why the search is incomplete, or 0. Returns true if the search was complete, so that
- * all is certain. Otherwise search again soon; until then no worker starts. */
-bool adoption_search_end(struct adoption *adoption, int error);
+/* Ends a search. error: why the search is incomplete, or 0. Returns true if all is certain or given up.
+ * Otherwise search again soon; until then no worker starts in a fleet that is not certain. */
+bool adoption_search_end(struct adoption *adoption, int error, usec_t now);

@@ -4,6 +4,7 @@
  * redis-namespace; NULL or "": none. */
 #pragma once
 
+#include "base/field.h"
 #include "observe/match.h"
 
 struct redis_command;
@@ -11,6 +12,16 @@ struct redisReply; /* from hiredis */
 
 /* Called with each identity of a set. Returns 0 or -errno. */
 typedef int (*identity_fn)(const struct match_found *found, void *userdata);
+
+/* A worker as the framework lists it. The fields need no terminating NUL. */
+struct listed_worker {
+        struct field host, queues;
+        pid_t pid;
+        uint64_t born_usec; /* when it registered, by its wall clock */
+};
+
+/* Called with each worker of a list. Returns 0 or -errno. */
+typedef int (*listed_fn)(const struct listed_worker *worker, void *userdata);
 
 struct heartbeat_format {
         char *(*key)(const char *namespace, const char *name, const char *suffix); /* like decode_key() */
@@ -20,6 +31,14 @@ struct heartbeat_format {
          * each member and calls found. take_list returns 0 or -errno, including that of found. */
         void (*ask_list)(const char *set_key, struct redis_command *ret);
         int (*take_list)(const struct redisReply *reply, identity_fn found, void *userdata);
+        /* Set all three or none: for a framework whose workers hide their environment behind their title, so
+         * that a lost state leaves only this list to find them by. ask_roster makes the one command that
+         * reads it. take_roster decodes its reply: it calls listed for each worker whose time of registration
+         * is known, and returns 0 or -errno, including that of listed. command_serves returns true if this
+         * command line starts workers of exactly these queues. */
+        void (*ask_roster)(const char *set_key, struct redis_command *ret);
+        int (*take_roster)(const struct redisReply *reply, listed_fn listed, void *userdata);
+        bool (*command_serves)(char *const *argv, const struct field *queues);
         /* Nanoseconds of Redis time that a scan takes per member of the set, on a slow machine. */
         unsigned member_nsec;
         /* Splits an identity. Returns true with the length of the host at the start of text, and the pid. */

@@ -31,6 +31,10 @@ struct heartbeats_ops {
         /* Was this process started at that time, as in field 22 of /proc/PID/stat? Returns 1, 0 or -errno.
          * Called if a heartbeat contains a start time and its process is not yet known to send heartbeats. */
         int (*has_start)(pid_t pid, uint64_t start, void *userdata);
+        /* Does a record that was registered at this wall time belong to this process of the worker? Returns
+         * what birth_is_own() says, or -errno. Called if a heartbeat contains that time and its process is
+         * not yet known to send heartbeats. */
+        int (*is_born)(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata);
         /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
          * ambiguity is over. */
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
@@ -47,7 +51,7 @@ struct heartbeats_ops {
 
 enum heartbeats_outcome {
         HEARTBEATS_POLLING = 0,
-        HEARTBEATS_BUSY,    /* the previous poll is still running: this one is skipped */
+        HEARTBEATS_BUSY,    /* the previous poll is still running: this one follows it */
         HEARTBEATS_NOTHING, /* nothing to read: on_done is not called */
 };
 
@@ -91,8 +95,9 @@ char *heartbeats_take_another(struct heartbeat_slot *slot, pid_t *ret_pid);
  * Other bits are ignored. */
 void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 
-/* Starts a poll of all requested items and clears the requests, even if a poll is already running. Returns
- * enum heartbeats_outcome, or -ENOTCONN or -ENOMEM; on_done is not called after an error. */
+/* Starts a poll of all requested items and clears the requests. While a poll is running, keeps them and
+ * starts the next one when it is done. Returns enum heartbeats_outcome, or -ENOTCONN or -ENOMEM; on_done is
+ * not called after an error. */
 int heartbeats_poll(struct heartbeats *heartbeats);
 
 /* For implementations of a heartbeat source: Redis (redis_heartbeats.c) or the processes of this machine

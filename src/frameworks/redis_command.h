@@ -6,7 +6,7 @@
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
 
-#define REDIS_COMMAND_WORDS_MAX 11
+#define REDIS_COMMAND_WORDS_MAX 12
 
 /* A Redis command. keys: the owned elements of argv. */
 struct redis_command {

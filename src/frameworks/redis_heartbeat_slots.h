@@ -41,6 +41,7 @@ struct redis_heartbeats {
         uint64_t connection; /* the connection that match belongs to */
 
         bool looking;
+        bool again;       /* another poll was requested during this one */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* commands of the current poll without a reply */
         usec_t scan_began_at;

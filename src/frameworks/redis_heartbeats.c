@@ -12,6 +12,7 @@
 #include "frameworks/redis_heartbeat_slots.h"
 #include "io/clock.h"
 #include "io/redis_batch.h"
+#include "model/birth.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
@@ -21,8 +22,6 @@
 
 /* Commands for one worker in one poll. */
 #define COMMANDS_MAX 2
-/* If no title shows whether a worker has booted: a heartbeat is possible this long after its start. */
-#define UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
 /* Searches of /proc in one poll; the remaining ones wait for the next poll. */
 #define DESCENDANTS_MAX 512
 /* Processes of one worker that are checked for having booted, in one poll. */
@@ -353,10 +352,14 @@ static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, 
 
         if (reply && !ask.heartbeats->freed) {
                 const struct heartbeats *base = &ask.heartbeats->base;
+                const struct worker *worker = ask.slot->base.worker;
                 bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &candidate->info) &&
                              (heartbeat.start == 0 ||
                               base->ops->has_start(candidate->pid, heartbeat.start, base->userdata) > 0);
-                match_read(candidate, found ? &heartbeat : NULL, clock_now(CLOCK_MONOTONIC));
+                bool born =
+                        found && worker && heartbeat.born_usec != 0 &&
+                        base->ops->is_born(candidate->pid, heartbeat.born_usec, worker, base->userdata) > 0;
+                match_read(candidate, found ? &heartbeat : NULL, born, clock_now(CLOCK_MONOTONIC));
         }
         poll_reply_done(ask.heartbeats);
 }
@@ -644,7 +647,11 @@ static char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *r
         return identity;
 }
 
-/* After each reply: ends the poll if this was the last reply. */
+static int redis_heartbeats_poll(struct heartbeats *base);
+
+/* After each reply: ends the poll if this was the last reply, and starts the one that was requested
+ * meanwhile. Dropping that one would lose the poll right after a start, which shows the identities that are
+ * older than the new process. */
 static void poll_advance(struct redis_heartbeats *heartbeats)
 {
         if (!heartbeats->looking || heartbeats->pending > 0)
@@ -657,6 +664,9 @@ static void poll_advance(struct redis_heartbeats *heartbeats)
         heartbeats->looking = false;
         if (!heartbeats->freed)
                 heartbeats->base.ops->on_done(&heartbeats->base, heartbeats->base.userdata);
+        /* After an error the next tick requests it again. */
+        if (!heartbeats->freed && heartbeats->again)
+                (void)redis_heartbeats_poll(&heartbeats->base);
         heartbeats_leave(heartbeats);
 }
 
@@ -666,11 +676,9 @@ static bool take_wishes(struct redis_heartbeats *heartbeats)
         bool any = false;
 
         for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
-                if (!heartbeats->looking) {
-                        slot->poll_items = slot->base.worker ? slot->wanted : 0;
-                        slot->commands = 0;
-                        any = any || slot->poll_items;
-                }
+                slot->poll_items = slot->base.worker ? slot->wanted : 0;
+                slot->commands = 0;
+                any = any || slot->poll_items;
                 slot->wanted = 0;
         }
         return any;
@@ -701,7 +709,7 @@ static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
                     usec_sub(now, heartbeats->scan_began_at) < RESCAN_USEC)
                         continue;
                 budget--;
-                if (slot->base.identity || usec_sub(now, worker->spawned_at) >= UNSEEN_BOOT_USEC ||
+                if (slot->base.identity || usec_sub(now, worker->spawned_at) >= BIRTH_UNSEEN_BOOT_USEC ||
                     ops->has_booted(worker->process.pid, worker, heartbeats->base.userdata) != 0)
                         return true;
         }
@@ -738,11 +746,11 @@ static int redis_heartbeats_poll(struct heartbeats *base)
 {
         struct redis_heartbeats *heartbeats = own(base);
         usec_t now = clock_now(CLOCK_MONOTONIC);
-        bool wanted = take_wishes(heartbeats);
 
+        heartbeats->again = heartbeats->looking;
         if (heartbeats->looking)
                 return HEARTBEATS_BUSY;
-        if (!wanted)
+        if (!take_wishes(heartbeats))
                 return HEARTBEATS_NOTHING;
         if (redis_state(heartbeats->redis) != REDIS_STATE_CONNECTED)
                 return -ENOTCONN;

@@ -199,21 +199,35 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
-/* Reads the path of the program, also if the file was replaced or deleted since. */
-static int read_program(const struct proc *proc, char *path, size_t size)
+static int read_path(const struct proc *proc, const char *name, char *path, size_t size)
 {
-        static const char deleted[] = " (deleted)";
         char link[64];
 
-        snprintf(link, sizeof(link), "/proc/%d/exe", (int)proc->pid);
+        snprintf(link, sizeof(link), "/proc/%d/%s", (int)proc->pid, name);
         ssize_t length = readlink(link, path, size - 1);
         if (length < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
         path[length] = '\0';
-        size_t kept = (size_t)length - MIN((size_t)length, sizeof(deleted) - 1);
+        return pidfd_check_held(proc->pidfd);
+}
+
+int proc_directory(const struct proc *proc, char *path, size_t size)
+{
+        return read_path(proc, "cwd", path, size);
+}
+
+/* Reads the path of the program, also if the file was replaced or deleted since. */
+static int read_program(const struct proc *proc, char *path, size_t size)
+{
+        static const char deleted[] = " (deleted)";
+
+        int r = read_path(proc, "exe", path, size);
+        if (r < 0)
+                return r;
+        size_t length = strlen(path), kept = length - MIN(length, sizeof(deleted) - 1);
         if (strcmp(path + kept, deleted) == 0)
                 path[kept] = '\0';
-        return pidfd_check_held(proc->pidfd);
+        return 0;
 }
 
 int proc_runs_same(const struct proc *proc, const struct proc *other)

@@ -39,6 +39,10 @@ int proc_uid(const struct proc *proc, uid_t *ret);
  * -errno. */
 int proc_runs_same(const struct proc *proc, const struct proc *other);
 
+/* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
+ * removed. A longer path is truncated. */
+int proc_directory(const struct proc *proc, char *path, size_t size);
+
 /* The process's relations, from one reading of stat. */
 struct proc_place {
         char state; /* as in ps: 'R', 'S', 'D', 'T', ... */

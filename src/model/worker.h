@@ -66,6 +66,7 @@ struct heartbeat {
         bool work_list_empty;
         uint64_t rss_bytes; /* of the process that sends heartbeats, when it wrote this one; 0: not known */
         uint64_t start;     /* field 22 of /proc/PID/stat, as that process read it; 0: not known */
+        uint64_t born_usec; /* when that process registered, by its wall clock; 0: not known */
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
 };

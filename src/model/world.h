@@ -11,13 +11,25 @@
 struct fleet;
 struct worker;
 
+/* A larger step means a suspend or a clock step: clocks drift less between two ticks. */
+#define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
+
 /* Trust in time (P9): after a suspend, a clock step or a stall, nothing from before `since` is evidence. */
 struct doubt {
-        usec_t since;     /* 0: never in doubt */
-        usec_t due;       /* the latest promised time of the next tick; 0: no tick yet */
-        int64_t boot_lag; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick */
-        int64_t real_lag; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the last tick */
+        usec_t since;           /* 0: never in doubt */
+        usec_t due;             /* the latest promised time of the next tick; 0: no tick yet */
+        int64_t boot_lag;       /* CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick */
+        int64_t real_lag;       /* CLOCK_REALTIME - CLOCK_MONOTONIC at the last tick */
+        usec_t stepped_back_at; /* when the wall clock was last seen to have been stepped back; 0: never */
 };
+
+/* True if the wall clock was stepped back since the last tick. */
+static inline bool doubt_steps_back(const struct doubt *doubt, usec_t boottime, usec_t realtime)
+{
+        int64_t ahead = (int64_t)(realtime - boottime);
+
+        return doubt->due != 0 && ahead < doubt->real_lag - doubt->boot_lag - CLOCK_STEP_USEC;
+}
 
 struct world {
         const struct settings *settings; /* not owned */

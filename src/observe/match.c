@@ -253,13 +253,17 @@ void match_owner_removed(struct match *match, const void *owner)
         }
 }
 
-void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, usec_t now)
+void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, bool born, usec_t now)
 {
         /* The previous heartbeat is kept while there is none. The same one again later is no change. An older
          * one, from a replica that took over, is no sign of life. */
         bool known = candidate->heartbeat.sent_usec != 0;
 
         candidate->has_heartbeat = !!heartbeat;
+        if (!heartbeat || !born)
+                candidate->born_at = 0;
+        else if (candidate->born_at == 0)
+                candidate->born_at = now;
         if (!heartbeat)
                 return;
         if (known && heartbeat->sent_usec > candidate->heartbeat.sent_usec) {
@@ -282,6 +286,7 @@ void match_distrust(struct match *match, const char *identity)
         match->candidates[at]->absent_at = 0;
         match->candidates[at]->changed_at = 0;
         match->candidates[at]->changed_from = 0;
+        match->candidates[at]->born_at = 0;
         match->candidates[at]->differed_at = 0;
 }
 
@@ -323,15 +328,30 @@ static bool may_be_own(const struct match *match, const struct candidate *candid
                candidate->seen_at >= claim->spawned_at && host_counts(match, candidate, claim->spawned_at);
 }
 
+/* True if a complete scan for the identity's host name began then or later. */
+static bool was_scanned(const struct match *match, const struct candidate *candidate, usec_t since)
+{
+        FOREACH_ELEMENT(host, match->hosts) {
+                if (host_is(host, candidate->identity, candidate->host_len))
+                        return host->scan_done_at >= since;
+        }
+        return false;
+}
+
 /* True if the identity demonstrably belongs to a process that has sent heartbeats since then. */
-static bool has_shown(const struct candidate *candidate, usec_t since)
+static bool has_shown(const struct match *match, const struct candidate *candidate, usec_t since)
 {
         bool appeared = candidate->absent_at > 0 && candidate->absent_at >= since;
         /* A change counts if both heartbeats are from after that time. The last heartbeats of a dead process
          * with the worker's pid are older. */
         bool changed = candidate->changed_at > 0 && candidate->changed_from >= since;
 
-        return candidate->has_heartbeat && (appeared || changed);
+        /* Another host's process of the same name and pid may have registered since then, too. The worker has
+         * booted, so a scan that begins later finds its own record beside that one. */
+        bool registered = candidate->born_at > 0 && candidate->born_at >= since &&
+                          was_scanned(match, candidate, candidate->born_at);
+
+        return candidate->has_heartbeat && (appeared || changed || registered);
 }
 
 /* True if candidate continued to send heartbeats while other was silent. Many identities in Redis have no
@@ -378,7 +398,7 @@ struct candidate *match_decide(const struct match *match, const struct match_cla
 
         *ret_ambiguous = false;
         FOREACH_POINTER(candidate, match->candidates, match->n_candidates) {
-                if (!may_be_own(match, candidate, claim) || !has_shown(candidate, claim->since))
+                if (!may_be_own(match, candidate, claim) || !has_shown(match, candidate, claim->since))
                         continue;
 
                 if (!best || candidate->changed_at > best->changed_at ||

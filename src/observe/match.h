@@ -3,9 +3,10 @@
  *
  * Host and pid alone prove little. The kernel reuses pids, identities of dead processes remain in Redis, and
  * two containers can share a host name and pids. An identity therefore counts for a worker only if it was
- * absent from a scan after the worker's spawn, or if its heartbeat changed since. Entries from before the
- * worker, or from before its process could send heartbeats, never count. If several identities of one pid
- * send heartbeats, none is chosen. No decision depends on a wall clock.
+ * absent from a scan after the worker's spawn, if its heartbeat changed since, or if it was registered since
+ * its process was started and a later scan found no other of that pid. Entries from before the worker, or
+ * from before its process could send heartbeats, never count. If several identities of one pid send
+ * heartbeats, none is chosen. No decision depends on a wall clock that has been stepped (model/birth.h).
  *
  * A worker keeps the host name of its boot time, even after the host is renamed. The host can therefore have
  * several names. A former name counts only for workers that were spawned before the name ended. */
@@ -48,6 +49,8 @@ struct candidate {
         usec_t read_at;      /* request time of the last heartbeat */
         usec_t changed_from; /* request time of the heartbeat before the last change; 0: no change seen */
         usec_t changed_at;   /* when the last change was seen; 0: never */
+        usec_t born_at;      /* when it was first known that its process registered it, and has booted; 0: not
+                                known */
         usec_t differed_at;  /* when the last reading differed from the one before, even if older; the first
                                 reading counts; 0: never */
         struct heartbeat_info *info; /* the caller's data, owned, freed with one free(); NULL: none */
@@ -115,8 +118,8 @@ void match_owner_added(struct match *match);
 void match_owner_removed(struct match *match, const void *owner);
 
 /* Records a reading of a candidate's heartbeat, requested at its asked_at. heartbeat: NULL if there was none
- * or it was malformed. */
-void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, usec_t now);
+ * or it was malformed. born: as birth_is_own() returns. */
+void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, bool born, usec_t now);
 
 /* The process of this identity has ended. The identity counts again only after its heartbeat changes. */
 void match_distrust(struct match *match, const char *identity);

@@ -5,9 +5,6 @@
 #include "model/fleet.h"
 #include "model/world.h"
 
-/* A larger step means a suspend or a clock step: clocks drift less between two ticks. */
-#define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)
-
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
 {
         struct doubt *doubt = &world->doubt;
@@ -22,6 +19,8 @@ bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec
                 else if (monotonic > usec_add(doubt->due, settings_stall_usec(world->settings)))
                         why = "sqmgr itself was stalled";
         }
+        if (doubt_steps_back(doubt, boottime, realtime))
+                doubt->stepped_back_at = monotonic;
         doubt->boot_lag = boot_lag;
         doubt->real_lag = real_lag;
         doubt->due = usec_add(monotonic, world->settings->check_interval);

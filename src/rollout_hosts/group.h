@@ -4,9 +4,9 @@
 #pragma once
 
 #include "daemon/takeover/persist.h"
+#include "daemon/workers/release.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/group_rules.h"
-#include "rollout_hosts/release.h"
 
 struct fleet;
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real workers of RQ's: an idle one writes to Redis once in 405 s, a job runs in a child that outlives its killed worker,
 # and a second TERM would end that job.
-# seconds: 90
+# seconds: 100
 # promises: P1 P4
 load helpers
 
@@ -41,6 +41,28 @@ nothing_lost() { # COUNT
         nothing_lost 3
         wait_until 20 fleet_is 'all(.workers[]; .busy == 0)'
         run -0 sqmgrctl doctor
+}
+
+frozen() { [ "$(awk '$1 == "State:" { print $2 }' "/proc/$sqmgr_pid/status")" = T ]; }
+idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; } # COUNT
+
+@test "rq: a restart is done though sqmgr was frozen while each new worker registered, and no job comes" {
+        rq_fleet 'restart_surge = 1' 'rollout_timeout = 60s' \
+                "before_start = /bin/sh -c '[ ! -e $folder/freeze ] || kill -STOP \$(cat $folder/freeze)'"
+        old=$(worker_pids)
+        echo "$sqmgr_pid" >"$folder/freeze"
+        sqmgrctl --timeout 120s restart --wait >restart.log &
+        restart=$!
+        for _ in 1 2; do
+                wait_until 30 frozen
+                # The one that leaves may be gone, or not.
+                registered=$(redis scard rq:workers)
+                wait_until 30 idle_records $((registered + 1))
+                kill -CONT "$sqmgr_pid"
+        done
+        wait "$restart"
+        wait_until 20 gone "$old"
+        fleet_is '.generation == 2 and .rollout.state == "done" and .active == 2'
 }
 
 @test "rq: a restart under load loses no job, and tells no worker twice" {
@@ -84,7 +106,7 @@ nothing_lost() { # COUNT
         nothing_lost 1
 }
 
-@test "rq: kill -9 of sqmgr and a re-exec under load: workers are adopted, ready at once, and not told again" {
+@test "rq: kill -9 of sqmgr, a re-exec and a lost state under load: workers are adopted and not told again" {
         rq_fleet
         rq_enqueue 2 hold "$folder/release"
         wait_until 30 fleet_is 'all(.workers[]; .busy == 1)'
@@ -100,6 +122,16 @@ nothing_lost() { # COUNT
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]
         fleet_is '.quiet == 2 and .generation == 2'
+
+        # No environment tells of them, and there is no service.
+        for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
+        kill_sqmgr
+        rm "$folder/state"
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2'
+        [ "$(grep -c 'is adopted: it was found by its record in Redis' sqmgr.log)" = 4 ]
         touch "$folder/release"
         wait_until 30 fleet_is '.active == 2 and (.workers | length) == 2'
         nothing_lost 2

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "model/worker.h"
 
-enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, _FIELD_MAX };
+enum { HOST, PID, KEY, STATE, HEARTBEAT, SHUTDOWN, DEATH, BIRTH, _FIELD_MAX };
 
 static void take_record(const struct field fields[static _FIELD_MAX])
 {
@@ -15,10 +15,16 @@ static void take_record(const struct field fields[static _FIELD_MAX])
         int error;
         pid_t pid;
 
-        if (rq_heartbeat_decode(&fields[STATE], &fields[HEARTBEAT], &fields[SHUTDOWN], &fields[DEATH],
-                                &heartbeat))
-                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.busy <= 1 &&
-                           heartbeat.concurrency == 1);
+        const struct rq_record record = {
+                .state = fields[STATE],
+                .last_heartbeat = fields[HEARTBEAT],
+                .shutdown_requested_date = fields[SHUTDOWN],
+                .death = fields[DEATH],
+                .birth = fields[BIRTH],
+        };
+        if (rq_heartbeat_decode(&record, &heartbeat))
+                fuzz_check(heartbeat.sent_usec < UINT64_MAX / 2 && heartbeat.born_usec < UINT64_MAX / 2 &&
+                           heartbeat.busy <= 1 && heartbeat.concurrency == 1);
         char *identity = rq_identity_make(&worker, &error);
         if (!identity)
                 return;
@@ -31,6 +37,8 @@ static void take_record(const struct field fields[static _FIELD_MAX])
 
 static void take_line(const struct field *line)
 {
+        static char *const command[] = {(char *)"sh", (char *)"-c", (char *)"rq worker -u x 'high' default",
+                                        NULL};
         const char *name;
         struct title title;
         size_t host_len;
@@ -46,6 +54,7 @@ static void take_line(const struct field *line)
         if (rq_title_parse(line->text, &title))
                 fuzz_check(title.busy <= 1);
         (void)rq_identity_key(line->text);
+        (void)rq_command_serves(command, line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -127,6 +127,17 @@ static void end_some(struct sim *sim, const struct act *act)
         }
 }
 
+/* The wall clock was stepped back. A sqmgr that is not there sees none of it, and could not tell what the
+ * dead have left. */
+static void lose_births(struct sim *sim)
+{
+        clones_lose_births(sim);
+        for (size_t i = 0; i < sim->n_processes && !sim->shell.running; i++)
+                if (!sim->processes[i]->runner_alive)
+                        for (unsigned j = 0; j < RECORDS_MAX; j++)
+                                sim->processes[i]->records[j].heartbeat.born_usec = 0;
+}
+
 static void act_on_host(struct sim *sim, const struct act *act)
 {
         struct shell *shell = &sim->shell;
@@ -134,6 +145,8 @@ static void act_on_host(struct sim *sim, const struct act *act)
         switch (act->kind) {
         case ACT_CLOCK_STEP:
                 sim->stepped_usec += act->b % 2 ? (int64_t)act->a : -(int64_t)act->a;
+                if (act->b % 2 == 0)
+                        lose_births(sim);
                 if (act->b % 2 && act->a > USEC_PER_MIN)
                         redis_empty(sim);
                 break;
@@ -378,7 +391,8 @@ void act_calm(struct sim *sim)
                 /* The operator does what status says of one that may not have received its signal. */
                 if (process->worker && process->worker->orders.unconfirmed && !process->stopping &&
                     process->term_from == USEC_INFINITY)
-                        (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal, false);
+                        (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
+                                             false);
                 /* That it drains is seen by nobody who does not know it. */
                 if (fleet_is_bare(sim, process->fleet) &&
                     (process->stopping || process->term_from != USEC_INFINITY))

@@ -341,7 +341,7 @@ void shell_search(struct sim *sim)
 
         shell->pass.unsaved = true;
         shell->search_at = USEC_INFINITY;
-        bool done = adoption_search_end(shell->adoption, r);
+        bool done = adoption_search_end(shell->adoption, r, sim->now);
         check_held(sim, r == 0);
         if (!done)
                 shell->search_at = sim->now + SEARCH_USEC;
@@ -439,7 +439,7 @@ static void adopt(struct sim *sim)
         if (adoption_new(shell->world, "ours", 0, &shell->adoption) < 0)
                 abort();
         for (unsigned i = 0; i < sim->n_fleets; i++)
-                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid);
+                adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
         if (!open_ledger(sim))
                 adoption_distrust(shell->adoption);
         if (ledger_read(&shell->ledger, sim->now, &starts) < 0)

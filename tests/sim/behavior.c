@@ -45,6 +45,7 @@ static const struct behavior rows[] = {
                 .jobs_max = 1,
                 .job_is_child = true,
                 .heartbeats_at_change = true,
+                .reports_birth = true,
                 .heartbeat_idle = 405 * SEC,
                 .heartbeat_busy = 30 * SEC,
                 .record_expiry = 480 * SEC,

@@ -458,7 +458,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
         usec_t from =
                 MAX(MAX(process->term_at, bounded ? 0 : process->cut_at), sim->shell.world->doubt.since);
 
-        /* One that may have got no signal is not sent a second one, and its deadline holds. */
+        /* A worker that may have got no signal is sent no second one, and its deadline holds. */
         bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed;
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
@@ -524,9 +524,9 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
         bool reports = action_signal(action) == ACTION_SIGNAL_STOP && process->runner_alive;
-        bool urgent = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN ||
-                      action->worker->memory.over_limit || pressure_response_applies(action->worker);
-        if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !urgent)
+        bool ordered = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN;
+        if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !ordered &&
+            !action->worker->memory.over_limit && !pressure_response_applies(action->worker))
                 violate(sim, "P1", "%s is told to exit, and nothing records that",
                         process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
@@ -727,11 +727,10 @@ static void check_gaps(struct sim *sim, unsigned number)
                 trying += process->worker->state <= WORKER_ACTIVE && !process->hung;
                 heard += has_evidence(sim, process);
         }
-        if (trying >= target_of(sim, fleet) || heard == 0 ||
-            count_living(sim, number) >= fleet_max_processes(fleet) || short_of_memory || fleet->held ||
-            sim->now < sim->fork_fails_until ||
-            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) || waits ||
-            sim->now < sim->fork_lacks_until ||
+        if (trying >= target_of(sim, fleet) || heard == 0 || living >= fleet_max_processes(fleet) ||
+            short_of_memory || fleet->held || waits ||
+            sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
+            sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))
                 model->gap_since = sim->now;
         else if (sim->now > model->gap_since + 30 * SEC)

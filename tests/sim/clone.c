@@ -94,6 +94,18 @@ static bool is_alone(const struct sim *sim, const struct clone *clone)
         return false;
 }
 
+/* Its wall clock and ours go alike: of another's clock that is ahead nobody could tell. */
+static uint64_t clone_clock(const struct sim *sim)
+{
+        return (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
+}
+
+void clones_lose_births(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_clones; i++)
+                sim->clones[i].born_usec = sim->clones[i].record.heartbeat.born_usec = 0;
+}
+
 static void clone_step(struct sim *sim, struct clone *clone)
 {
         struct rng *rng = &clone->rng;
@@ -110,9 +122,12 @@ static void clone_step(struct sim *sim, struct clone *clone)
         if (rng_chance(rng, 300))
                 clone->busy = (unsigned)rng_range(rng, 0, JOBS_MAX) * rng_chance(rng, 600);
         clone->quiet = clone->quiet || rng_chance(rng, 50);
+        if (!clone->listed && sim->fleets[clone->fleet].behavior->reports_birth)
+                clone->born_usec = clone_clock(sim);
         clone->record = (struct record){
                 .written_at = sim->now,
-                .heartbeat = {.sent_usec = (uint64_t)((int64_t)sim->now + sim->stepped_usec),
+                .heartbeat = {.sent_usec = clone_clock(sim),
+                              .born_usec = clone->born_usec,
                               .busy = clone->busy,
                               .concurrency = JOBS_MAX,
                               .quiet = clone->quiet,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which heartbeat is whose, as src/frameworks/heartbeats.c finds out: the real roster of observe/match.h,
  * fed from the modelled Redis, where the dead linger and their pids are in use again. */
+#include "model/birth.h"
 #include "model/freshness.h"
 #include "model/world.h"
 #include "observe/observe_identity.h"
@@ -175,6 +176,22 @@ static bool sort_out_unbooted(struct sim *sim, struct match *match, const struct
         return true;
 }
 
+static bool is_born(const struct sim *sim, const struct process *process, uint64_t born_usec)
+{
+        usec_t boottime = sim->now + sim->suspended_usec;
+        const struct birth birth = {
+                .born_usec = born_usec,
+                .started_at = process->runner_boottime,
+                .booted = process->registered && evidence_booted(sim, process),
+                .monotonic = sim->now,
+                .boottime = boottime,
+                .realtime = (usec_t)((int64_t)boottime + sim->stepped_usec),
+        };
+
+        return process->runner_alive &&
+               birth_is_own(&birth, sim->shell.world, process_traits(sim, process)->stale_usec);
+}
+
 static void decide(struct sim *sim, struct process *process)
 {
         struct link *link = &sim->fleets[process->fleet].link;
@@ -190,7 +207,10 @@ static void decide(struct sim *sim, struct process *process)
                         answer && answer->written_at != 0 &&
                         (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
                 candidate->asked_at = link->asked_at;
-                match_read(candidate, found ? &answer->heartbeat : NULL, sim->now);
+                match_read(candidate, found ? &answer->heartbeat : NULL,
+                           found && candidate->pid == process->runner_pid &&
+                                   is_born(sim, process, answer->heartbeat.born_usec),
+                           sim->now);
         }
         if (!sort_out_unbooted(sim, &link->match, process))
                 return;

@@ -210,6 +210,7 @@ static struct process *spawn(struct sim *sim, unsigned fleet, unsigned index, ui
                 while (process->runner_pid == process->pid);
                 process->runner_start = sim->now + 1;
         }
+        process->runner_boottime = sim->now + sim->suspended_usec;
         process->main_alive = process->runner_alive = true;
         process->spawned_at = sim->now;
         process->crash_at = process->job_at = process->quiet_from = process->term_from = USEC_INFINITY;
@@ -295,6 +296,8 @@ static void respawn(struct sim *sim, struct process *process)
         /* Pids come round, but not within the seconds that a wrapper takes. */
         process->runner_pid = sim->next_pid++;
         process->runner_start = sim->now + 1;
+        process->runner_boottime = sim->now + sim->suspended_usec;
+        process->registered = false;
         process->runner_alive = true;
         process->knows_end = process->booted = process->frozen = process->quiet = process->stopping = false;
         process->elsewhere = process->listed = process->answered = false;
@@ -440,6 +443,16 @@ static usec_t next_heartbeat(const struct sim *sim, struct process *process, con
         return sim->now + span;
 }
 
+/* A later write adds it to no record that was lost. */
+static uint64_t birth_of(struct process *process, uint64_t written_usec)
+{
+        const struct record *last = &process->records[0];
+        bool first = !process->registered;
+
+        process->registered = true;
+        return first ? written_usec : last->written_at != 0 ? last->heartbeat.born_usec : 0;
+}
+
 /* The work state is copied, a round trip later the quiet flag may be read, and both are written. */
 static void step_heartbeat(struct sim *sim, struct process *process)
 {
@@ -466,6 +479,8 @@ static void step_heartbeat(struct sim *sim, struct process *process)
                 .work_list_empty = process->copied_busy == 0,
                 .start = process->reports_start ? process->runner_start : 0,
         };
+        if (behavior->reports_birth)
+                heartbeat.born_usec = birth_of(process, heartbeat.sent_usec);
         /* These are for its title to say. */
         if (process_traits(sim, process)->title_completes) {
                 heartbeat.busy = 0;

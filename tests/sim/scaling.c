@@ -48,8 +48,8 @@ unsigned scaling_count(const struct sim *sim, unsigned number)
                    settings->active_process_max);
 }
 
-/* Bursts of some minutes, with pauses; the last pause lasts until the end. The oldest job of a burst may be too
- * large to be read. */
+/* Bursts of some minutes, with pauses; the last pause lasts until the end. The oldest job of a burst may be
+ * too large to be read. */
 static struct queues *make_queues(struct sim *sim, struct fleet_sim *model)
 {
         struct queues *queues = calloc(1, sizeof(*queues));

@@ -45,11 +45,12 @@ struct behavior {
         unsigned bare;      /* nor for the stop signal */
 
         unsigned jobs_max;
-        bool job_is_child;                     /* which may outlive it, with its environment */
-        bool heartbeats_at_change;             /* of its work, besides */
-        bool counts_fetches;                   /* as jobs: what it takes is told before it has it */
-        bool quiet_read_late;                  /* a round trip after its work state was copied */
-        bool reports_start;                    /* some do: when their process was started */
+        bool job_is_child;         /* which may outlive it, with its environment */
+        bool heartbeats_at_change; /* of its work, besides */
+        bool counts_fetches;       /* as jobs: what it takes is told before it has it */
+        bool quiet_read_late;      /* a round trip after its work state was copied */
+        bool reports_start;        /* some do: when their process was started */
+        bool reports_birth;        /* when it registered, right before it shows that it has booted */
         usec_t heartbeat_idle, heartbeat_busy; /* 0: as its release has it */
         usec_t record_expiry;
 
@@ -130,6 +131,7 @@ struct process {
         /* The main process, and the runner that beats and runs jobs: the same one unless wrapped. */
         pid_t pid, runner_pid;
         uint64_t start, runner_start;
+        usec_t runner_boottime; /* when that was, by CLOCK_BOOTTIME */
         bool wrapped, main_alive, runner_alive;
         usec_t wrapper_exit_at;
         /* A wrapper that starts another runner when one has ended; or one that had started two. */
@@ -166,7 +168,8 @@ struct process {
         bool title_quiet;
         struct record records[RECORDS_MAX]; /* the newest first */
         struct record frozen_record;
-        bool listed; /* in the set of identities: a clean exit takes it out, death does not */
+        bool listed;     /* in the set of identities: a clean exit takes it out, death does not */
+        bool registered; /* it has tried to be */
 
         /* The shell's side. */
         struct worker *worker; /* NULL: not known to it */
@@ -344,6 +347,7 @@ struct clone {
         usec_t next_at, end_at;
         unsigned busy;
         bool quiet, listed;
+        uint64_t born_usec; /* as in its record */
         struct record record, answer;
 };
 
@@ -533,6 +537,8 @@ usec_t clones_next_at(const struct sim *sim);
 void clones_step(struct sim *sim);
 /* Redis forgets them; they beat on, or not. */
 void clones_end(struct sim *sim, bool heartbeat_on);
+/* Our wall clock was stepped back: of what was registered before that nobody could tell. */
+void clones_lose_births(struct sim *sim);
 void clones_serve(struct sim *sim, unsigned fleet);
 /* NULL: it is none. */
 const struct clone *clone_find(const struct sim *sim, unsigned serial);

@@ -4,6 +4,7 @@
 
 #include "frameworks/framework.h"
 #include "frameworks/redis_heartbeats.h"
+#include "frameworks/rq/rq.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "model/fleet.h"
@@ -35,7 +36,8 @@ static struct reported {
         bool ambiguous;
 } reported[WORKERS];
 static unsigned n_done, n_asked, n_boots_asked;
-static int boots = 1;
+static int boots = 1, births;
+static uint64_t born_asked; /* what is_born() was last asked */
 static pid_t descendant;
 static const char *host;              /* NULL: it cannot be told */
 static unsigned short_of_descriptors; /* so many answers more */
@@ -63,6 +65,13 @@ static inline int has_booted(pid_t pid, const struct worker *worker, _unused_ vo
         ck_assert(pid == worker->process.pid || pid == descendant);
         n_boots_asked++;
         return boots;
+}
+
+static inline int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, _unused_ void *userdata)
+{
+        ck_assert_int_eq(pid, worker->process.pid);
+        born_asked = born_usec;
+        return births;
 }
 
 static inline void on_ambiguous(struct worker *worker, bool ambiguous, _unused_ void *userdata)
@@ -113,6 +122,7 @@ static const struct heartbeats_ops ops = {
         .host_name = host_name,
         .is_descendant = is_descendant,
         .has_booted = has_booted,
+        .is_born = is_born,
         .on_ambiguous = on_ambiguous,
         .on_identity = on_identity,
         .on_heartbeat = on_heartbeat,

@@ -69,8 +69,9 @@ static void setup(void)
         settings = (struct settings){.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);
         ck_assert_int_eq(adoption_new(world, OURS, 0, &adoption), 0);
-        adoption_seek(adoption, world->fleets[0], USER);
-        adoption_seek(adoption, world->fleets[1], SUBMIT);
+        adoption_seek(adoption, world->fleets[0], USER, NOW);
+        adoption_seek(adoption, world->fleets[1], SUBMIT, NOW);
+        adoption_distrust(adoption);
 }
 
 static void teardown(void)
@@ -106,8 +107,8 @@ static struct sighting overwritten(pid_t pid)
         return sighting;
 }
 
-/* One search in which all that is judged ours is taken. */
-static void search(const struct sighting *seen, size_t n)
+/* One search in which all that is judged ours is taken. Returns whether all is certain. */
+static bool search_at(const struct sighting *seen, size_t n, usec_t now)
 {
         const struct claimant *claimant;
 
@@ -117,7 +118,12 @@ static void search(const struct sighting *seen, size_t n)
         adoption_judge(adoption);
         while ((claimant = adoption_next(adoption)))
                 ck_assert_ptr_nonnull(adoption_take(adoption, claimant, NOW - USEC_PER_SEC, NOW));
-        ck_assert(adoption_search_end(adoption, 0));
+        return adoption_search_end(adoption, 0, now);
+}
+
+static void search(const struct sighting *seen, size_t n)
+{
+        ck_assert(search_at(seen, n, NOW));
 }
 #define SEARCH(...)                                                                                          \
         search((const struct sighting[]){__VA_ARGS__},                                                       \
@@ -140,7 +146,7 @@ static const char *adopted(void)
         return text;
 }
 
-/* The state tells of this fleet. */
+/* The state names this fleet. */
 static void known(struct fleet *fleet)
 {
         const struct state_fleet saved = {
@@ -152,8 +158,10 @@ static void known(struct fleet *fleet)
         adoption_continue_fleet(adoption, fleet, &saved, NOW);
 }
 
+/* The state names both fleets, and the ledger is complete. */
 static void known_all(void)
 {
+        adoption->unsure = false;
         known(world->fleets[0]);
         known(world->fleets[1]);
 }
@@ -348,7 +356,7 @@ TEST(without_a_ledger_a_fleet_that_the_state_names_is_searched_too)
 TEST(starts_are_held_until_a_search_is_complete)
 {
         adoption_search_begin(adoption);
-        ck_assert(!adoption_search_end(adoption, -EMFILE));
+        ck_assert(!adoption_search_end(adoption, -EMFILE, NOW));
         for (size_t i = 0; i < 2; i++)
                 ck_assert(world->fleets[i]->held && world->fleets[i]->unknown);
         search(NULL, 0);
@@ -436,7 +444,7 @@ TEST(one_that_memory_was_short_for_is_found_again)
                 allocations_left = -1;
                 ck_assert_uint_eq(adoption->found, !!worker);
                 ck_assert_uint_eq(world->fleets[0]->n_workers, !!worker);
-                (void)adoption_search_end(adoption, worker ? 0 : -ENOMEM);
+                (void)adoption_search_end(adoption, worker ? 0 : -ENOMEM, NOW);
         } while (!worker);
         ck_assert_int_ge(failures, 3);
         ck_assert_str_eq(adopted(), "mail/1=10");
@@ -506,6 +514,86 @@ TEST(with_the_state_lost_the_workers_report_the_generation)
         ck_assert_uint_eq(world->fleets[0]->workers[0]->generation, 4);
         ck_assert_uint_eq(world->fleets[0]->workers[2]->generation, 9);
         ck_assert_uint_eq(world->fleets[1]->generation, 1);
+}
+
+/* One whose title has grown over its mark outside a service, and that the Redis of these fleets lists. */
+static struct sighting listed(pid_t pid, size_t n)
+{
+        struct sighting sighting = leader(pid);
+
+        sighting.booted_as = &sidekiq_traits;
+        sighting.listed = world->fleets;
+        sighting.n_listed = n;
+        return sighting;
+}
+
+TEST(a_listed_process_is_adopted_by_the_one_fleet_that_it_fits)
+{
+        struct sighting user = listed(11, 1), kind = listed(12, 1);
+
+        user.uid = SUBMIT;
+        kind.booted_as = NULL;
+        /* The second fleet is another user's. */
+        ADOPTS_ALL("mail/1=10", listed(10, 2), user, kind, listed(13, 0));
+        ck_assert_ptr_null(adoption_stray(adoption));
+        ck_assert(!world->fleets[0]->workers[0]->process.unproven);
+}
+
+TEST(a_listed_process_that_fits_two_fleets_is_reported_once_and_left_alone)
+{
+        adoption->sought[1].uid = USER;
+        ADOPTS_ALL("", listed(10, 2));
+        const struct stray *stray = adoption_stray(adoption);
+        ck_assert_int_eq(stray->pid, 10);
+        ck_assert_ptr_eq(stray->one, world->fleets[0]);
+        ck_assert_ptr_eq(stray->other, world->fleets[1]);
+        ck_assert_ptr_null(adoption_stray(adoption));
+        SEARCH(listed(10, 2));
+        ck_assert_ptr_null(adoption_stray(adoption));
+}
+
+/* A fleet of which all is known may have it, and the other one may not. */
+TEST(a_listed_process_that_a_known_fleet_fits_too_is_left_alone)
+{
+        adoption->sought[1].uid = USER;
+        known(world->fleets[1]);
+        ADOPTS_ALL("", listed(10, 2));
+        ck_assert_ptr_nonnull(adoption_stray(adoption));
+}
+
+TEST(a_worker_that_the_state_names_is_left_to_its_fleet_though_a_new_one_fits_too)
+{
+        const struct worker worker = {
+                .index = 2, .generation = 3, .process.pid = 8, .process.start = 8, .spawned_at = STARTED};
+
+        adoption->sought[1].uid = USER;
+        known(world->fleets[0]);
+        ck_assert_ptr_nonnull(adoption_take_known(adoption, world->fleets[0], &worker, 8, 0, NOW));
+        ADOPTS_ALL("mail/2=8", listed(8, 2));
+        ck_assert_ptr_null(adoption_stray(adoption));
+}
+
+TEST(a_fleet_whose_list_is_awaited_starts_none_until_its_time_is_up)
+{
+        const struct fleet *fleet = world->fleets[0], *other = world->fleets[1];
+
+        adoption->sought[1].uid = USER;
+        adoption_await_list(adoption, fleet, true);
+        ck_assert(!search_at(NULL, 0, NOW));
+        ck_assert(fleet->held);
+        ck_assert(!other->held); /* it is its own that is awaited */
+        ck_assert(!search_at(NULL, 0, NOW + USEC_PER_MIN - 1));
+        ck_assert(search_at(NULL, 0, NOW + USEC_PER_MIN));
+        ck_assert(!fleet->held);
+}
+
+TEST(a_list_that_came_ends_the_wait)
+{
+        adoption_await_list(adoption, world->fleets[0], true);
+        ck_assert(!search_at(NULL, 0, NOW));
+        adoption_await_list(adoption, world->fleets[0], false);
+        ADOPTS_ALL("mail/1=10", listed(10, 1));
+        ck_assert(!world->fleets[0]->held);
 }
 
 TEST_MAIN("adoption", .each = {setup, teardown})

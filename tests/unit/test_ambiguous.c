@@ -178,7 +178,7 @@ static void read_both(struct match *match, uint64_t ours, uint64_t another)
 
         for (size_t i = 0; i < ELEMENTSOF(heartbeats); i++) {
                 match->candidates[i]->asked_at = t.now;
-                match_read(match->candidates[i], &heartbeats[i], t.now);
+                match_read(match->candidates[i], &heartbeats[i], false, t.now);
         }
 }
 

@@ -31,7 +31,8 @@ static void setup(void)
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=2\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, whose(), &search.adoption), 0);
-        adoption_seek(search.adoption, runtime_world->fleets[0], whose());
+        adoption_seek(search.adoption, runtime_world->fleets[0], whose(), clock_now(CLOCK_MONOTONIC));
+        adoption_distrust(search.adoption);
 }
 
 static void teardown(void)
@@ -188,7 +189,7 @@ TEST(in_a_service_a_leader_that_has_booted_is_adopted_without_a_mark)
         use_own_service();
         for (unsigned i = 0; i < 2; i++) {
                 ck_assert_int_ge(search_run(&search, now()), 0);
-                (void)adoption_search_end(search.adoption, 0);
+                (void)adoption_search_end(search.adoption, 0, now());
         }
         ck_assert_uint_eq(n_workers(), 1);
         ck_assert_int_eq(runtime_world->fleets[0]->workers[0]->process.pid, pid);
@@ -205,7 +206,7 @@ TEST_LOOP(in_a_service_nothing_else_is, 2)
         use_own_service();
         for (unsigned i = 0; i < 3; i++) {
                 ck_assert_int_ge(search_run(&search, now()), 0);
-                (void)adoption_search_end(search.adoption, 0);
+                (void)adoption_search_end(search.adoption, 0, now());
         }
         ck_assert_uint_eq(n_workers(), 0);
 }
@@ -261,7 +262,7 @@ TEST(a_search_for_which_descriptors_are_short_fails_and_the_next_finds_it)
                 unit_leave_descriptors(n, &before);
                 int r = search_run(&search, now());
                 ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-                (void)adoption_search_end(search.adoption, MIN(r, 0));
+                (void)adoption_search_end(search.adoption, MIN(r, 0), now());
                 if (r < 0)
                         failed++;
                 else

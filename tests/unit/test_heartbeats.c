@@ -360,19 +360,27 @@ TEST(looks_for_a_known_worker_under_its_own_name)
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000002");
 }
 
-TEST(does_not_double_a_look)
+TEST(a_look_that_is_wanted_during_another_follows_it)
 {
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
-        spawn(0);
+        find_all(2);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
         heartbeats_want(slots[0], POLL_MEMORY);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING);
+        unsigned before = reported[0].heartbeats, others = reported[1].heartbeats;
+        n_done = 0;
         heartbeats_want(slots[0], POLL_HEARTBEAT);
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
-        heartbeats_want(slots[0], POLL_HEARTBEAT);
-        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_BUSY);
+        for (unsigned i = 0; i < 3; i++) {
+                heartbeats_want(slots[1], POLL_HEARTBEAT);
+                ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_BUSY);
+        }
         run_until(n_done == 1);
-        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING); /* the wish is not kept */
+        ck_assert_uint_eq(reported[0].heartbeats, before + 1);
+        run_until(n_done == 2);
+        ck_assert_uint_eq(reported[0].heartbeats, before + 1);
+        ck_assert_uint_eq(reported[1].heartbeats, others + 1);
+        ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_NOTHING); /* one look is enough for them */
 }
 
 TEST(fails_a_look_when_the_server_dies_and_goes_on_after_that)
@@ -460,6 +468,45 @@ TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
         heartbeats_moved(slots[0]);
         poll_until_found(1);
         ck_assert_int_eq(reported[0].heartbeat_pid, 6000000);
+}
+
+#define RQ_KEY "rq:worker:6f0f"
+
+static void rq_spawn(void)
+{
+        heartbeats = heartbeats_free(heartbeats);
+        ck_assert_int_eq(
+                redis_heartbeats_new(redis, rq_framework.heartbeats, NULL, &ops, reported, &heartbeats), 0);
+        spawn(0);
+        server_do("SADD rq:workers " RQ_KEY);
+        server_do("HSET " RQ_KEY " hostname " HOST " pid %d birth %s last_heartbeat %s state idle",
+                  (int)workers[0].process.pid, "2026-11-22T10:45:09.5Z", "2026-11-22T10:45:10.5Z");
+}
+
+/* No scan has seen the time before it, and an idle one beats once in 405 s. */
+TEST(takes_what_its_own_process_registered_though_no_look_came_before_it)
+{
+        births = 1;
+        rq_spawn();
+        poll_until_found(1);
+        ck_assert_str_eq(slots[0]->identity, HOST ":5000000:" RQ_KEY);
+        ck_assert_uint_eq(born_asked, 1795344309500000);
+}
+
+/* Of another process, of one that is gone, of one that has not booted, or nothing can be told. */
+TEST_LOOP(takes_nothing_that_another_may_have_registered, 2)
+{
+        births = _i == 0 ? 0 : -ESRCH;
+        rq_spawn();
+        while (calls_of("sort") < 4)
+                (void)look(1, POLL_HEARTBEAT);
+        ck_assert_uint_eq(born_asked, 1795344309500000);
+        ck_assert_uint_eq(reported[0].identities, 0);
+        births = 1;
+        server_do("HDEL " RQ_KEY " birth"); /* as after a loss of data */
+        for (unsigned n = calls_of("sort"); calls_of("sort") < n + 3;)
+                (void)look(1, POLL_HEARTBEAT);
+        ck_assert_uint_eq(reported[0].identities, 0);
 }
 
 TEST_MAIN("beats", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},

@@ -228,7 +228,7 @@ TEST(refused_metrics_are_asked_for_after_connecting)
         char bytes[1001];
         memset(bytes, ' ', sizeof(bytes));
         log_message(bytes, sizeof(bytes));
-        expect_lost("longer than 1000 bytes");
+        expect_lost("a long message");
         peer = close_fd(peer);
         let_in();
         expect_question("GetMetrics");
@@ -241,21 +241,21 @@ TEST(after_a_refused_reply_that_query_comes_first)
 {
         struct instance_client_limits larger = limits;
 
-        larger.reply_bytes = 16384;
+        larger.reply_bytes = 65536;
         start(&larger);
         let_in();
         expect_question("GetStatus");
         reply("{}");
         expect_question("GetEvents");
         reply_with_events(REPLY_EVENTS_MAX + 1);
-        expect_lost("the reply to GetEvents is refused: it has more than 1000 events");
+        expect_lost("too many events");
         peer = close_fd(peer);
         let_in();
         expect_question("GetEvents");
         instance_client_ask(instance_client_, INSTANCE_QUERY_STATUS);
         ck_assert(!instance_client_awaits(instance_client_, INSTANCE_QUERY_STATUS));
         reply_with_events(REPLY_EVENTS_MAX + 1);
-        expect_lost("is refused");
+        expect_lost("too many events");
         ck_assert_str_eq(answered, "0{} ");
         peer = close_fd(peer);
         let_in();
@@ -281,7 +281,7 @@ TEST(one_good_reply_is_not_enough)
                 reply("{}");
                 expect_question("GetEvents");
                 reply("garbage");
-                expect_lost("does not speak");
+                expect_lost("another language");
                 peer = close_fd(peer);
         }
         ck_assert_int_ge(sd_event_now(event, CLOCK_MONOTONIC, &before), 0);

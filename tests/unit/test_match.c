@@ -16,6 +16,7 @@ static struct match match;
 static int owner, other; /* addresses stand for workers */
 static pid_t except;
 static usec_t doubt_at;
+static bool born; /* what is read next was registered by its process */
 
 static void setup(void)
 {
@@ -27,6 +28,7 @@ static void teardown(void)
         match_clear(&match);
         except = 0;
         doubt_at = 0;
+        born = false;
 }
 
 /* All are of pid 100 but the one below. */
@@ -82,7 +84,7 @@ static void heartbeat_of(const char *identity, uint64_t sent_usec, usec_t now)
         struct heartbeat heartbeat = {.sent_usec = sent_usec};
 
         find(identity)->asked_at = now;
-        match_read(find(identity), sent_usec ? &heartbeat : NULL, now);
+        match_read(find(identity), sent_usec ? &heartbeat : NULL, born, now);
 }
 
 /* Every ten, up to until. */
@@ -189,6 +191,55 @@ TEST(distrusts_a_change_that_began_before_its_process_ended)
         ck_assert_str_eq(decided_since(5, 20), OLD);
 }
 
+/* An idle RQ worker that no scan came in time for. */
+TEST(takes_what_its_process_registered_once_a_later_scan_finds_no_other)
+{
+        scan_own(30, OLD, NULL);
+        born = true;
+        reads(OLD, 1000, 31, "none"); /* the scan is older: its own may have come since */
+        scan(31, OLD, NULL);
+        ck_assert_str_eq(decided(5), OLD);
+        ck_assert_str_eq(decided_since(5, 31), OLD);
+        ck_assert_str_eq(decided_since(5, 32), "none"); /* a process that has ended since */
+        match_distrust(&match, OLD);
+        ck_assert_str_eq(decided(5), "none");
+}
+
+TEST(what_its_process_registered_is_asked_again_after_each_doubt)
+{
+        scan_own(30, OLD, NULL);
+        born = true;
+        heartbeat_of(OLD, 1000, 31);
+        born = false; /* as when the clock has been stepped back */
+        heartbeat_of(OLD, 1000, 41);
+        scan(42, OLD, NULL);
+        ck_assert_str_eq(decided(5), "none");
+        born = true;
+        reads(OLD, 1000, 43, "none");
+        match_connected(&match, 44);
+        ck_assert_str_eq(decided(5), "none");
+        scan(45, OLD, NULL);
+        ck_assert_str_eq(decided(5), OLD);
+        heartbeat_of(OLD, 0, 46);
+        ck_assert_str_eq(decided(5), "none");
+}
+
+/* Another host of this name has one of this pid, which may have registered since, too. */
+TEST(takes_none_of_two_that_were_registered_since)
+{
+        scan_own(30, OLD, NULL);
+        born = true;
+        heartbeat_of(OLD, 1000, 31);
+        scan_own(40, OLD, NEW);
+        ck_assert_str_eq(decided(5), "none");
+        reads(NEW, 1000, 41, "none");
+        scan(50, OLD, NEW);
+        ck_assert_str_eq(decided(5), "none");
+        reads(NEW, 0, 51, "none"); /* its heartbeat is gone, its identity is not */
+        scan(60, OLD, NULL);
+        ck_assert_str_eq(decided(5), OLD);
+}
+
 /* Two hosts of one name have processes of one pid, and one Redis. */
 TEST(takes_none_of_two_that_heartbeat)
 {
@@ -223,7 +274,7 @@ TEST(takes_none_for_ended_that_may_have_slept)
         usec_t woken = 1000;
         heartbeat_of(OLD, 1040, woken);
         find(NEW)->asked_at = 50; /* an answer that waited all the while */
-        match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, woken);
+        match_read(find(NEW), &(struct heartbeat){.sent_usec = 2000}, false, woken);
         ck_assert_str_eq(decided(5), "ambiguous");
         doubt_at = woken;
         reads_both(1040, 3000, woken + STALE, "ambiguous");

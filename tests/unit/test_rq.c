@@ -203,13 +203,15 @@ static const struct {
 
 TEST_LOOP(reads_records, ELEMENTSOF(records))
 {
-        const struct field state = field(records[_i].state),
-                           last_heartbeat = field(records[_i].last_heartbeat);
-        const struct field shutdown = field(records[_i].shutdown), death = field(records[_i].death);
+        const struct rq_record record = {
+                .state = field(records[_i].state),
+                .last_heartbeat = field(records[_i].last_heartbeat),
+                .shutdown_requested_date = field(records[_i].shutdown),
+                .death = field(records[_i].death),
+        };
         struct heartbeat heartbeat = {.busy = 99};
 
-        ck_assert_int_eq(rq_heartbeat_decode(&state, &last_heartbeat, &shutdown, &death, &heartbeat),
-                         records[_i].taken);
+        ck_assert_int_eq(rq_heartbeat_decode(&record, &heartbeat), records[_i].taken);
         if (!records[_i].taken) {
                 ck_assert_uint_eq(heartbeat.busy, 99);
                 return;
@@ -219,6 +221,23 @@ TEST_LOOP(reads_records, ELEMENTSOF(records))
         ck_assert_uint_eq(heartbeat.concurrency, 1);
         ck_assert_int_eq(heartbeat.quiet, records[_i].quiet);
         ck_assert(!heartbeat.work_list_known);
+}
+
+TEST(reads_when_a_worker_registered)
+{
+        static const struct {
+                const char *birth;
+                uint64_t usec;
+        } births[] = {{AT, 1795344309000000}, {"2026-11-22T10:45:09Z", 1795344309000000}, {NULL, 0}, {"", 0}};
+
+        for (size_t i = 0; i < ELEMENTSOF(births); i++) {
+                const struct rq_record record = {.last_heartbeat = field(AT),
+                                                 .birth = field(births[i].birth)};
+                struct heartbeat heartbeat;
+
+                ck_assert(rq_heartbeat_decode(&record, &heartbeat));
+                ck_assert_uint_eq(heartbeat.born_usec, births[i].usec);
+        }
 }
 
 TEST(knows_a_worker_by_its_title)
@@ -352,29 +371,109 @@ TEST(asks_for_the_list_and_for_a_record)
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
         ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command),
                          0);
-        expect_words(&command, "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death ");
+        expect_words(&command,
+                     "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
         ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
-        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death ");
+        expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
+}
+
+static unsigned n_listed;
+static struct listed_worker listed_last;
+static int listed_result;
+
+static int listed(const struct listed_worker *worker, void *userdata)
+{
+        ck_assert_ptr_eq(userdata, &n_listed);
+        n_listed++;
+        listed_last = *worker;
+        return listed_result;
+}
+
+TEST(reads_who_is_listed)
+{
+        static const char *const list[] = {
+                "vm", "42",  AT,   "high,low", /* a worker */
+                NULL, NULL,  NULL, NULL,       /* its record has expired */
+                "vm", "43",  NULL, "low",      /* of a Redis that lost its data */
+                "vm", "044", AT,   "low",      NULL, "45", AT, "low", "vm", "46", AT, NULL,
+        };
+        const struct heartbeat_format *format = rq_framework.heartbeats;
+        struct redis_command command;
+        struct reply reply;
+
+        format->ask_roster("rq:workers", &command);
+        expect_words(&command,
+                     "SORT rq:workers BY nosort GET *->hostname GET *->pid GET *->birth GET *->queues ");
+        ck_assert_int_eq(format->take_roster(reply_of(&reply, list, ELEMENTSOF(list)), listed, &n_listed), 0);
+        ck_assert_uint_eq(n_listed, 1);
+        ck_assert_int_eq(listed_last.pid, 42);
+        ck_assert_uint_eq(listed_last.born_usec, 1795344309000000);
+        ck_assert(decode_field_is(&listed_last.host, "vm") &&
+                  decode_field_is(&listed_last.queues, "high,low"));
+
+        listed_result = -ENOMEM;
+        ck_assert_int_eq(format->take_roster(&reply.all, listed, &n_listed), -ENOMEM);
+        ck_assert_int_eq(format->take_roster(reply_of(&reply, list, 3), listed, &n_listed), -EBADMSG);
+        ck_assert_int_eq(format->take_roster(&(redisReply){.type = REDIS_REPLY_ERROR}, listed, &n_listed),
+                         -EBADMSG);
+}
+
+static const struct {
+        const char *words[8], *queues;
+        bool serves;
+} commands[] = {
+        {{"rq", "worker", "work"}, "work", true},
+        {{"/usr/bin/rq", "worker", "-u", "redis://h", "high", "low"}, "high,low", true},
+        {{"/usr/bin/rq", "worker", "-u", "redis://h", "high", "low"}, "low,high", false},
+        {{"rq", "worker", "high", "low"}, "high", false},
+        {{"rq", "worker", "high", "low"}, "low", false},
+        {{"rq", "worker", "high"}, "high,low", false},
+        {{"rq", "worker", "high"}, "higher", false},
+        {{"rq", "worker", "higher"}, "high", false},
+        {{"rq", "worker", "high", "-b", "low", "--with-scheduler"}, "high,low", true},
+        {{"rq", "worker", "--url=redis://h", "--name", "n", "low"}, "low", true},
+        {{"rq", "worker"}, "default", true},
+        {{"rq", "worker", "-u", "redis://h"}, "default", true},
+        {{"rq", "worker", "work"}, "default", false},
+        {{"rq", "worker"}, "work", false},
+        {{"rq", "worker", "work"}, "", false},
+        {{"rq", "worker", "work"}, NULL, false},
+        {{"rq", "info", "work"}, "work", false},
+        {{"poetry", "run", "rq", "worker", "work"}, "work", true},
+        {{"sh", "-c", "exec rq worker -u \"redis://h\" 'high' low"}, "high,low", true},
+        {{"python", "manage.py", "rqworker", "high"}, "high", true},
+        {{"/srv/bin/rqworker", "high"}, "high", true},
+        {{"/srv/worker/run", "high"}, "high", false},
+        {{"rq", "worker", "-c", "settings"}, "work", false},
+        {{"rq", "worker", "-u"}, "default", true},
+};
+
+TEST_LOOP(knows_the_command_of_a_worker_by_its_queues, ELEMENTSOF(commands))
+{
+        const struct field queues = field(commands[_i].queues);
+
+        ck_assert_int_eq(rq_command_serves((char *const *)commands[_i].words, &queues), commands[_i].serves);
 }
 
 TEST(takes_a_record)
 {
-        static const char *const record[] = {"busy", AT, NULL, NULL, "more"};
+        static const char *const record[] = {"busy", AT, NULL, NULL, AT, "more"};
         struct heartbeat last_heartbeat;
         struct heartbeat_info *info = NULL;
         struct reply reply;
 
         ck_assert(
-                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat, &info));
+                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat, &info));
         ck_assert_uint_eq(last_heartbeat.busy, 1);
+        ck_assert_uint_eq(last_heartbeat.born_usec, 1795344309000000);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 3), &last_heartbeat,
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat,
                                                            &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat,
+        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 6), &last_heartbeat,
                                                            &info));
-        reply_of(&reply, record, 4);
+        reply_of(&reply, record, 5);
         reply.each[1].type = REDIS_REPLY_INTEGER;
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
         ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},

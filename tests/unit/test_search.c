@@ -49,7 +49,8 @@ static void setup(void)
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         search = (struct search){.runtime = &runtime};
         ck_assert_int_eq(adoption_new(runtime_world, runtime.instance, geteuid(), &search.adoption), 0);
-        adoption_seek(search.adoption, runtime_world->fleets[0], user());
+        adoption_seek(search.adoption, runtime_world->fleets[0], user(), clock_now(CLOCK_MONOTONIC));
+        adoption_distrust(search.adoption);
 }
 
 static void teardown(void)

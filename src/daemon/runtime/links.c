@@ -7,6 +7,7 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
+#include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -103,6 +104,18 @@ static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
         int r = proc_open(pid, &proc);
 
         return r < 0 ? r : proc_start_time(proc) == start;
+}
+
+static int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata _unused_)
+{
+        const struct traits *traits = worker->fleet->settings->traits;
+        _cleanup_proc_ struct proc *proc = NULL;
+        struct birth birth = {.born_usec = born_usec};
+
+        int r = proc_open(pid, &proc);
+        if (r >= 0)
+                r = proc_evidence_read_birth(proc, framework_of(traits), &birth);
+        return r < 0 ? r : birth_is_own(&birth, worker->fleet->world, traits->stale_usec);
 }
 
 static void on_ambiguous(struct worker *worker, bool ambiguous, void *userdata _unused_)
@@ -216,6 +229,7 @@ static int make_link(struct links *links, const struct framework *framework, con
                 .is_descendant = is_descendant,
                 .has_booted = has_booted,
                 .has_start = has_start,
+                .is_born = is_born,
                 .on_ambiguous = on_ambiguous,
                 .on_identity = on_identity,
                 .on_heartbeat = on_heartbeat,

@@ -2,8 +2,10 @@
 /* Evidence in /proc of a framework's workers, and OOM kills of this machine. */
 #include "daemon/runtime/proc_evidence.h"
 #include "base/fd.h"
+#include "io/clock.h"
 #include "model/world.h"
 #include "observe/observe_world.h"
+#include <unistd.h>
 
 bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
 {
@@ -44,6 +46,23 @@ int proc_evidence_has_booted(const struct proc *proc, const struct framework *fr
 int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework)
 {
         return read_evidence(proc, framework, true);
+}
+
+int proc_evidence_read_birth(const struct proc *proc, const struct framework *framework, struct birth *birth)
+{
+        usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
+
+        int r = proc_evidence_has_booted(proc, framework);
+        if (r < 0)
+                return r;
+        if (proc_has_exited(proc))
+                return -ESRCH;
+        birth->booted = r > 0;
+        birth->started_at = proc_start_time(proc) * tick_usec;
+        birth->monotonic = clock_now(CLOCK_MONOTONIC);
+        birth->boottime = clock_now(CLOCK_BOOTTIME);
+        birth->realtime = clock_now(CLOCK_REALTIME);
+        return 0;
 }
 
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)

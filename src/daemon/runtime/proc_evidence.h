@@ -6,6 +6,7 @@
 #include "frameworks/table.h"
 #include "io/host.h"
 #include "io/proc.h"
+#include "model/birth.h"
 
 struct world;
 
@@ -17,6 +18,10 @@ bool proc_evidence_read_title(const struct proc *proc, const struct framework *f
 int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework);
 /* Like proc_evidence_has_booted(), but also accepts a process that runs a job for a worker. */
 int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework);
+
+/* Reads into birth what it says of a process, and the clocks. Returns 0; -ESRCH for a process that has
+ * exited; or -errno. */
+int proc_evidence_read_birth(const struct proc *proc, const struct framework *framework, struct birth *birth);
 
 /* Observes the total of OOM kills by the kernel. */
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);

@@ -5,6 +5,7 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
+#include "daemon/takeover/roster.h"
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
@@ -22,8 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Interval between searches while processes are unclear. */
-#define SEARCH_USEC (100 * USEC_PER_MSEC)
+/* Interval between searches while processes are unclear; while only lists in Redis are awaited, each interval
+ * is twice the one before it, up to the second one. */
+#define SEARCH_USEC     (100 * USEC_PER_MSEC)
+#define SEARCH_MAX_USEC (16 * SEARCH_USEC)
 /* Slices of the first search, before anything else is served. */
 #define FIRST_SLICES 32
 
@@ -32,6 +35,7 @@ struct search *adopt_free(struct search *search)
         if (!search)
                 return NULL;
         sd_event_source_disable_unref(search->timer);
+        roster_free(search->roster);
         adoption_free(search->adoption);
         free(search->pids);
         watchers_clear(&search->watchers);
@@ -217,6 +221,23 @@ static int search_again(sd_event_source *timer, usec_t at)
         return 0;
 }
 
+static usec_t next_search(struct search *search, usec_t now)
+{
+        bool waits = search->awaits_lists && search->failed == 0;
+        usec_t pause = MIN(SEARCH_USEC << MIN(search->n_waits, 4U), SEARCH_MAX_USEC);
+
+        search->n_waits = waits ? search->n_waits + 1 : 0;
+        return usec_add(now, waits ? pause : SEARCH_USEC);
+}
+
+static void on_roster_news(void *userdata)
+{
+        const struct search *search = userdata;
+
+        if (search->timer)
+                (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
+}
+
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
@@ -232,12 +253,12 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
         search->failed = r;
-        bool done = adoption_search_end(search->adoption, r);
+        bool done = adoption_search_end(search->adoption, r, now);
         wakeup_arm(wakeup);
         if (search->adoption->found != found)
                 wakeup_changed(wakeup);
         if (!done)
-                return search_again(source, usec_add(now, SEARCH_USEC));
+                return search_again(source, next_search(search, now));
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
         return 0;
@@ -256,7 +277,7 @@ static int find_user(const struct fleet_settings *settings, uid_t *ret)
         return 0;
 }
 
-static int search_new(struct runtime *runtime, struct persist *persist, struct search **ret)
+static int search_new(struct runtime *runtime, struct persist *persist, usec_t now, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
         uid_t uid;
@@ -268,12 +289,14 @@ static int search_new(struct runtime *runtime, struct persist *persist, struct s
         int r = adoption_new(runtime->world, runtime->instance, geteuid(), &search->adoption);
         if (r >= 0)
                 r = search_service(search);
+        if (r >= 0 && search->service[0] == '\0')
+                r = roster_new(runtime, search->adoption, on_roster_news, search, &search->roster);
         for (size_t i = 0; r >= 0 && i < runtime->world->n_fleets; i++) {
                 struct fleet *fleet = runtime->world->fleets[i];
 
                 r = find_user(fleet->settings, &uid);
                 if (r >= 0)
-                        adoption_seek(search->adoption, fleet, uid);
+                        adoption_seek(search->adoption, fleet, uid, now);
         }
         if (r >= 0)
                 *ret = TAKE_PTR(search);
@@ -297,9 +320,12 @@ static int refuse_other_sqmgr(struct search *search, const struct settings *sett
 }
 
 /* more: the first search has not seen all processes yet. */
-static void report(const struct adoption *adoption, bool more, int outcome, const char *why)
+static void report(const struct search *search, bool more, int outcome, const char *why)
 {
-        const char *still = more ? "; others are still looked for" : "";
+        const struct adoption *adoption = search->adoption;
+        const char *still = more                   ? "; others are still looked for"
+                            : search->awaits_lists ? "; those that Redis lists are still looked for"
+                                                   : "";
 
         unsigned adopted = adoption->adopted + adoption->found;
         const char *found = adopted == 1 ? "worker that was" : "workers that were";
@@ -312,7 +338,7 @@ static void report(const struct adoption *adoption, bool more, int outcome, cons
         else if (adopted > 0 || more)
                 log_warning("the state is missing: %s; adopted %u %s found%s", why, adopted, found, still);
         else
-                log_info("no state and no workers of an earlier sqmgr: %s", why);
+                log_info("no state and no workers of an earlier sqmgr: %s%s", why, still);
 }
 
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)
@@ -324,7 +350,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
 
         _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
 
-        int r = search_new(runtime, persist, &search);
+        int r = search_new(runtime, persist, now, &search);
         if (r >= 0)
                 r = start_record_open(runtime, persist->boot_id);
         if (r == 0)
@@ -352,13 +378,13 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 more = r == SEARCH_GOES_ON;
                 if (more)
                         adoption_hold(search->adoption);
-                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0);
+                clear = r == SEARCH_WHOLE && adoption_search_end(search->adoption, 0, now);
         }
         if (r < 0) {
                 log_error("cannot take over the workers of an earlier sqmgr: %s", strerror(-r));
                 return r;
         }
-        report(search->adoption, more, outcome, why);
+        report(search, more, outcome, why);
         if (!clear) {
                 r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC,
                                       usec_add(now, SEARCH_USEC), 0, on_search, search);

@@ -6,6 +6,7 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/takeover/roster.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -225,8 +226,11 @@ static int see_process(struct search *search, pid_t pid)
         if (r != 0)
                 return MIN(r, 0);
         r = see_service(search, proc, &sighting);
-        if (r >= 0 && (sighting.worker || (sighting.in_service && leads)))
+        bool listed = !sighting.worker && leads && roster_lists(search->roster, pid);
+        if (r >= 0 && (sighting.worker || (sighting.in_service && leads) || listed))
                 r = see_boot(search, proc, &sighting);
+        if (r >= 0 && listed)
+                r = roster_see(search->roster, proc, &place, &sighting);
         return r < 0 ? r : adoption_see(search->adoption, &sighting);
 }
 
@@ -248,7 +252,10 @@ static int adopt_found(struct search *search, const struct claimant *claimant, u
                 return r;
         }
         log_info("%s (pid %d) is adopted: it was found by its %s", WORKER_ID(worker),
-                 (int)worker->process.pid, claimant->index != 0 ? "environment" : "control group");
+                 (int)worker->process.pid,
+                 claimant->index != 0 ? "environment"
+                 : claimant->listed   ? "record in Redis"
+                                      : "control group");
         return 0;
 }
 
@@ -272,6 +279,7 @@ static int step(struct search *search, usec_t now)
         int r = 0;
 
         if (search->at == search->n_pids) {
+                roster_begin(search->roster);
                 free(TAKE_PTR(search->pids));
                 search->n_pids = search->at = 0;
                 adoption_search_begin(search->adoption);
@@ -286,11 +294,17 @@ static int step(struct search *search, usec_t now)
         adoption_judge(search->adoption);
         while (r >= 0 && (claimant = adoption_next(search->adoption)))
                 r = adopt_found(search, claimant, now);
+        search->awaits_lists = roster_end(search->roster);
         for (const struct fleet *fleet; (fleet = adoption_full(search->adoption));)
                 log_warning(
                         "fleet '%s': more processes look like its workers than it can have, those beyond are "
                         "left alone: see what its user runs",
                         fleet->settings->name);
+        for (const struct stray *stray; (stray = adoption_stray(search->adoption));)
+                log_warning("pid %d may be a worker of fleet '%s' or of fleet '%s', which have the same "
+                            "command and directory, and is left alone: ask it to exit, as by 'kill %d'",
+                            (int)stray->pid, stray->one->settings->name, stray->other->settings->name,
+                            (int)stray->pid);
         return r;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The external interfaces of an RQ worker; see the header. */
 #include "frameworks/rq/rq.h"
+#include "base/macro.h"
 #include "base/usec.h"
 #include "model/worker.h"
 #include "settings/traits.h"
@@ -75,20 +76,118 @@ const char *rq_identity_key(const char *identity)
         return strchr(identity + host_len + 1, ':') + 1;
 }
 
-bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
-                         const struct field *shutdown, const struct field *death, struct heartbeat *ret)
+bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret)
 {
-        uint64_t sent_usec;
+        uint64_t sent_usec, born_usec = 0;
 
-        if (death->text || !decode_iso8601(heartbeat, &sent_usec))
+        if (record->death.text || !decode_iso8601(&record->last_heartbeat, &sent_usec))
                 return false;
+        (void)decode_iso8601(&record->birth, &born_usec);
         *ret = (struct heartbeat){
                 .sent_usec = sent_usec,
-                .busy = decode_field_is(state, "busy"),
+                .born_usec = born_usec,
+                .busy = decode_field_is(&record->state, "busy"),
                 .concurrency = 1,
-                .quiet = !!shutdown->text,
+                .quiet = !!record->shutdown_requested_date.text,
         };
         return true;
+}
+
+/* The words of a command line. A wrapper may have several of them in one argument, and quotes around them. */
+struct words {
+        char *const *argv;
+        const char *at; /* in *argv; NULL: at its start */
+};
+
+static bool next_word(struct words *words, struct field *ret)
+{
+        static const char between[] = " \t\n'\";";
+
+        for (; *words->argv; words->argv++, words->at = NULL) {
+                const char *from = words->at ?: *words->argv;
+
+                from += strspn(from, between);
+                if (*from == '\0')
+                        continue;
+                *ret = (struct field){.text = from, .len = strcspn(from, between)};
+                words->at = from + ret->len;
+                return true;
+        }
+        return false;
+}
+
+static bool is_one_of(const struct field *word, const char *const list[], size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (decode_field_is(word, list[i]))
+                        return true;
+        return false;
+}
+
+/* Skips `rq worker`, or `rqworker` as of old and of Django; a wrapper may stand before it. */
+static bool skip_to_arguments(struct words *words)
+{
+        struct field word;
+
+        while (next_word(words, &word)) {
+                const char *slash = memrchr(word.text, '/', word.len);
+                size_t skipped = slash ? (size_t)(slash + 1 - word.text) : 0;
+                const struct field name = {.text = word.text + skipped, .len = word.len - skipped};
+
+                if (decode_field_is(&word, "worker") || decode_field_is(&name, "rqworker"))
+                        return true;
+        }
+        return false;
+}
+
+/* Returns the next argument that is a queue. Options other than flags are followed by their value. */
+static bool next_queue(struct words *words, struct field *ret)
+{
+        static const char *const flags[] = {
+                "-b",
+                "--burst",
+                "-v",
+                "--verbose",
+                "-q",
+                "--quiet",
+                "-d",
+                "--disable-default-exception-handler",
+                "-s",
+                "--with-scheduler",
+                "--disable-job-desc-logging",
+        };
+
+        while (next_word(words, ret)) {
+                if (ret->text[0] != '-')
+                        return true;
+                if (!is_one_of(ret, flags, ELEMENTSOF(flags)) && !memchr(ret->text, '=', ret->len) &&
+                    !next_word(words, ret))
+                        return false;
+        }
+        return false;
+}
+
+bool rq_command_serves(char *const *argv, const struct field *queues)
+{
+        struct words words = {.argv = argv};
+        struct field queue;
+
+        if (!queues->text || !skip_to_arguments(&words))
+                return false;
+        const char *at = queues->text, *end = at + queues->len;
+        bool more = next_queue(&words, &queue);
+        if (!more)
+                return decode_field_is(queues, "default");
+        for (; more; more = next_queue(&words, &queue)) {
+                if ((size_t)(end - at) < queue.len || memcmp(at, queue.text, queue.len) != 0)
+                        return false;
+                at += queue.len;
+                if (at == end)
+                        return !next_queue(&words, &queue);
+                if (*at++ != ',')
+                        return false;
+        }
+        return false;
 }
 
 size_t rq_queue_name(const struct field *key, const char **ret)

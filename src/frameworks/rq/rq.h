@@ -29,10 +29,19 @@ bool rq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t
 /* Returns the key, which points into identity; NULL if identity is invalid. */
 const char *rq_identity_key(const char *identity);
 
+/* The fields of a record. */
+struct rq_record {
+        struct field state, last_heartbeat, shutdown_requested_date, death, birth;
+};
+
 /* Decodes a record. Only the time of the last heartbeat is required: after a data loss in Redis, a live
  * worker writes no other field again. Returns false if the record is invalid or the worker has ended. */
-bool rq_heartbeat_decode(const struct field *state, const struct field *heartbeat,
-                         const struct field *shutdown, const struct field *death, struct heartbeat *ret);
+bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret);
+
+/* True if this command line, of RQ or of a wrapper such as `sh -c`, starts a worker of exactly these queues
+ * in this order. queues: as in a record, separated by commas. False also if the command line does not show
+ * its queues, as with a settings file. */
+bool rq_command_serves(char *const *argv, const struct field *queues);
 
 /* Extracts NAME from the key `rq:queue:NAME`. Returns the length of the name, with *ret set; 0: not a
  * queue's key. */

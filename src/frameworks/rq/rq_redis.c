@@ -56,22 +56,59 @@ static int take_list(const redisReply *reply, identity_fn found, void *userdata)
         return r;
 }
 
+enum { ROSTER_HOST, ROSTER_PID, ROSTER_BIRTH, ROSTER_QUEUES, _ROSTER_MAX };
+
+static void ask_roster(const char *set_key, struct redis_command *ret)
+{
+        *ret = (struct redis_command){
+                .argv = {"SORT", set_key, "BY", "nosort", "GET", "*->hostname", "GET", "*->pid", "GET",
+                         "*->birth", "GET", "*->queues"},
+                .argc = 12,
+        };
+}
+
+static int take_roster(const redisReply *reply, listed_fn listed, void *userdata)
+{
+        int r = 0;
+
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements % _ROSTER_MAX != 0)
+                return -EBADMSG;
+        for (size_t i = 0; i < reply->elements && r >= 0; i += _ROSTER_MAX) {
+                const struct field pid = reply_element(reply, i + ROSTER_PID);
+                const struct field birth = reply_element(reply, i + ROSTER_BIRTH);
+                struct listed_worker worker = {
+                        .host = reply_element(reply, i + ROSTER_HOST),
+                        .queues = reply_element(reply, i + ROSTER_QUEUES),
+                };
+
+                if (worker.host.text && worker.queues.text && pid.text &&
+                    decode_pid(pid.text, pid.len, &worker.pid) && decode_iso8601(&birth, &worker.born_usec))
+                        r = listed(&worker, userdata);
+        }
+        return r;
+}
+
 static int ask_heartbeat(const char *namespace _unused_, const char *identity, bool with_info _unused_,
                          struct redis_command *ret)
 {
         /* An invalid identity, for example from a state file, is used as the key and not found. */
-        return command_make(ret, strdup(rq_identity_key(identity) ?: identity),
-                            WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death"));
+        return command_make(
+                ret, strdup(rq_identity_key(identity) ?: identity),
+                WORDS("HMGET", "state", "last_heartbeat", "shutdown_requested_date", "death", "birth"));
 }
 
 static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
                            struct heartbeat_info **info _unused_)
 {
-        struct field state = reply_element(reply, 0), heartbeat = reply_element(reply, 1);
-        struct field shutdown = reply_element(reply, 2), death = reply_element(reply, 3);
+        const struct rq_record record = {
+                .state = reply_element(reply, 0),
+                .last_heartbeat = reply_element(reply, 1),
+                .shutdown_requested_date = reply_element(reply, 2),
+                .death = reply_element(reply, 3),
+                .birth = reply_element(reply, 4),
+        };
 
-        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 4 &&
-               rq_heartbeat_decode(&state, &heartbeat, &shutdown, &death, ret);
+        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 5 && rq_heartbeat_decode(&record, ret);
 }
 
 static const struct heartbeat_format heartbeats = {
@@ -80,6 +117,9 @@ static const struct heartbeat_format heartbeats = {
         .member_nsec = 1700,
         .ask_list = ask_list,
         .take_list = take_list,
+        .ask_roster = ask_roster,
+        .take_roster = take_roster,
+        .command_serves = rq_command_serves,
         .identity_parse = rq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks whether the code of a release has arrived; see the header. */
-#include "rollout_hosts/release.h"
+#include "daemon/workers/release.h"
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/launch.h"

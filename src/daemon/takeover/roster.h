@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The workers of this host that Redis lists, for the search of takeover/search.h.
+ *
+ * The title of an RQ worker overwrites its environment. Outside a service of systemd nothing else then shows
+ * whose worker it is but its framework's own list. A listed process is taken for a worker of a fleet only if
+ * all of this fits: the list names this host, its pid and the queues of the fleet's command; it was
+ * registered since the process was started; the process has the fleet's directory, no parent but one that
+ * orphans of a sqmgr get, and no service of its own. Its user, and that it fits no other fleet, is for
+ * continuity/adoption to judge. */
+#pragma once
+
+#include "io/proc.h"
+
+struct adoption;
+struct roster;
+struct runtime;
+struct sighting;
+
+/* news: called when the next search can find more, never from within a call below. Returns 0 or -ENOMEM. */
+int roster_new(struct runtime *runtime, struct adoption *adoption, void (*news)(void *userdata),
+               void *userdata, struct roster **ret);
+/* Takes NULL. Returns NULL. All functions below take NULL too: nothing is listed then. */
+struct roster *roster_free(struct roster *roster);
+
+/* Call as a search begins: this search uses the lists that were read so far. */
+void roster_begin(struct roster *roster);
+/* True if a list names this pid. */
+bool roster_lists(const struct roster *roster, pid_t pid);
+/* Finds the fleets that a listed process fits; they stay valid until the next call. Returns 0 or -errno. */
+int roster_see(struct roster *roster, const struct proc *proc, const struct proc_place *place,
+               struct sighting *sighting);
+/* Call as a search of all processes ends: tells the adoption which lists are awaited, and asks for those. A
+ * worker that this search has seen without an environment registered before that. Returns true if lists are
+ * awaited. */
+bool roster_end(struct roster *roster);

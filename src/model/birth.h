@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides whether a record belongs to a process, by the time at which its writer registered. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct world;
+
+/* If no title shows whether a worker has booted: it may have, this long after its start. */
+#define BIRTH_UNSEEN_BOOT_USEC (10 * USEC_PER_SEC)
+
+/* The times of a record, and of the process with its pid. All are in microseconds. */
+struct birth {
+        uint64_t born_usec; /* when the record's writer registered, by its wall clock; 0: not recorded */
+        usec_t started_at;  /* when the process was started, by CLOCK_BOOTTIME */
+        bool booted;        /* the process shows that it has booted */
+        usec_t monotonic, boottime, realtime; /* the clocks now */
+};
+
+/* Returns true if the process has booted, and the record was registered since the process was started: the
+ * writer is then this process, or one of another host that shares the host name and the pid. The second kind
+ * shows itself: a booted process has a record too, so a scan that begins from now on finds both.
+ *
+ * Returns false while the wall clock proves nothing. After a step back, the record of a dead process may look
+ * newer than it is, until it has expired: lasts_usec is how long a record lasts without its writer. */
+bool birth_is_own(const struct birth *birth, const struct world *world, usec_t lasts_usec);
