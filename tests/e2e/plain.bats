@@ -85,6 +85,51 @@ END
         wait_until 10 [ -e "$folder/asked" ]
 }
 
+# The state file cannot be written from before the signals until sqmgr is killed: the ledger alone has them.
+@test "kill -9 after stop signals that the state does not have: none is sent again, and a start since is known" {
+        configure <<END
+framework = plain
+command = $(signal_recorder)
+directory = $folder
+active_process_count = 2
+before_start = $folder/gate
+END
+        printf '#!/bin/sh\nuntil [ -e "%s/open" ]; do sleep 0.05; done\n' "$folder" >gate
+        chmod +x gate
+        touch open
+        start_sqmgr
+        wait_until 20 ready 2
+        old=$(worker_pids)
+        # shellcheck disable=SC2086
+        wait_until 20 handle_signals $old
+        rm open
+        sqmgrctl restart
+        rm -f state.new
+        mkdir state.new
+        touch open
+        # shellcheck disable=SC2086
+        wait_until 20 signaled_once TERM $old
+        wait_until 20 fleet_is ".active == 2 and .quiet == 2"
+        victim=$(fleet '[.workers[] | select(.generation == 2) | .pid] | sort | first')
+        kill -KILL "$victim"
+        wait_until 20 fleet_is "(.workers | length) == 4 and all(.workers[]; .pid != $victim)"
+        all=$(worker_pids)
+        record "$all"
+        kill_sqmgr
+        rmdir state.new
+        start_sqmgr
+        [ "$(worker_pids)" = "$all" ]
+        fleet_is '.quiet == 2'
+        wait_ticks 4
+        # shellcheck disable=SC2086
+        signaled_once TERM $old
+        touch finish
+        # shellcheck disable=SC2086
+        wait_until 20 gone $old
+        fleet_is '.crash.count <= 1'
+        wait_until 20 ready 2
+}
+
 @test "stop_signal goes out once; stop_timeout alone, in its own section, has one killed that stays" {
         redis_url=unix://$folder/nowhere
         configure <<END

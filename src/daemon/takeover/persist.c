@@ -41,7 +41,8 @@ bool persist_save(struct persist *persist, usec_t now)
                 return r == 0;
         persist->error = r;
         if (r < 0)
-                log_error("cannot write the state file '%s': %s, a new sqmgr would not know all workers",
+                log_error("cannot write the state file '%s': %s. If sqmgr ends now, what it has learned "
+                          "since is lost",
                           path, strerror(-r));
         else
                 log_info("the state file '%s' is written again", path);
