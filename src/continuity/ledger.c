@@ -146,8 +146,7 @@ struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number
 {
         struct ledger_slot *slot = slot_of(ledger, number);
 
-        return (struct ledger_claim){
-                .slot = slot, .word = slot ? atomic_load(&slot->word) : 0, .durable = ledger->durable};
+        return (struct ledger_claim){.slot = slot, .word = slot ? atomic_load(&slot->word) : 0};
 }
 
 static uint64_t claimed_word(const struct ledger_claim *claim, pid_t pid)
@@ -275,18 +274,21 @@ int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret)
         return 0;
 }
 
-bool ledger_starts_take(struct ledger_starts *starts, const char *fleet, const struct worker *known,
-                        struct ledger_start *ret)
+bool ledger_starts_take(struct ledger *ledger, struct ledger_starts *starts, const char *fleet,
+                        const struct worker *known, struct ledger_start *ret)
 {
         for (size_t i = 0; i < starts->n; i++) {
-                const struct ledger_start *start = &starts->list[i];
+                const struct ledger_start start = starts->list[i];
+                bool same = start.index == known->index && start.started_at == known->spawned_at &&
+                            strcmp(start.fleet, fleet) == 0;
 
-                if (start->index != known->index || start->started_at != known->spawned_at ||
-                    strcmp(start->fleet, fleet) != 0)
+                if (!same && (start.pid != known->process.pid || start.start != known->process.start))
                         continue;
-                *ret = *start;
                 starts->list[i] = starts->list[--starts->n];
-                return true;
+                *ret = start;
+                if (!same)
+                        ledger_end(ledger, start.number);
+                return same;
         }
         return false;
 }

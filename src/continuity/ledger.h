@@ -129,7 +129,6 @@ unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start);
 struct ledger_claim {
         struct ledger_slot *slot; /* NULL: nothing to claim */
         uint64_t word;
-        bool durable;
 };
 struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number);
 /* The process claims its start; parent and child may both call this. Returns false if the start is void: the
@@ -158,9 +157,10 @@ struct ledger_starts {
 /* Lists the running starts that began by now, and frees slots that say what cannot be. Returns 0, or -ENOMEM.
  * To be freed by ledger_starts_free(). */
 int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret);
-/* Removes the start of this worker of the fleet from the list. Returns true if it was there. */
-bool ledger_starts_take(struct ledger_starts *starts, const char *fleet, const struct worker *known,
-                        struct ledger_start *ret);
+/* Removes the start of this worker of the fleet from the list. Returns true if it was there. A record that
+ * names its process otherwise is older than a downgrade, and is dropped. */
+bool ledger_starts_take(struct ledger *ledger, struct ledger_starts *starts, const char *fleet,
+                        const struct worker *known, struct ledger_start *ret);
 void ledger_starts_free(struct ledger_starts *starts);
 /* Copies into known, as the state saved it, what the ledger knows beyond that: the orders since then. An
  * order that may not have been sent counts as sent where a second signal would end jobs (orders.unconfirmed),

@@ -446,6 +446,7 @@ int state_unpack(const uint8_t *bytes, size_t size, const char *boot_id, usec_t 
         int r = unpack_dead(&reader, state);
         if (r < 0)
                 return r;
+        state->first_version = reader.first_version;
         if (reader.wrong || reader.left > 0)
                 return STATE_GARBLED;
         if (!same_boot)

@@ -78,6 +78,7 @@ struct state {
         struct state_fleet *fleets;
         size_t n_fleets;
         struct state_dead *dead;
+        bool first_version; /* written by 0.1.0, which keeps no ledger */
 };
 
 /* Returns the identity of a worker for struct state_worker; NULL: none. The text is copied before the next

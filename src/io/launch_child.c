@@ -674,10 +674,10 @@ static void child_claim(const struct ledger_claim *claim)
                 _exit(0);
 }
 
-/* Without a durable record, a new sqmgr does not know of this start: it ends with the sqmgr that made it. */
+/* A start whose record is lost ends with the sqmgr that made it: a new sqmgr does not know of it. */
 static void child_check_parent(const struct launch_request *request, pid_t parent)
 {
-        if (request->claim.slot && !request->claim.durable && getppid() != parent)
+        if (request->ledger && getppid() != parent && !ledger_file_is_in_place(request->ledger))
                 _exit(0);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/usec.h"
-#include "continuity/ledger.h"
+#include "io/ledger_file.h"
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -31,8 +31,9 @@ struct launch_request {
         const struct fleet_settings *fleet;
         unsigned index;
         uint64_t generation;
-        usec_t started_at;         /* identifies this start */
-        struct ledger_claim claim; /* the record of this start; zeros: none */
+        usec_t started_at;                /* identifies this start */
+        struct ledger_claim claim;        /* the record of this start; zeros: none */
+        const struct ledger_file *ledger; /* where that record is; NULL: nowhere */
         const char *instance;
         struct rlimit nofile;          /* the limit sqmgr was started with: see launch_raise_nofile() */
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the

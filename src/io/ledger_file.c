@@ -50,6 +50,29 @@ static size_t usable_bytes(int fd, const char *boot_id)
         return (size_t)status.st_size;
 }
 
+/* Takes ownership of fd if all goes well. Returns 0 or -errno. */
+static int keep_file(struct ledger_file *file, const char *path, int fd)
+{
+        struct stat status;
+
+        file->path = strdup(path);
+        if (!file->path)
+                return -ENOMEM;
+        if (fstat(fd, &status) < 0)
+                return -errno;
+        file->inode = status.st_ino;
+        file->fd = fd;
+        return 0;
+}
+
+bool ledger_file_is_in_place(const struct ledger_file *file)
+{
+        struct stat status;
+
+        return file->path &&
+               (lstat(file->path, &status) == 0 ? status.st_ino == file->inode : errno != ENOENT);
+}
+
 /* Maps the ledger that an earlier sqmgr left. Returns 1, 0 if there is none, or -errno. */
 static int open_kept(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots)
 {
@@ -67,9 +90,11 @@ static int open_kept(struct ledger_file *file, const char *path, const char *boo
                 bytes = ledger_bytes(n_slots);
         if (r == 0)
                 r = map(file, fd, bytes);
+        if (r == 0)
+                r = keep_file(file, path, fd);
         if (r < 0)
                 return r;
-        file->fd = TAKE_FD(fd);
+        TAKE_FD(fd);
         return 1;
 }
 
@@ -90,8 +115,10 @@ static int open_new(struct ledger_file *file, const char *path, const char *boot
                 return r;
         }
         ledger_format(file->ledger.header, boot_id);
-        file->fd = TAKE_FD(fd);
-        return 0;
+        r = keep_file(file, path, fd);
+        if (r == 0)
+                TAKE_FD(fd);
+        return r;
 }
 
 int ledger_file_open(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots,
@@ -155,5 +182,6 @@ void ledger_file_close(struct ledger_file *file)
         if (file->mapped > 0)
                 (void)munmap(file->ledger.header, file->mapped);
         close_fd(file->fd);
+        free(file->path);
         *file = LEDGER_FILE_INIT;
 }

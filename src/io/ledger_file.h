@@ -9,7 +9,12 @@ struct ledger_file {
         struct ledger ledger;
         size_t mapped; /* bytes; 0: none */
         int fd;        /* -1: the memory has no file, and ends with this process */
+        char *path;    /* owned; NULL: no file */
+        ino_t inode;
 };
+
+/* Returns false if there is another file at the path by now, or none. */
+bool ledger_file_is_in_place(const struct ledger_file *file);
 
 #define LEDGER_FILE_INIT ((struct ledger_file){.fd = -1})
 

@@ -172,9 +172,16 @@ END
 @test "the state file deleted, emptied, cut, garbled, of a later version, a link, another user's: the workers are found" {
         four_stubs
         before=$(worker_pids)
-        for spoil in deleted emptied cut garbled later link writable owner; do
+        # The ledger alone, and the state with the ledger, except where the ledger is to tell of them.
+        for spoil in ledger deleted emptied cut garbled later link writable owner; do
                 record_and_kill
                 : >"$folder/sqmgr.log"
+                case $spoil in
+                deleted | later) ;;
+                cut) truncate -s 200 "$folder/state.starts" ;;
+                garbled) head -c 5000 /dev/urandom >"$folder/state.starts" ;;
+                *) rm "$folder/state.starts" ;;
+                esac
                 case $spoil in
                 deleted) rm "$folder/state" ;;
                 emptied) : >"$folder/state" ;;
@@ -191,7 +198,12 @@ END
                 start_sqmgr
                 [ "$(worker_pids)" = "$before" ]
                 mains_are 4
-                [ "$spoil" = owner ] || grep -q 'adopted 4 workers that were found' "$folder/sqmgr.log"
+                case $spoil in
+                ledger) grep -q 'adopted 4 workers of an earlier sqmgr' "$folder/sqmgr.log" ;;
+                owner) ;;
+                *) grep -q 'adopted 4 workers that were found' "$folder/sqmgr.log" ;;
+                esac
+                [ "$(stat -c '%a %u' "$folder/state.starts")" = "600 $(id -u)" ]
                 wait_until 20 ready 4
                 [ "$(worker_pids)" = "$before" ]
                 mains_are 4
@@ -210,7 +222,7 @@ END
         run -0 sqmgrctl restart --wait=drained --timeout 300s
         fleet_is '.generation == 2'
         record_and_kill
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_sqmgr
         wait_until 20 ready 4
         fleet_is '.generation == 2 and all(.workers[]; .generation == 2 and (.outdated | not))'
@@ -262,7 +274,7 @@ second_is_refused() {
         before=$(worker_pids)
         instance=$(tr '\0' '\n' <"/proc/${before%% *}/environ" | sed -n 's/^SQMGR_INSTANCE=//p')
         record_and_kill
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         # Left behind by a job of default/1, and a worker of another sqmgr's fleet of the same name.
         env SQMGR_INSTANCE="$instance" SQMGR_WORKER=default/1 setsid sleep 1000 3>&- 9>&- &
         left=$!
@@ -287,7 +299,7 @@ second_is_refused() {
         wait_until 20 ready 4
         before=$(worker_pids)
         record_and_kill
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_sqmgr
         [ "$(worker_pids)" = "$before" ]
         wait_until 20 ready 4
@@ -414,7 +426,7 @@ END
         wait_until 20 ready 1
 
         record_and_kill
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_sqmgr
         wait_until 30 fleet_is ".workers[0].pid == $beating and .active == 1"
         mains_are 1
@@ -478,7 +490,7 @@ start_service() {
         record "$before"
         kill_sqmgr
         not grep -qz '^SQMGR_' "/proc/$before/environ"
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_service
         [ "$(worker_pids)" = "$before" ]
         fleet_is '(.workers | length) == 1'
@@ -496,12 +508,13 @@ start_service() {
         fleet_is '(.workers | length) == 1'
 }
 
-@test "a start that hangs on its way, the state lost: it is waited for, not doubled" {
+@test "a start that hangs on its way: the ledger names it, and without a ledger it ends and another takes its place" {
         start_redis
-        mkfifo "$folder/environment"
-        configure <<END
+        printf '#!/bin/sh\nuntil [ -e "%s/open" ]; do sleep 0.05; done\n' "$folder" >"$folder/gate"
+        chmod +x "$folder/gate"
+        configure_marked <<END
 command = $(stub_command)
-environment_file = $folder/environment
+before_start = $folder/gate
 ready_after = 500ms
 END
         start_sqmgr
@@ -511,13 +524,18 @@ END
         kill_sqmgr
         rm "$folder/state"
         start_sqmgr
-        wait_until 5 fleet_is '.waits_for != null'
-        wait_ticks 4
-        fleet_is '(.workers | length) == 0'
-        # Its name while it hangs; then the worker begins.
-        [ "$(cat "/proc/$hanging/comm")" = sqmgr-launch ]
-        echo "SQMGR_MARK=$folder" >"$folder/environment"
-        wait_until 20 ready 1
         [ "$(worker_pids)" = "$hanging" ]
+        wait_ticks 4
+        [ "$(worker_pids)" = "$hanging" ]
+        [ "$(cat "/proc/$hanging/comm")" = sqmgr-launch ]
+        kill_sqmgr
+        rm "$folder/state" "$folder/state.starts"
+        start_sqmgr
+        wait_until 10 fleet_is '(.workers | length) == 1'
+        [ "$(worker_pids)" != "$hanging" ]
+        touch "$folder/open"
+        wait_until 20 gone "$hanging"
+        wait_until 20 ready 1
         mains_are 1
+        fleet_is '.crash.count == 0'
 }

@@ -190,7 +190,7 @@ nothing_lost() { # COUNT
         # shellcheck disable=SC2046,SC2086
         record $all $(pgrep -P "${all/ /,}")
         kill_sqmgr
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         kill -KILL "$dead"
         start_sqmgr
         wait_until 30 ready 2

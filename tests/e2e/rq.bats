@@ -126,7 +126,7 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         # No environment tells of them, and there is no service.
         for pid in $all; do not grep -qz '^SQMGR_' "/proc/$pid/environ"; done
         kill_sqmgr
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_sqmgr
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$all" ]

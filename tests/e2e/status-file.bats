@@ -105,7 +105,7 @@ sqmgr_dies() {
         wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
         [ "$(worker_pids)" = "$all" ]
         sqmgr_dies
-        rm "$folder/state"
+        rm "$folder/state" "$folder/state.starts"
         start_sqmgr
         wait_until 20 fleet_is '.active == 2 and ([.workers[] | .evidence == "file" and .busy == 1] | all)'
         [ "$(worker_pids)" = "$all" ]

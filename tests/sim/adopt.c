@@ -362,7 +362,8 @@ static void continue_state(struct sim *sim, const struct state *state, struct le
                 for (size_t j = 0; j < saved->n_workers; j++) {
                         struct state_worker *worker = &saved->workers[j];
                         struct ledger_start start;
-                        bool recorded = ledger_starts_take(starts, saved->name, &worker->worker, &start);
+                        bool recorded = ledger_starts_take(&sim->shell.ledger, starts, saved->name,
+                                                           &worker->worker, &start);
 
                         adopt_known(sim, fleet, &worker->worker, worker->identity, recorded ? &start : NULL);
                 }

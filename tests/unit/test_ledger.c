@@ -257,12 +257,29 @@ TEST(a_start_is_taken_by_its_worker_once)
         running.start = 7;
         ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
         ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
-        ck_assert(!ledger_starts_take(&starts, "web", &other, &found));
-        ck_assert(!ledger_starts_take(&starts, "mail", &right, &found));
-        ck_assert(ledger_starts_take(&starts, "web", &right, &found));
+        ck_assert(!ledger_starts_take(&file.ledger, &starts, "web", &other, &found));
+        ck_assert(!ledger_starts_take(&file.ledger, &starts, "mail", &right, &found));
+        ck_assert(ledger_starts_take(&file.ledger, &starts, "web", &right, &found));
         ck_assert_int_eq(found.pid, 50);
-        ck_assert(!ledger_starts_take(&starts, "web", &right, &found));
+        ck_assert(!ledger_starts_take(&file.ledger, &starts, "web", &right, &found));
         ledger_starts_free(&starts);
+}
+
+/* Another version of sqmgr, which keeps no ledger, has given the process another place. */
+TEST(a_record_from_before_a_downgrade_is_dropped)
+{
+        struct ledger_start found, running = start;
+        struct ledger_starts starts;
+        const struct worker moved = {.index = 4, .spawned_at = 1000, .process.pid = 50, .process.start = 7};
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_read(&file.ledger, NOW, &starts), 0);
+        ck_assert(!ledger_starts_take(&file.ledger, &starts, "web", &moved, &found));
+        ck_assert_uint_eq(starts.n, 0);
+        ledger_starts_free(&starts);
+        ck_assert_uint_eq(read_starts(&found), 0);
 }
 
 TEST(the_file_outlives_sqmgr)

@@ -176,7 +176,8 @@ static int continue_fleet(struct search *search, struct fleet *fleet, const stru
         for (size_t i = 0; r >= 0 && i < saved->n_workers; i++) {
                 struct state_worker *worker = &saved->workers[i];
                 struct ledger_start start;
-                bool recorded = ledger_starts_take(starts, saved->name, &worker->worker, &start);
+                bool recorded = ledger_starts_take(&search->runtime->ledger.ledger, starts, saved->name,
+                                                   &worker->worker, &start);
 
                 if (worker->worker.process.pid != 0)
                         r = adopt_known(search, fleet, &worker->worker, worker->identity,
@@ -364,6 +365,8 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
+        if (outcome == STATEFILE_READ && state->first_version)
+                adoption_distrust(search->adoption);
         r = refuse_other_sqmgr(search, settings, state);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);

@@ -31,6 +31,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 .generation = fleet->generation,
                 .started_at = now,
                 .claim = ledger_claim_of(ledger, record),
+                .ledger = &runtime->ledger,
                 .instance = runtime->instance,
                 .nofile = runtime->nofile,
                 .base_environment = environ,
