@@ -57,7 +57,7 @@ static struct rollout_caller caller_of(const struct host_group *group, struct re
         };
 }
 
-int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+int group_call(struct host_group *group, const struct rollout_reply *rollout, const char *const words[],
                rollout_call_fn fn, void *userdata)
 {
         struct redis *redis = group_redis(group, now_is());
@@ -65,9 +65,9 @@ int group_call(struct host_group *group, const struct rollout_reply *epoch, cons
         if (!redis)
                 return -ENOTCONN;
         struct rollout_caller caller = caller_of(group, redis);
-        if (epoch) {
-                caller.number = epoch->number;
-                caller.id = epoch->id;
+        if (rollout) {
+                caller.number = rollout->number;
+                caller.id = rollout->id;
         }
         int r = rollout_call(&caller, words, fn, userdata);
         group->n_calls += r == 0;
@@ -134,8 +134,8 @@ static void report_trouble(struct host_group *group)
                             fleet->settings->name, group->name);
 }
 
-/* adopted: the epoch is another one than before. */
-static void report_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
+/* adopted: the rollout is another one than before. */
+static void report_rollout(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
         struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
@@ -152,20 +152,20 @@ static void report_epoch(const struct host_group *group, const struct rollout_gr
                             name, group->name, number, reply->by, reply->asked);
         if (rule->state == before->state && !adopted)
                 return;
-        if (rule->state == EPOCH_HALTED)
+        if (rule->state == GROUP_HALTED)
                 world_event(fleet->world, EVENT_GROUP_HALTED, fleet, NULL,
                             "fleet '%s': restart of all hosts of group '%s', epoch %llu, has halted: %s",
                             name, group->name, number, reply->error);
-        else if (adopted || (before->state != EPOCH_RUNNING && before->state != EPOCH_HALTED))
+        else if (adopted || (before->state != GROUP_RUNNING && before->state != GROUP_HALTED))
                 return;
-        else if (rule->state == EPOCH_DONE || rule->state == EPOCH_ABORTED)
+        else if (rule->state == GROUP_DONE || rule->state == GROUP_ABORTED)
                 world_event(fleet->world, EVENT_GROUP_ENDED, fleet, NULL,
                             "fleet '%s': restart of all hosts of group '%s', epoch %llu, %s%s%s", name,
-                            group->name, number, rule->state == EPOCH_DONE ? "is done" : "was aborted",
+                            group->name, number, rule->state == GROUP_DONE ? "is done" : "was aborted",
                             reply->error[0] != '\0' ? ": " : "", reply->error);
 }
 
-/* Compares the saved state, except for the epoch itself. */
+/* Compares the saved state, except for the rollout itself. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
         return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
@@ -214,12 +214,12 @@ static void on_release(const char *error, void *userdata)
         usec_t now = now_is();
 
         group->check = NULL;
-        /* The lease may have ended meanwhile, or belong to another epoch. */
+        /* The lease may have ended meanwhile, or belong to another rollout. */
         if (rule->lease != HOST_LEASE_ROLLING || rule->begun)
                 return;
         if (error)
                 fail_lease(group, error);
-        else if (rule->state == EPOCH_RUNNING && !group->fleet->world->shutting_down)
+        else if (rule->state == GROUP_RUNNING && !group->fleet->world->shutting_down)
                 restart(group, now);
         group_ask(group, now);
 }
@@ -278,15 +278,15 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
-        report_epoch(group, before, adopted);
+        report_rollout(group, before, adopted);
         report_trouble(group);
-        /* The running check is for the release of the previous epoch. */
+        /* The running check is for the release of the previous rollout. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (adopted || differs(rule, before))
                 wakeup_changed(runtime_of(group)->wakeup);
-        /* For a new epoch, the next request is sent at once. */
+        /* For a new rollout, the next request is sent at once. */
         group->again |= adopted;
         /* Wakes the loop to log the events and to answer waiting GetRollouts calls. */
         wakeup_arm(runtime_of(group)->wakeup);
@@ -303,24 +303,24 @@ void group_observe_ordered(struct host_group *group, const struct rollout_reply 
         followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
 }
 
-static bool is_sealed(const struct host_group *group, const char *order, const struct rollout_reply *reply,
-                      const char *seal)
+static bool is_signed(const struct host_group *group, const char *order, const struct rollout_reply *reply,
+                      const char *signature)
 {
         const char *key = group->fleet->settings->rollout_key;
-        _cleanup_free_ char *text = rollout_reply_seal_text(order, group->name, reply);
+        _cleanup_free_ char *text = rollout_reply_signed_text(order, group->name, reply);
 
-        return text && hmac_verify(key, strlen(key), text, seal);
+        return text && hmac_verify(key, strlen(key), text, signature);
 }
 
-static enum rollout_seal seal_of(const struct host_group *group, const struct rollout_reply *reply)
+static enum rollout_signature signature_of(const struct host_group *group, const struct rollout_reply *reply)
 {
         if (!group->fleet->settings->rollout_key || reply->number == 0)
-                return ROLLOUT_SEAL_UNASKED;
-        if (!is_sealed(group, "begin", reply, reply->mac))
-                return ROLLOUT_SEAL_BAD;
-        return reply->state == EPOCH_ABORTED && !is_sealed(group, "abort", reply, reply->end_mac)
-                       ? ROLLOUT_SEAL_BAD
-                       : ROLLOUT_SEAL_GOOD;
+                return ROLLOUT_SIGNATURE_UNASKED;
+        if (!is_signed(group, "begin", reply, reply->mac))
+                return ROLLOUT_SIGNATURE_BAD;
+        return reply->state == GROUP_ABORTED && !is_signed(group, "abort", reply, reply->end_mac)
+                       ? ROLLOUT_SIGNATURE_BAD
+                       : ROLLOUT_SIGNATURE_GOOD;
 }
 
 /* Redis does not run the script. */
@@ -351,7 +351,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
         group->error[0] = '\0';
         group->last = *answer->reply;
         followed(group, &before,
-                 rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
+                 rollout_group_observe(rule, answer->reply, signature_of(group, answer->reply), now), now);
         if (group->again)
                 group_ask(group, now);
 }
@@ -415,7 +415,7 @@ static void look(struct host_group *group, usec_t now)
         if (!redis || group->asked ||
             (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
                 return;
-        if (rule->lease == HOST_LEASE_ROLLING || rule->state == EPOCH_RUNNING) {
+        if (rule->lease == HOST_LEASE_ROLLING || rule->state == GROUP_RUNNING) {
                 group_ask(group, now);
                 return;
         }

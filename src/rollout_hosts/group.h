@@ -14,7 +14,7 @@ struct fleet;
 
 /* The state of all hosts, as last shown. */
 struct group_view {
-        struct rollout_reply epoch;
+        struct rollout_reply rollout;
         struct rollout_host *hosts; /* owned */
         size_t n_hosts;
         usec_t at; /* 0: nothing was shown yet */
@@ -62,10 +62,10 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 
 /* Returns the connection if it is up, else NULL. */
 struct redis *group_redis(struct host_group *group, usec_t now);
-/* Calls the script with these words, like rollout_call(). epoch: the epoch that the call is for; NULL: the
- * newest that this host knows. fn must first call group_answered(). Returns 0, or -errno: fn is not called
- * then. -ENOTCONN: the connection is not up. */
-int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+/* Calls the script with these words, like rollout_call(). rollout: the rollout that the call is for; NULL:
+ * the newest that this host knows. fn must first call group_answered(). Returns 0, or -errno: fn is not
+ * called then. -ENOTCONN: the connection is not up. */
+int group_call(struct host_group *group, const struct rollout_reply *rollout, const char *const words[],
                rollout_call_fn fn, void *userdata);
 /* Ends a call. Returns false if the fleet has left the group meanwhile: group may be freed then and must
  * not be used. */

@@ -87,7 +87,7 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
                          "'sqmgrctl rollout forget' takes out those that are gone",
                          ROLLOUT_HOSTS_MAX, ROLLOUT_TEXT_MAX);
                 break;
-        case ROLLOUT_TROUBLE_UNSEALED:
+        case ROLLOUT_TROUBLE_UNSIGNED:
                 snprintf(text, size,
                          "epoch %llu in Redis was begun, or aborted, without the seal of this host's "
                          "rollout_key_file: give all hosts the same, or look who else writes to Redis",
@@ -117,7 +117,7 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
                 MAX(group->hold_until, may_begin(group, now) ? 0 : group->began_at + ROLLOUT_PAUSE_USEC);
 
         text[0] = '\0';
-        if (group->state != EPOCH_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
+        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
                 return text;
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
@@ -156,7 +156,7 @@ static bool owes_drained(const struct rollout_group *group)
         return group->lease == HOST_LEASE_DONE && group->drain_reported && !group->draining;
 }
 
-/* True if this host has nothing to report: it has not begun, its epoch is lost, or Redis knows how its
+/* True if this host has nothing to report: it has not begun, its rollout is lost, or Redis knows how its
  * lease ended. */
 static bool is_settled(const struct rollout_group *group)
 {
@@ -165,19 +165,19 @@ static bool is_settled(const struct rollout_group *group)
                 (group->lease == group->mine && !owes_drained(group)));
 }
 
-/* True if this host knows an epoch that it has not yet found lost. Another host may already have reported
+/* True if this host knows a rollout that it has not yet found lost. Another host may already have reported
  * the loss to Redis. */
-static bool misses_epoch(const struct rollout_group *group)
+static bool misses_rollout(const struct rollout_group *group)
 {
         return group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST;
 }
 
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
-                          enum epoch_state state, usec_t now)
+                          enum group_state state, usec_t now)
 {
         return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
-               state == EPOCH_RUNNING || state == EPOCH_HALTED ||
-               (number > 0 ? !is_known(group, number, id) : misses_epoch(group)) || state != group->state;
+               state == GROUP_RUNNING || state == GROUP_HALTED ||
+               (number > 0 ? !is_known(group, number, id) : misses_rollout(group)) || state != group->state;
 }
 
 static bool is_held(enum host_lease lease)
@@ -198,11 +198,11 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
         default:
                 if (group->trouble != ROLLOUT_TROUBLE_NONE)
                         return ROLLOUT_REQUEST_SEE;
-                /* The lease is of the previous epoch, or was granted by a call whose answer was lost. A
+                /* The lease is of the previous rollout, or was granted by a call whose answer was lost. A
                  * host that is not rolling gives it back and requests a new one. */
                 if (is_held(group->mine))
                         return ROLLOUT_REQUEST_WAIT;
-                return group->state == EPOCH_RUNNING && now >= group->hold_until && may_begin(group, now)
+                return group->state == GROUP_RUNNING && now >= group->hold_until && may_begin(group, now)
                                ? ROLLOUT_REQUEST_WANT
                                : ROLLOUT_REQUEST_SEE;
         }
@@ -239,7 +239,7 @@ void rollout_group_observe_failure(struct rollout_group *group, const char *why)
         snprintf(group->error, sizeof(group->error), "%s", why);
 }
 
-/* Adopts a newer epoch. A rolling host keeps its place there, and restarts again as soon as it may. */
+/* Adopts a newer rollout. A rolling host keeps its place there, and restarts again as soon as it may. */
 static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted)
 {
         group->number = reply->number;
@@ -253,16 +253,16 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
                 group->lease = HOST_LEASE_WAITING;
 }
 
-/* Evaluates a reply for the epoch that this host knows. */
+/* Evaluates a reply for the rollout that this host knows. */
 static enum rollout_act follow(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         switch (group->lease) {
         case HOST_LEASE_ROLLING:
-                if (reply->state == EPOCH_ABORTED) {
+                if (reply->state == GROUP_ABORTED) {
                         rollout_group_observe_failure(group, reply->error);
                         return ROLLOUT_ACT_ABORT;
                 }
-                return !group->begun && reply->state == EPOCH_RUNNING && may_begin(group, now)
+                return !group->begun && reply->state == GROUP_RUNNING && may_begin(group, now)
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
         case HOST_LEASE_FAILED:
@@ -282,7 +282,7 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
         }
 }
 
-/* True if the epoch that Redis shows may replace the known one. */
+/* True if the rollout that Redis shows may replace the known one. */
 static bool is_newer(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         if (reply->number > group->number) {
@@ -291,9 +291,9 @@ static bool is_newer(struct rollout_group *group, const struct rollout_reply *re
                 group->trouble = ROLLOUT_TROUBLE_FORGED;
                 return false;
         }
-        /* Redis has lost the known epoch. An older epoch is never adopted. Another epoch of the same
-         * number is adopted after one lease time, in which hosts of the lost epoch can report. New
-         * connections do not extend that time, because a rolling host reports in the new epoch only after
+        /* Redis has lost the known rollout. An older rollout is never adopted. Another rollout of the same
+         * number is adopted after one lease time, in which hosts of the lost rollout can report. New
+         * connections do not extend that time, because a rolling host reports in the new rollout only after
          * it. */
         bool other = reply->number == group->number && strcmp(reply->id, group->other_id) != 0;
         if (group->trouble != ROLLOUT_TROUBLE_LOST || other) {
@@ -325,7 +325,7 @@ static enum rollout_act observe(struct rollout_group *group, const struct rollou
 }
 
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,
-                                       enum rollout_seal seal, usec_t now)
+                                       enum rollout_signature signature, usec_t now)
 {
         group->asked_at = now;
         if (reply->verdict == ROLLOUT_VERDICT_TAKEN || reply->verdict == ROLLOUT_VERDICT_FULL) {
@@ -333,12 +333,12 @@ enum rollout_act rollout_group_observe(struct rollout_group *group, const struct
                                                                          : ROLLOUT_TROUBLE_FULL;
                 return ROLLOUT_ACT_NONE;
         }
-        if (seal == ROLLOUT_SEAL_BAD && reply->number > 0) {
-                group->trouble = ROLLOUT_TROUBLE_UNSEALED;
+        if (signature == ROLLOUT_SIGNATURE_BAD && reply->number > 0) {
+                group->trouble = ROLLOUT_TROUBLE_UNSIGNED;
                 return ROLLOUT_ACT_NONE;
         }
         bool done = group->said == ROLLOUT_REQUEST_DONE && is_known(group, reply->number, reply->id);
-        enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
+        enum rollout_act act = observe(group, reply, signature == ROLLOUT_SIGNATURE_GOOD, now);
         if (done && !group->said_draining)
                 group->drain_reported = false;
         group->said = ROLLOUT_REQUEST_SEE;
@@ -352,7 +352,7 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
         if (reply->verdict != ROLLOUT_VERDICT_OK)
                 return ROLLOUT_ACT_NONE;
         enum rollout_act act = observe(group, reply, true, now);
-        /* A tick may have seen the epoch before the answer to `begin` came. */
+        /* A tick may have seen the rollout before the answer to `begin` came. */
         group->trusted |= is_known(group, reply->number, reply->id);
         return act;
 }

@@ -21,12 +21,12 @@ static double value_lease(const struct rollout_group *rule, unsigned i)
         return rule->lease == (enum host_lease)i;
 }
 
-static double value_epoch_state(const struct rollout_group *rule, unsigned i)
+static double value_state(const struct rollout_group *rule, unsigned i)
 {
-        return rule->state == (enum epoch_state)i;
+        return rule->state == (enum group_state)i;
 }
 
-static double value_epoch(const struct rollout_group *rule, unsigned i _unused_)
+static double value_number(const struct rollout_group *rule, unsigned i _unused_)
 {
         return (double)rule->number;
 }
@@ -41,9 +41,9 @@ static const char *lease_name(unsigned i)
         return host_lease_name((enum host_lease)i);
 }
 
-static const char *epoch_name(unsigned i)
+static const char *state_name(unsigned i)
 {
-        return epoch_state_name((enum epoch_state)i);
+        return group_state_name((enum group_state)i);
 }
 
 /* Writes metrics of fleets with a rollout_group, if there are any. */
@@ -57,9 +57,9 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
         } families[] = {
                 {"sqmgr_group_epoch",
                  "Number of the last restart of all hosts of the fleet's group that this host knows.",
-                 value_epoch, NULL, 1},
-                {"sqmgr_group_state", "1 for the state of that restart.", value_epoch_state, epoch_name,
-                 _EPOCH_STATE_MAX},
+                 value_number, NULL, 1},
+                {"sqmgr_group_state", "1 for the state of that restart.", value_state, state_name,
+                 _GROUP_STATE_MAX},
                 {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_lease, lease_name,
                  _HOST_LEASE_MAX},
                 {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},

@@ -54,15 +54,15 @@ static void forge(struct group_sim *sim)
         switch (rng_range(&sim->rng, 0, 6)) {
         case 0:
                 number_text(sim->redis.n_calls + rng_range(&sim->rng, 1, 100), text);
-                keys_put(keys, KEY_EPOCH, "number", text, 0);
-                keys_put(keys, KEY_EPOCH, "state", "running", 0);
-                keys_put(keys, KEY_EPOCH, "hosts", "8", 0);
+                keys_put(keys, KEY_ROLLOUT, "number", text, 0);
+                keys_put(keys, KEY_ROLLOUT, "state", "running", 0);
+                keys_put(keys, KEY_ROLLOUT, "hosts", "8", 0);
                 break;
         case 1:
-                keys_put(keys, KEY_EPOCH, "number", "9007199254740000", 0);
+                keys_put(keys, KEY_ROLLOUT, "number", "9007199254740000", 0);
                 break;
         case 2:
-                keys_put(keys, KEY_EPOCH, "state", rng_chance(&sim->rng, 500) ? "halted" : "running", 0);
+                keys_put(keys, KEY_ROLLOUT, "state", rng_chance(&sim->rng, 500) ? "halted" : "running", 0);
                 break;
         case 3:
                 if (host)
@@ -73,12 +73,12 @@ static void forge(struct group_sim *sim)
                         keys_remove(keys, i, host->name);
                 break;
         case 5:
-                keys_put(keys, KEY_EPOCH, rng_chance(&sim->rng, 500) ? "taken" : "from", "nan", 0);
+                keys_put(keys, KEY_ROLLOUT, rng_chance(&sim->rng, 500) ? "taken" : "from", "nan", 0);
                 break;
         default:
                 for (unsigned i = 0; i < 8; i++) {
                         snprintf(text, sizeof(text), "forged%u", i);
-                        keys_put(keys, KEY_TURNS, text, "", 0);
+                        keys_put(keys, KEY_LEASES, text, "", 0);
                 }
                 break;
         }

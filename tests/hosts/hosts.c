@@ -82,7 +82,7 @@ unsigned group_excuse(struct group_sim *sim)
 /* Its lease is not over. */
 static bool is_renewed(const struct group_sim *sim, const struct host *host)
 {
-        const struct entry *lease = keys_find(&sim->redis.keys, KEY_TURNS, host->name);
+        const struct entry *lease = keys_find(&sim->redis.keys, KEY_LEASES, host->name);
         double now = (double)((int64_t)sim->now + sim->redis.clock_usec) / 1e6;
 
         return lease && now - lease->score < ROLLOUT_LEASE_SECONDS - 1;
@@ -101,7 +101,7 @@ static unsigned asked_hosts(const struct group_sim *sim)
         return (unsigned)strtoul(keys_field(&sim->redis.keys, "hosts"), NULL, 10);
 }
 
-/* It has been able since then to say what it does, of the epoch that Redis has. */
+/* It has been able since then to say what it does, of the rollout that Redis has. */
 static bool could_say(const struct group_sim *sim, const struct host *host, usec_t since)
 {
         return host->able_at > 0 && host->able_at <= since && !host->flight.under_way && !sim->forged &&
@@ -110,12 +110,12 @@ static bool could_say(const struct group_sim *sim, const struct host *host, usec
                strcmp(host->group.id, keys_field(&sim->redis.keys, "id")) == 0;
 }
 
-/* A turn was taken: by what the world knows, might it be? */
+/* A lease was taken: by what the world knows, might it be? */
 static void check_taken(struct group_sim *sim, const struct host *taker, unsigned failed_before)
 {
         unsigned n = 0, hosts = asked_hosts(sim);
 
-        sim->n_turns++;
+        sim->n_leases++;
         for (size_t i = 0; i < sim->n_hosts; i++) {
                 const struct host *host = &sim->host[i];
 
@@ -191,7 +191,7 @@ static void execute(struct group_sim *sim, struct host *host)
                              host->name, flight->words[0], flight->n > 5 ? flight->words[5] : "",
                              flight->n > 6 ? flight->words[6] : "", flight->words[3],
                              (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
-                             epoch_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
+                             group_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
                              flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
 }
 
@@ -307,8 +307,9 @@ static void deliver(struct group_sim *sim, struct host *host)
                 return;
         }
         if (flight->what == FLIGHT_TICK) {
-                carry_out(sim, host,
-                          rollout_group_observe(&host->group, &flight->reply, ROLLOUT_SEAL_UNASKED, now));
+                carry_out(
+                        sim, host,
+                        rollout_group_observe(&host->group, &flight->reply, ROLLOUT_SIGNATURE_UNASKED, now));
         } else if (flight->what == FLIGHT_BEGIN) {
                 if (flight->reply.verdict == ROLLOUT_VERDICT_OLD && host->retries++ < 3) {
                         host_order(sim, host, rollout_group_next(&host->group, &flight->reply));
@@ -338,7 +339,7 @@ static void look(struct group_sim *sim, struct host *host)
         struct rollout_group *group = &host->group;
         usec_t now = host_now(sim, host);
         char digits[24];
-        enum epoch_state state = EPOCH_NONE;
+        enum group_state state = GROUP_NONE;
 
         observe_restart(sim, host);
         if (host->flight.under_way)
@@ -353,9 +354,9 @@ static void look(struct group_sim *sim, struct host *host)
                 host->server = sim->redis.server;
                 rollout_group_observe_connection(group, now);
         }
-        for (unsigned i = 0; i < _EPOCH_STATE_MAX; i++)
-                if (strcmp(keys_field(&sim->redis.keys, "state"), epoch_state_name((enum epoch_state)i)) == 0)
-                        state = (enum epoch_state)i;
+        for (unsigned i = 0; i < _GROUP_STATE_MAX; i++)
+                if (strcmp(keys_field(&sim->redis.keys, "state"), group_state_name((enum group_state)i)) == 0)
+                        state = (enum group_state)i;
         if (!rollout_group_is_due(group, strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10),
                                   keys_field(&sim->redis.keys, "id"), state, now))
                 return;

@@ -32,7 +32,7 @@ struct key {
 struct keys {
         struct key key[ROLLOUT_SCRIPT_KEYS];
 };
-enum { KEY_EPOCH, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_TURNS };
+enum { KEY_ROLLOUT, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_LEASES };
 
 struct redis {
         struct keys keys;
@@ -94,7 +94,7 @@ struct host {
         bool excused;  /* Redis does not know, by a fault, that it restarts */
         bool undone;   /* by a failover */
 
-        uint64_t acted_number; /* the highest epoch that it has restarted for */
+        uint64_t acted_number; /* the highest rollout that it has restarted for */
         usec_t acted_at;
         char acted_id[ROLLOUT_ID_MAX + 1];
         unsigned retries;
@@ -111,9 +111,9 @@ struct group_sim {
         usec_t ordered_at; /* the last order, which may have taken a place from a host */
         bool forged;       /* a forger has been at work in this run */
         bool faults;       /* they still happen */
-        unsigned ids;      /* given to epochs so far */
+        unsigned ids;      /* given to rollouts so far */
         unsigned cores;    /* made so far */
-        uint64_t n_calls, n_turns, n_failovers, n_forged;
+        uint64_t n_calls, n_leases, n_failovers, n_forged;
         bool verbose;
         char broken[512]; /* what was violated; "": nothing */
 };

@@ -34,7 +34,7 @@ static bool any_speaks(const struct group_sim *sim)
 }
 
 /* How many hosts have not come to their end in Redis, and can come forward, or cannot: that is told, as is an
- * epoch that none of its hosts takes for one. */
+ * rollout that none of its hosts takes for one. */
 static unsigned count_unended(const struct group_sim *sim, bool speak)
 {
         const struct key *states = &sim->redis.keys.key[KEY_STATES];

@@ -57,14 +57,14 @@ static void glance(void)
         call(rollout_call_glance(&caller, on_answer, NULL));
 }
 
-TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
+TEST(a_glance_reports_of_the_rollout_and_writes_nothing)
 {
         const struct rollout_caller caller = caller_of("a", 7, "id");
 
         glance();
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 0);
-        ck_assert_int_eq(last.state, EPOCH_NONE);
+        ck_assert_int_eq(last.state, GROUP_NONE);
         redisReply *reply = server_ask("DBSIZE");
         ck_assert_int_eq(reply->integer, 0);
         freeReplyObject(reply);
@@ -74,7 +74,7 @@ TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
         glance();
         ck_assert_uint_eq(last.number, 8);
         ck_assert_str_eq(last.id, "id");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
 }
 
 TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
@@ -83,7 +83,7 @@ TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
         glance();
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 0);
-        ck_assert_int_eq(last.state, EPOCH_NONE);
+        ck_assert_int_eq(last.state, GROUP_NONE);
         server_do("DEL " KEY);
         server_do("SET " KEY " x");
         glance();
@@ -166,8 +166,8 @@ TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
 
         for (unsigned i = 0; i < 3; i++)
                 call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
-        ck_assert_uint_eq(calls_of("eval"), HAVE_SEAL ? 1 : 3);
-        ck_assert_uint_eq(calls_of("evalsha"), HAVE_SEAL ? 3 : 0);
+        ck_assert_uint_eq(calls_of("eval"), HAVE_HMAC ? 1 : 3);
+        ck_assert_uint_eq(calls_of("evalsha"), HAVE_HMAC ? 3 : 0);
         server_do("SCRIPT FLUSH");
         call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
         ck_assert_str_eq(last_error, "");

@@ -12,7 +12,7 @@ static struct rollout_group group;
 static struct rollout_reply reply;
 static usec_t now;
 
-/* Connected for a lease, with an epoch that runs. */
+/* Connected for a lease, with a rollout that runs. */
 static void setup(void)
 {
         now = 1000 * SECOND;
@@ -20,12 +20,12 @@ static void setup(void)
         rollout_group_observe_connection(&group, now);
         now += LEASE;
         reply = (struct rollout_reply){
-                .number = 1, .id = "one", .state = EPOCH_RUNNING, .mine = HOST_LEASE_WAITING};
+                .number = 1, .id = "one", .state = GROUP_RUNNING, .mine = HOST_LEASE_WAITING};
 }
 
 static enum rollout_act observe(void)
 {
-        return rollout_group_observe(&group, &reply, ROLLOUT_SEAL_UNASKED, now);
+        return rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_UNASKED, now);
 }
 
 static enum rollout_request word(void)
@@ -40,12 +40,12 @@ static enum rollout_request word(void)
                 ck_assert_int_eq(word(), request);                                                           \
         } while (0)
 
-static void other_epoch(uint64_t number, const char *id)
+static void other_rollout(uint64_t number, const char *id)
 {
         reply.number = number;
         snprintf(reply.id, sizeof(reply.id), "%s", id);
         reply.mine = HOST_LEASE_WAITING;
-        reply.state = EPOCH_RUNNING;
+        reply.state = GROUP_RUNNING;
 }
 
 static void take_lease(void)
@@ -64,7 +64,7 @@ static enum rollout_request finish(enum rollout_state state, const char *error)
         return word();
 }
 
-TEST(restarts_once_in_its_turn_and_says_so)
+TEST(restarts_once_in_its_lease_and_says_so)
 {
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -84,12 +84,12 @@ TEST(says_that_it_is_done_again_once_it_has_drained)
         group.draining = false;
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, reply.number, reply.id, GROUP_RUNNING, now));
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
 
-TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
+TEST(what_its_own_restart_was_before_the_lease_reports_nothing)
 {
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
@@ -99,7 +99,7 @@ TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
 
-TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
+TEST(a_restart_that_halts_or_is_aborted_here_fails_its_lease)
 {
         static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
 
@@ -114,7 +114,7 @@ TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
         }
 }
 
-TEST(asks_for_no_turn_within_a_lease_of_its_connection)
+TEST(asks_for_no_lease_within_a_lease_of_its_connection)
 {
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -124,17 +124,17 @@ TEST(asks_for_no_turn_within_a_lease_of_its_connection)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(asserts_its_turn_at_once_after_a_new_connection)
+TEST(asserts_its_lease_at_once_after_a_new_connection)
 {
         take_lease();
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_RUNNING, now));
 }
 
 TEST(asks_for_none_while_it_is_halted_done_or_aborted)
 {
-        static const enum epoch_state states[] = {EPOCH_HALTED, EPOCH_DONE, EPOCH_ABORTED};
+        static const enum group_state states[] = {GROUP_HALTED, GROUP_DONE, GROUP_ABORTED};
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 reply.state = states[i];
@@ -142,7 +142,7 @@ TEST(asks_for_none_while_it_is_halted_done_or_aborted)
         }
 }
 
-TEST(gives_back_a_turn_that_it_does_not_roll_with)
+TEST(gives_back_a_lease_that_it_does_not_roll_with)
 {
         static const enum host_lease held[] = {HOST_LEASE_ROLLING, HOST_LEASE_LOST};
 
@@ -162,18 +162,18 @@ TEST(gives_back_a_turn_that_it_does_not_roll_with)
 TEST(an_abort_ends_its_restart)
 {
         take_lease();
-        reply.state = EPOCH_ABORTED;
+        reply.state = GROUP_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
         expect(ROLLOUT_ACT_ABORT, ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
 
-TEST(an_older_epoch_never_acts)
+TEST(an_older_rollout_never_acts)
 {
-        other_epoch(7, "seven");
+        other_rollout(7, "seven");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        other_epoch(6, "six");
+        other_rollout(6, "six");
         reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
                 expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
@@ -190,9 +190,9 @@ TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
-        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
-        other_epoch(2, "two");
-        ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
+        ck_assert(!rollout_group_is_due(&group, 0, "", GROUP_NONE, now));
+        other_rollout(2, "two");
+        ck_assert(rollout_group_is_due(&group, 2, "two", GROUP_RUNNING, now));
         group.trusted = true;
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         now += LEASE;
@@ -201,10 +201,10 @@ TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(another_epoch_of_the_same_number_counts_after_a_lease)
+TEST(another_rollout_of_the_same_number_counts_after_a_lease)
 {
         (void)observe();
-        other_epoch(1, "uno");
+        other_rollout(1, "uno");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_str_eq(group.id, "one");
         now += LEASE - 1;
@@ -219,7 +219,7 @@ TEST(another_epoch_of_the_same_number_counts_after_a_lease)
 TEST(a_new_connection_does_not_put_that_off)
 {
         (void)observe();
-        other_epoch(1, "uno");
+        other_rollout(1, "uno");
         (void)observe();
         now += LEASE - 1;
         rollout_group_observe_connection(&group, now);
@@ -235,7 +235,7 @@ TEST(who_rolls_restarts_for_the_newer_epoch)
 {
         take_lease();
         now += ROLLOUT_PAUSE_USEC;
-        other_epoch(2, "two");
+        other_rollout(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         ck_assert_uint_eq(group.number, 2);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
@@ -244,38 +244,38 @@ TEST(who_rolls_restarts_for_the_newer_epoch)
         ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
 }
 
-TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
+TEST(who_rolls_for_a_rollout_before_keeps_its_place_while_it_may_not_restart)
 {
         take_lease();
-        other_epoch(2, "two");
-        reply.state = EPOCH_HALTED;
+        other_rollout(2, "two");
+        reply.state = GROUP_HALTED;
         reply.mine = HOST_LEASE_LOST;
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_ROLL);
         ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
-        reply.state = EPOCH_RUNNING;
+        reply.state = GROUP_RUNNING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
 
-TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
+TEST(begins_one_rollout_in_five_minutes_unless_it_knows_who_asks)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
         now += ROLLOUT_PAUSE_USEC - SECOND;
-        other_epoch(2, "two");
+        other_rollout(2, "two");
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        /* Forged, too: that it has a turn. */
+        /* Forged, too: that it has a lease. */
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        other_epoch(3, "three");
+        other_rollout(3, "three");
         ck_assert_int_eq(rollout_group_observe_ordered(&group, &reply, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
-        other_epoch(4, "four");
-        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        other_rollout(4, "four");
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
-        other_epoch(5, "five");
+        other_rollout(5, "five");
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += SECOND;
@@ -286,31 +286,31 @@ TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
 {
         take_lease();
         finish(ROLLOUT_DONE, "");
-        other_epoch(2, "two");
+        other_rollout(2, "two");
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         (void)rollout_group_observe_ordered(&group, &reply, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(without_its_seal_an_epoch_is_none)
+TEST(without_its_signature_a_rollout_is_none)
 {
-        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSEALED);
-        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSIGNED);
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         take_lease();
-        reply.state = EPOCH_ABORTED;
-        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        reply.state = GROUP_ABORTED;
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
 TEST(a_number_that_nobody_counted_to_is_none)
 {
         (void)observe();
-        other_epoch(UINT64_C(1) << 40, "forged");
+        other_rollout(UINT64_C(1) << 40, "forged");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 1);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_FORGED);
@@ -355,31 +355,31 @@ TEST(a_canary_that_gets_into_trouble_fails)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 
-TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
+TEST(a_rollout_is_missed_though_another_host_has_reported_so_first)
 {
-        reply.state = EPOCH_ABORTED;
+        reply.state = GROUP_ABORTED;
         (void)observe();
-        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_ABORTED, now));
-        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
+        ck_assert(!rollout_group_is_due(&group, 1, "one", GROUP_ABORTED, now));
+        ck_assert(rollout_group_is_due(&group, 0, "", GROUP_ABORTED, now));
         reply = (struct rollout_reply){
-                .verdict = ROLLOUT_VERDICT_BEHIND, .state = EPOCH_ABORTED, .mine = HOST_LEASE_WAITING};
+                .verdict = ROLLOUT_VERDICT_BEHIND, .state = GROUP_ABORTED, .mine = HOST_LEASE_WAITING};
         (void)observe();
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
-        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
+        ck_assert(!rollout_group_is_due(&group, 0, "", GROUP_ABORTED, now));
 }
 
 TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
-        reply.state = EPOCH_DONE;
+        reply.state = GROUP_DONE;
         reply.mine = HOST_LEASE_DONE;
-        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
+        ck_assert(rollout_group_is_due(&group, 0, "", GROUP_NONE, now));
         (void)observe();
-        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
-        ck_assert(rollout_group_is_due(&group, 2, "one", EPOCH_DONE, now));
-        ck_assert(rollout_group_is_due(&group, 1, "uno", EPOCH_DONE, now));
+        ck_assert(!rollout_group_is_due(&group, 1, "one", GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, 2, "one", GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "uno", GROUP_DONE, now));
         now += 60 * SECOND;
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_DONE, now));
 }
 
 static const char *trouble(void)
@@ -396,7 +396,7 @@ TEST(why_it_takes_no_part_is_a_sentence)
                 [ROLLOUT_TROUBLE_LOST] = "Redis has lost epoch 1",
                 [ROLLOUT_TROUBLE_TAKEN] = "another machine speaks for host 'h'",
                 [ROLLOUT_TROUBLE_FULL] = "the group has 1024 hosts",
-                [ROLLOUT_TROUBLE_UNSEALED] = "epoch 1 in Redis was begun, or aborted, without the seal",
+                [ROLLOUT_TROUBLE_UNSIGNED] = "epoch 1 in Redis was begun, or aborted, without the seal",
                 [ROLLOUT_TROUBLE_FORGED] = "Redis shows epoch 1, up to which nobody has counted",
         };
 
@@ -408,7 +408,7 @@ TEST(why_it_takes_no_part_is_a_sentence)
         }
 }
 
-TEST(why_it_begins_no_turn_yet_is_a_sentence)
+TEST(why_it_begins_no_lease_yet_is_a_sentence)
 {
         char text[512];
 
@@ -421,7 +421,7 @@ TEST(why_it_begins_no_turn_yet_is_a_sentence)
         now += LEASE;
         take_lease();
         finish(ROLLOUT_DONE, "");
-        other_epoch(2, "two");
+        other_rollout(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         rollout_group_pause_text(&group, now, text, sizeof(text));
         ck_assert_ptr_nonnull(strstr(text, "for another 5min, since it has restarted just now"));
@@ -451,10 +451,10 @@ TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         ck_assert_uint_eq(next.began_at, group.began_at);
         ck_assert_uint_eq(next.asked_at, 0);
         ck_assert_int_eq(next.mine, HOST_LEASE_NONE);
-        ck_assert_int_eq(next.state, EPOCH_NONE);
+        ck_assert_int_eq(next.state, GROUP_NONE);
 }
 
-TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
+TEST(a_host_that_knows_of_no_rollout_keeps_nothing)
 {
         struct codec_writer writer = {.now = now};
 

@@ -54,7 +54,7 @@ TEST(decodes_what_it_says)
         ck_assert_uint_eq(reply.number, 7);
         ck_assert_uint_eq(reply.high, 9);
         ck_assert_str_eq(reply.id, "abc");
-        ck_assert_int_eq(reply.state, EPOCH_HALTED);
+        ck_assert_int_eq(reply.state, GROUP_HALTED);
         ck_assert_str_eq(reply.error, "h: why");
         ck_assert_int_eq(reply.mine, HOST_LEASE_NONE);
         ck_assert_str_eq(reply.asked, "10%");
@@ -156,33 +156,33 @@ TEST(what_is_shown_is_bounded_and_without_control_characters)
         ck_assert_str_eq(host.name, "??");
 }
 
-TEST(a_seal_is_over_all_that_an_order_carries)
+TEST(a_signature_is_over_all_that_an_order_carries)
 {
         struct rollout_reply reply;
 
         ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
-        _cleanup_free_ char *begin = rollout_reply_seal_text("begin", "g", &reply);
+        _cleanup_free_ char *begin = rollout_reply_signed_text("begin", "g", &reply);
         ck_assert_str_eq(begin, "begin\ng\n7\nabc\n10%\n600\n1\n2026\n");
-        _cleanup_free_ char *abort = rollout_reply_seal_text("abort", "h", &reply);
+        _cleanup_free_ char *abort = rollout_reply_signed_text("abort", "h", &reply);
         ck_assert_str_eq(abort, "abort\nh\n7\nabc\n10%\n600\n1\n2026\n");
 }
 
 TEST(what_is_left_follows_from_what_is_done)
 {
-        const struct rollout_reply epoch = {.age_usec = 100 * USEC_PER_SEC};
+        const struct rollout_reply rollout = {.age_usec = 100 * USEC_PER_SEC};
         struct rollout_host hosts[] = {
                 {.lease = HOST_LEASE_WAITING, .state_usec = 100 * USEC_PER_SEC},
                 {.lease = HOST_LEASE_ROLLING, .state_usec = 40 * USEC_PER_SEC},
                 {.lease = HOST_LEASE_LOST},
         };
 
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), USEC_INFINITY);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), USEC_INFINITY);
         hosts[2] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 40 * USEC_PER_SEC};
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 80 * USEC_PER_SEC);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 80 * USEC_PER_SEC);
         hosts[1] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 10 * USEC_PER_SEC};
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 35 * USEC_PER_SEC);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 35 * USEC_PER_SEC);
         hosts[0].lease = HOST_LEASE_FAILED;
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 0);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 0);
 }
 
 TEST_MAIN("rollout_reply", .each = {setup, NULL})

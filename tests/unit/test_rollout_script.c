@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the script by which hosts agree whose turn it is (rollout_hosts/script_rules.h), as it is called
+/* Tests of the script by which hosts agree whose lease it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
 #include "frameworks/redis_command.h"
@@ -54,7 +54,7 @@ static enum host_lease tick_as(const char *instance, const char *host, uint64_t 
         return last.mine;
 }
 
-/* The same in the epoch that begin() begins first. */
+/* The same in the rollout that begin() begins first. */
 static enum host_lease tick(const char *host, const char *word)
 {
         return tick_as(host, host, 1, word);
@@ -88,14 +88,14 @@ static void begin_as(const char *host, uint64_t number, const char *id, const ch
         ck_assert_str_eq(last_error, "");
 }
 
-/* The hosts, of one letter each, have joined; the first epoch begins. */
+/* The hosts, of one letter each, have joined; the first rollout begins. */
 static void begin(const char *hosts, const char *asked, unsigned canary_seconds, unsigned failures)
 {
         for (; *hosts; hosts++)
                 join((const char[]){*hosts, '\0'});
         begin_as("a", 1, "id", asked, canary_seconds, failures);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
 }
 
 static void show(void)
@@ -117,7 +117,7 @@ static void pass_seconds(unsigned seconds)
                   seconds);
 }
 
-static enum host_lease turn_of(const char *host)
+static enum host_lease lease_of(const char *host)
 {
         show();
         for (size_t i = 0; i < n_shown; i++)
@@ -140,7 +140,7 @@ static void teardown(void)
         loop_end();
 }
 
-TEST(hosts_take_turns_until_all_are_done)
+TEST(hosts_take_leases_until_all_are_done)
 {
         const char *const hosts[] = {"a", "b", "c"};
 
@@ -152,7 +152,7 @@ TEST(hosts_take_turns_until_all_are_done)
                 pass_seconds(1);
                 tick(hosts[(i + 1) % 3], "want");
                 ck_assert_int_ne(last.mine, HOST_LEASE_ROLLING);
-                tick_to(hosts[i], "done", HOST_LEASE_DONE, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
+                tick_to(hosts[i], "done", HOST_LEASE_DONE, i < 2 ? GROUP_RUNNING : GROUP_DONE);
         }
 }
 
@@ -172,7 +172,7 @@ TEST(a_share_of_the_hosts_is_rounded_up)
         }
 }
 
-TEST(no_two_turns_are_taken_within_a_second)
+TEST(no_two_leases_are_taken_within_a_second)
 {
         begin("ab", "2", 0, 0);
         tick("a", "want");
@@ -181,23 +181,23 @@ TEST(no_two_turns_are_taken_within_a_second)
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
 
-TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
+TEST(a_lease_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
 {
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, GROUP_HALTED);
         ck_assert_str_eq(last.error, "a: its turn was not renewed for 30 s");
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_LOST);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_LOST);
 }
 
-TEST(a_renewed_turn_is_not_lost)
+TEST(a_renewed_lease_is_not_lost)
 {
         begin("a", "1", 0, 0);
         tick("a", "want");
         for (unsigned i = 0; i < 4; i++) {
                 pass_seconds(12);
-                tick_to("a", "roll", HOST_LEASE_ROLLING, EPOCH_RUNNING);
+                tick_to("a", "roll", HOST_LEASE_ROLLING, GROUP_RUNNING);
         }
 }
 
@@ -238,15 +238,15 @@ TEST(who_is_done_reports_when_it_has_drained)
         show();
         ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "");
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
 }
 
-TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
+TEST(a_lost_lease_keeps_its_place_though_a_failure_is_allowed)
 {
         begin("ab", "1", 0, 1);
         tick("a", "want");
         pass_seconds(31);
-        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, GROUP_HALTED);
 }
 
 TEST(the_return_of_a_lost_host_heals_the_halt)
@@ -254,20 +254,20 @@ TEST(the_return_of_a_lost_host_heals_the_halt)
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "want", EPOCH_HALTED);
-        tick_state("a", "roll", EPOCH_RUNNING);
+        tick_state("b", "want", GROUP_HALTED);
+        tick_state("a", "roll", GROUP_RUNNING);
         ck_assert_str_eq(last.error, "");
         tick("a", "done");
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
 
-TEST(a_turn_that_is_given_back_is_free)
+TEST(a_lease_that_is_given_back_is_free)
 {
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "see", EPOCH_HALTED);
-        tick_to("a", "wait", HOST_LEASE_WAITING, EPOCH_RUNNING);
+        tick_state("b", "see", GROUP_HALTED);
+        tick_to("a", "wait", HOST_LEASE_WAITING, GROUP_RUNNING);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
         tick("b", "done");
         ck_assert_int_eq(tick("b", "wait"), HOST_LEASE_DONE);
@@ -282,12 +282,12 @@ TEST(to_forget_a_lost_host_frees_its_place)
         pass_seconds(31);
         call(rollout_call(&caller, WORDS("forget", "c"), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_UNKNOWN);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        ck_assert_int_eq(last.state, GROUP_HALTED);
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
         ck_assert_str_eq(last.left, " a");
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("b", "done", GROUP_DONE);
         /* It lives after all, and still rolls: the next one knows. */
         ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
         begin_as("b", 2, "id", "1", 0, 0);
@@ -304,16 +304,16 @@ TEST(who_is_forgotten_and_still_rolls_is_not_done)
         tick("b", "want");
         tick("b", "done");
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
         ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
 }
 
 TEST(more_failures_than_allowed_halt_and_say_which)
 {
         begin("abc", "1", 0, 1);
-        tick_state("a", "fail", EPOCH_RUNNING);
+        tick_state("a", "fail", GROUP_RUNNING);
         tick("b", "want");
-        tick_state("b", "fail", EPOCH_HALTED);
+        tick_state("b", "fail", GROUP_HALTED);
         ck_assert_str_eq(last.error, "a: it does not boot");
         pass_seconds(1);
         ck_assert_int_eq(tick("c", "want"), HOST_LEASE_WAITING);
@@ -327,7 +327,7 @@ TEST(a_halt_lets_those_that_roll_finish)
         tick("b", "want");
         tick("a", "fail");
         ck_assert_int_eq(tick("b", "roll"), HOST_LEASE_ROLLING);
-        tick_to("b", "done", HOST_LEASE_DONE, EPOCH_HALTED);
+        tick_to("b", "done", HOST_LEASE_DONE, GROUP_HALTED);
 }
 
 TEST(a_canary_goes_first_and_all_wait_for_it)
@@ -351,19 +351,19 @@ TEST(a_canary_that_fails_later_halts_what_has_not_begun)
         tick("a", "want");
         tick("a", "done");
         pass_seconds(300);
-        tick_to("a", "fail", HOST_LEASE_FAILED, EPOCH_HALTED);
+        tick_to("a", "fail", HOST_LEASE_FAILED, GROUP_HALTED);
         pass_seconds(600);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
 
-TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
+TEST(an_older_rollout_changes_nothing_and_learns_the_newer)
 {
         begin("ab", "1", 0, 0);
         begin_as("b", 2, "id", "1", 0, 0);
         tick("a", "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_uint_eq(last.number, 2);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
@@ -371,8 +371,8 @@ TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         call(rollout_call(&other, WORDS("tick", "want", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
 }
 
 TEST(of_two_that_begin_at_once_one_is_refused)
@@ -388,14 +388,14 @@ TEST(of_two_that_begin_at_once_one_is_refused)
 TEST(who_begins_takes_part_though_nobody_was_seen_before)
 {
         begin("", "50%", 0, 0);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         join("b");
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
-        tick_state("a", "done", EPOCH_RUNNING);
+        tick_state("a", "done", GROUP_RUNNING);
         pass_seconds(1);
         tick("b", "want");
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("b", "done", GROUP_DONE);
 }
 
 TEST(the_next_begins_whatever_became_of_the_one_before)
@@ -405,10 +405,10 @@ TEST(the_next_begins_whatever_became_of_the_one_before)
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "want", EPOCH_HALTED);
+        tick_state("b", "want", GROUP_HALTED);
         begin_as("b", 2, "id", "1", 0, 0);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
@@ -432,12 +432,12 @@ TEST(aborted_nobody_begins)
         begin("ab", "2", 0, 0);
         tick("a", "want");
         call(rollout_call(&caller, WORDS("abort", "seal"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         ck_assert_str_eq(last.error, "b asked for it");
         ck_assert_str_eq(last.end_mac, "seal");
         pass_seconds(1);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
-        tick_state("a", "done", EPOCH_ABORTED);
+        tick_state("a", "done", GROUP_ABORTED);
 }
 
 TEST(what_redis_has_forgotten_is_asserted_anew)
@@ -452,12 +452,12 @@ TEST(what_redis_has_forgotten_is_asserted_anew)
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
 
-TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
+TEST(a_rollout_that_redis_has_lost_ends_the_one_before)
 {
         begin("ab", "1", 0, 0);
         tick_as("b", "b", 2, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 2, which b had seen"));
         ck_assert_uint_eq(last.high, 2);
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_WAITING);
@@ -480,7 +480,7 @@ TEST(emptied_it_goes_on_with_who_comes)
         server_do("FLUSHALL");
         tick("a", "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         ck_assert_uint_eq(last.number, 0);
         ck_assert_ptr_nonnull(strstr(last.error, "lost epoch 1, which a had seen: begin anew"));
         begin_as("a", 2, "id", "1", 0, 0);
@@ -494,7 +494,7 @@ TEST(of_two_machines_of_one_name_one_speaks)
         begin("", "1", 0, 0);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         ck_assert_int_eq(tick_as("first", "a", 1, "want"), HOST_LEASE_ROLLING);
         /* It has booted anew, say. */
         pass_seconds(31);
@@ -509,11 +509,11 @@ TEST(of_two_machines_of_one_name_one_speaks)
 TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
 {
         begin("ab", "1", 0, 0);
-        tick_state("a", "done", EPOCH_RUNNING);
+        tick_state("a", "done", GROUP_RUNNING);
         pass_seconds(24 * 3600 + 1);
         tick("a", "see");
         ck_assert_str_eq(last.left, " b");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
 }
 
 TEST(who_comes_while_it_runs_is_waited_for)
@@ -521,11 +521,11 @@ TEST(who_comes_while_it_runs_is_waited_for)
         begin("a", "1", 0, 0);
         tick("a", "want");
         join("b");
-        tick_state("a", "done", EPOCH_RUNNING);
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("a", "done", GROUP_RUNNING);
+        tick_state("b", "done", GROUP_DONE);
         join("c");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
-        ck_assert_int_eq(turn_of("c"), HOST_LEASE_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
+        ck_assert_int_eq(lease_of("c"), HOST_LEASE_DONE);
 }
 
 TEST(a_forged_type_holds_up_nobody)
