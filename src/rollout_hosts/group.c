@@ -169,7 +169,8 @@ static void report_rollout(const struct host_group *group, const struct rollout_
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
         return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
-               a->drain_reported != b->drain_reported || a->began_at != b->began_at;
+               a->drain_reported != b->drain_reported ||
+               memcmp(&a->begun_at.counted, &b->begun_at.counted, sizeof(a->begun_at.counted)) != 0;
 }
 
 static void report_failure(const struct host_group *group)
@@ -303,24 +304,37 @@ void group_observe_ordered(struct host_group *group, const struct rollout_reply 
         followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
 }
 
-static bool is_signed(const struct host_group *group, const char *order, const struct rollout_reply *reply,
-                      const char *signature)
+struct rollout_place group_place(const struct host_group *group)
+{
+        const struct redis_settings *redis = &runtime_of(group)->world->settings->redis;
+        const char *url = group->fleet->link ? group->fleet->link->url : NULL;
+
+        return rollout_place(url ?: redis->url, url ? NULL : redis->master_name, redis->namespace,
+                             group->name);
+}
+
+static bool is_signed(const struct host_group *group, const struct rollout_place *place, const char *order,
+                      const struct rollout_reply *reply, const char *signature)
 {
         const char *key = group->fleet->settings->rollout_key;
-        _cleanup_free_ char *text = rollout_reply_signed_text(order, group->name, reply);
+        _cleanup_free_ char *text = rollout_signed_text(order, place, reply);
 
         return text && hmac_verify(key, strlen(key), text, signature);
 }
 
-static enum rollout_signature signature_of(const struct host_group *group, const struct rollout_reply *reply)
+enum rollout_signature group_signature(const struct host_group *group, const struct rollout_reply *reply)
 {
-        if (!group->fleet->settings->rollout_key || reply->number == 0)
+        const struct rollout_place place = group_place(group);
+
+        if (!group->fleet->settings->rollout_key)
                 return ROLLOUT_SIGNATURE_UNASKED;
-        if (!is_signed(group, "begin", reply, reply->mac))
+        if (reply->number == 0)
+                return ROLLOUT_SIGNATURE_GOOD;
+        if (!is_signed(group, &place, "begin", reply, reply->mac) ||
+            (reply->state == GROUP_ABORTED && !is_signed(group, &place, "abort", reply, reply->end_mac)))
                 return ROLLOUT_SIGNATURE_BAD;
-        return reply->state == GROUP_ABORTED && !is_signed(group, "abort", reply, reply->end_mac)
-                       ? ROLLOUT_SIGNATURE_BAD
-                       : ROLLOUT_SIGNATURE_GOOD;
+        return rollout_place_is_same(&place, reply->server) ? ROLLOUT_SIGNATURE_GOOD
+                                                            : ROLLOUT_SIGNATURE_ELSEWHERE;
 }
 
 /* Redis does not run the script. */
@@ -351,7 +365,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
         group->error[0] = '\0';
         group->last = *answer->reply;
         followed(group, &before,
-                 rollout_group_observe(rule, answer->reply, signature_of(group, answer->reply), now), now);
+                 rollout_group_observe(rule, answer->reply, group_signature(group, answer->reply), now), now);
         if (group->again)
                 group_ask(group, now);
 }
@@ -372,6 +386,18 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
                  waits[0] != '\0' ? "; " : "", waits);
 }
 
+/* Why this host begins no restart, for the view on the other hosts. */
+static void reason_to_wait(const struct host_group *group, usec_t now, char *text, size_t size)
+{
+        static const char subject[] = "this host ";
+        char why[GROUP_ERROR_MAX];
+
+        if (group_trouble(group, why)[0] == '\0')
+                rollout_group_pause_text(&group->rule, now, why, sizeof(why));
+        bool is_about_host = strncmp(why, subject, sizeof(subject) - 1) == 0;
+        snprintf(text, size, "%.*s", (int)size - 1, is_about_host ? why + sizeof(subject) - 1 : why);
+}
+
 void group_ask(struct host_group *group, usec_t now)
 {
         struct rollout_group *rule = &group->rule;
@@ -387,6 +413,8 @@ void group_ask(struct host_group *group, usec_t now)
                 snprintf(text, sizeof(text), "draining");
         else if (word == ROLLOUT_REQUEST_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
+        else if (word == ROLLOUT_REQUEST_SEE && rule->lease == HOST_LEASE_WAITING)
+                reason_to_wait(group, now, text, sizeof(text));
         const char *const words[] = {"tick", rollout_request_name(word), text, NULL};
         group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }

@@ -7,6 +7,7 @@
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/group_rules.h"
 #include "rollout_hosts/release.h"
+#include "rollout_hosts/signature_rules.h"
 
 struct fleet;
 
@@ -70,6 +71,10 @@ int group_call(struct host_group *group, const struct rollout_reply *rollout, co
 /* Ends a call. Returns false if the fleet has left the group meanwhile: group may be freed then and must
  * not be used. */
 bool group_answered(struct host_group *group);
+/* Returns the place that orders of this group are signed for; valid until settings change. */
+struct rollout_place group_place(const struct host_group *group);
+/* Checks the rollout that Redis shows. */
+enum rollout_signature group_signature(const struct host_group *group, const struct rollout_reply *reply);
 /* Handles the script's answer to a `begin` that was ordered on this host. */
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now);
 /* Drops the view after an order has changed the rollout: later requests get a new view. */

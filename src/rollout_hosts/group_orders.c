@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 /* Attempts if other hosts begin a rollout at the same time. */
-#define TRIES_MAX 4
+#define TRIES_MAX 5
 
 enum order_kind { ORDER_BEGIN, ORDER_ABORT, ORDER_FORGET };
 
@@ -87,7 +87,8 @@ static int sign(const struct host_group *group, const char *what, const struct r
         mac[0] = '\0';
         if (!key)
                 return 0;
-        _cleanup_free_ char *text = rollout_reply_signed_text(what, group->name, rollout);
+        const struct rollout_place place = group_place(group);
+        _cleanup_free_ char *text = rollout_signed_text(what, &place, rollout);
         return text ? hmac_make(key, strlen(key), text, mac) : -ENOMEM;
 }
 
@@ -117,17 +118,21 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
         group_ask(group, now);
 }
 
-/* there: the last known state in Redis. */
+/* there: what Redis shows; NULL: not known yet, which the answer changes. */
 static int send_begin(struct order *order, const struct rollout_reply *there)
 {
+        static const struct rollout_reply nothing;
         struct host_group *group = order->group;
         struct rollout_reply *rollout = &order->rollout;
-        char canary[16], failures[16];
+        const enum rollout_signature signature =
+                there ? group_signature(group, there) : ROLLOUT_SIGNATURE_BAD;
+        const struct rollout_next next = rollout_group_next(&group->rule, there ?: &nothing, signature);
+        char canary[16], failures[16], seen[24];
         uint64_t random[2];
 
         if (getrandom(random, sizeof(random), 0) != sizeof(random))
                 return -EAGAIN;
-        rollout->number = rollout_group_next(&group->rule, there);
+        rollout->number = there ? next.number : 0;
         snprintf(rollout->id, sizeof(rollout->id), "%016llx%016llx", (unsigned long long)random[0],
                  (unsigned long long)random[1]);
         int r = sign(group, "begin", rollout, rollout->mac);
@@ -135,8 +140,18 @@ static int send_begin(struct order *order, const struct rollout_reply *there)
                 return r;
         snprintf(canary, sizeof(canary), "%u", rollout->canary_seconds);
         snprintf(failures, sizeof(failures), "%u", rollout->failures);
-        const char *const words[] = {"begin",          rollout->asked, canary, failures,
-                                     rollout->release, rollout->mac,   NULL};
+        snprintf(seen, sizeof(seen), "%llu", there ? (unsigned long long)there->number : 0);
+        const char *const words[] = {"begin",
+                                     rollout->asked,
+                                     canary,
+                                     failures,
+                                     rollout->release,
+                                     rollout->mac,
+                                     rollout->server,
+                                     next.lost ? "1" : "0",
+                                     seen,
+                                     there ? there->id : "",
+                                     NULL};
         return group_call(group, rollout, words, on_begun, order);
 }
 
@@ -152,7 +167,9 @@ static int begin(struct order *order, const char *release)
         rollout->canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
         rollout->failures = settings->rollout_failures;
         snprintf(rollout->release, sizeof(rollout->release), "%s", release);
-        return send_begin(order, &order->group->last);
+        const struct rollout_place place = group_place(order->group);
+        snprintf(rollout->server, sizeof(rollout->server), "%s", place.server);
+        return send_begin(order, NULL);
 }
 
 static void on_aborted(const struct rollout_answer *answer, void *userdata)

@@ -121,6 +121,7 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         if (verdict < 0 || state < 0 ||
             take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
             take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
+            take_number(&words[ROLLOUT_REPLY_NOW], NUMBER_MAX, &reply.now_seconds) < 0 ||
             take_lease(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0 ||
             take_span(&words[ROLLOUT_REPLY_AGE], &reply.age_usec) < 0)
                 return -EBADMSG;
@@ -136,8 +137,19 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         take_text(&words[ROLLOUT_REPLY_RELEASE], reply.release, sizeof(reply.release));
         take_text(&words[ROLLOUT_REPLY_LEFT], reply.left, sizeof(reply.left));
         take_text(&words[ROLLOUT_REPLY_BY], reply.by, sizeof(reply.by));
+        take_text(&words[ROLLOUT_REPLY_SERVER], reply.server, sizeof(reply.server));
         *ret = reply;
         return 0;
+}
+
+uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply)
+{
+        return number <= reply->now_seconds + ROLLOUT_SLACK_SECONDS ? number : 0;
+}
+
+bool rollout_is_believed(const struct rollout_reply *reply)
+{
+        return rollout_believed(reply->number, reply) > 0 && reply->id[0] != '\0';
 }
 
 void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
@@ -166,18 +178,6 @@ int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index
         take_text(&words[4], host.text, sizeof(host.text));
         *ret = host;
         return 0;
-}
-
-char *rollout_reply_signed_text(const char *order, const char *group, const struct rollout_reply *rollout)
-{
-        char *text;
-
-        /* One line per value, so that part of one value cannot pass for another. */
-        if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n", order, group,
-                     (unsigned long long)rollout->number, rollout->id, rollout->asked,
-                     rollout->canary_seconds, rollout->failures, rollout->release) < 0)
-                return NULL;
-        return text;
 }
 
 usec_t rollout_reply_left_usec(const struct rollout_reply *rollout, const struct rollout_host hosts[],

@@ -43,11 +43,14 @@ enum host_lease {
 #define ROLLOUT_ID_MAX    32
 #define ROLLOUT_SHARE_MAX 16
 #define ROLLOUT_MAC_MAX   64
+/* Of the name under which a host calls its Redis. */
+#define ROLLOUT_SERVER_MAX ROLLOUT_TEXT_MAX
 
 struct rollout_reply {
         enum rollout_verdict verdict;
-        uint64_t number; /* of the rollout in Redis; 0: none */
-        uint64_t high;   /* the highest number beyond it that a host has reported; 0: none */
+        uint64_t number;      /* of the rollout in Redis; 0: none */
+        uint64_t high;        /* the highest number beyond it that a host has reported; 0: none */
+        uint64_t now_seconds; /* by the clock of Redis; 0: not known */
         char id[ROLLOUT_ID_MAX + 1];
         enum group_state state;
         enum host_lease mine;
@@ -58,8 +61,15 @@ struct rollout_reply {
         char left[ROLLOUT_TEXT_MAX + 1]; /* hosts that are no longer waited for, each preceded by a blank */
         char mac[ROLLOUT_MAC_MAX + 1], end_mac[ROLLOUT_MAC_MAX + 1];
         char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which the rollout was begun; not covered by the HMAC */
-        usec_t age_usec;               /* since the rollout was begun */
+        char server[ROLLOUT_SERVER_MAX + 1]; /* the Redis as the host calls it on which it was begun */
+        usec_t age_usec;                     /* since the rollout was begun */
 };
+
+/* Returns the number; 0 if it is later than the clock of the Redis that replied, and a slack. Such a number
+ * is forged, or of a Redis whose clock was wrong. All hosts judge alike, whatever they have seen before. */
+uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply);
+/* True if the reply shows a rollout with an id and a number that can be believed. */
+bool rollout_is_believed(const struct rollout_reply *reply);
 
 /* A host as listed by `show`. */
 struct rollout_host {
@@ -84,10 +94,6 @@ int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index
 
 const char *group_state_name(enum group_state value);
 const char *host_lease_name(enum host_lease lease);
-
-/* Returns the text that the HMAC of an order covers: `begin` of this rollout with its parameters, or `abort`
- * of this rollout. group must not contain a line break. The caller frees the result; NULL: out of memory. */
-char *rollout_reply_signed_text(const char *order, const char *group, const struct rollout_reply *rollout);
 
 /* Estimates how long a running rollout still takes, from the hosts that are done. Returns 0 if no host is
  * left, USEC_INFINITY if none is done yet. */

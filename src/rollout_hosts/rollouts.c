@@ -31,13 +31,13 @@ static double seconds(usec_t usec)
 
 static json_t *render_host(const struct rollout_host *host, const char *here)
 {
-        bool rolls = host->lease == HOST_LEASE_ROLLING;
+        bool progresses = host->lease == HOST_LEASE_ROLLING || host->lease == HOST_LEASE_WAITING;
         bool bad = host->lease == HOST_LEASE_FAILED || host->lease == HOST_LEASE_LOST;
 
         return json_pack("{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b}", "host", varlink_text(host->name),
                          "state", host_lease_name(host->lease), "seconds", seconds(host->state_usec),
                          "seen_seconds", seconds(host->seen_usec), "progress",
-                         varlink_text(rolls ? host->text : ""), "drained",
+                         varlink_text(progresses ? host->text : ""), "drained",
                          (int)(host->lease == HOST_LEASE_DONE && host->text[0] == '\0'), "error",
                          varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0));
 }

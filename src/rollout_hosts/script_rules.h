@@ -26,6 +26,7 @@
  * `first`, `first_at`  the first host that was done, and when
  * `left`               hosts that were forgotten
  * `high`               the highest number that a host has seen
+ * `server`             the Redis as the host calls it on which the rollout was begun
  *
  * All keys expire 30 days after the last tick of the last host. At the limit of 1,024 hosts they take about
  * half a megabyte (tests/unit/test_rollout_script).
@@ -47,20 +48,24 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 #define ROLLOUT_RENEW_SECONDS 10 /* how often a lease is renewed */
 #define ROLLOUT_IDLE_SECONDS  60 /* how often a host reports its presence while no rollout is running */
 #define ROLLOUT_GONE_SECONDS  (24 * 3600) /* a host silent for this long is no longer waited for */
+/* A number later than Redis' clock by more than this is not believed. The clocks of servers that take over
+ * from each other must differ by less. */
+#define ROLLOUT_SLACK_SECONDS (24 * 3600)
 
 /* The operations and their arguments. Before these, each call has the calling host, its instance, and the
  * number and id of the newest rollout that the host knows (0 and "": none).
  *
  *   tick    WORD TEXT  the request of the host:
- *                      "see"   reports presence
+ *                      "see"   reports presence; TEXT is why the host begins no restart yet
  *                      "want"  requests a lease
  *                      "roll"  holds and renews a lease; TEXT is the progress
  *                      "wait"  gives back a lease that is not used
  *                      "done"  TEXT is "draining" while old workers are left; repeated once they are gone
  *                      "fail"  TEXT is the reason
- *   begin   HOSTS CANARY FAILURES RELEASE MAC
- *                      begins the rollout of this number and id; the number must be beyond any known one.
- *                      HOSTS: `3` or `10%`; CANARY: seconds
+ *   begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID
+ *                      begins the rollout of this number and id, if Redis still has the one of NUMBER and ID.
+ *                      HOSTS: `3` or `10%`; CANARY: seconds; LOST: "1" if Redis has lost a newer rollout.
+ * With a MAC the numbers in Redis need not be lower: a host with the key has found that they are not signed
  *   abort   MAC        ends this rollout
  *   forget  HOST       removes the host from this rollout. No HMAC: whoever can write to Redis can do the
  * same without the script show               returns all hosts
@@ -69,7 +74,7 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  * host: name, state, seconds in that state, seconds since it was seen, text. */
 #define ROLLOUT_HOST_WORDS 5
 enum rollout_script_reply {
-        ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer rollout, or another one of this number;
+        ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer rollout than this;
                                 * "behind": Redis has an older rollout than the host; "taken": another
                                 * instance has this host's name; "full": too many hosts or name too long;
                                 * "unknown": no such host */
@@ -88,5 +93,7 @@ enum rollout_script_reply {
         ROLLOUT_REPLY_LEFT,
         ROLLOUT_REPLY_BY,
         ROLLOUT_REPLY_AGE,
+        ROLLOUT_REPLY_NOW,
+        ROLLOUT_REPLY_SERVER,
         _ROLLOUT_REPLY_MAX,
 };

@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "fuzz.h"
 #include "rollout_hosts/group_rules.h"
+#include "rollout_hosts/signature_rules.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   (366 * 24 * USEC_PER_HOUR)
@@ -39,8 +40,9 @@ static size_t count_lines(const char *text)
 static void check_signature(const struct rollout_reply *reply)
 {
         const struct rollout_reply none = {0};
-        char *text = rollout_reply_signed_text("begin", "group", reply);
-        char *other = rollout_reply_signed_text("begin", "group", &none);
+        const struct rollout_place place = rollout_place("redis://r", NULL, NULL, "group");
+        char *text = rollout_signed_text("begin", &place, reply);
+        char *other = rollout_signed_text("begin", &place, &none);
 
         fuzz_check(text && other && count_lines(text) == count_lines(other));
         free(text);
@@ -61,6 +63,7 @@ static void check_reply(const struct rollout_reply *reply)
         check_text(reply->error, sizeof(reply->error));
         check_text(reply->left, sizeof(reply->left));
         check_text(reply->by, sizeof(reply->by));
+        check_text(reply->server, sizeof(reply->server));
         fuzz_check(reply->age_usec <= SPAN_MAX);
         fuzz_check(*group_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
 }
@@ -81,8 +84,8 @@ static void check_group(const struct rollout_reply *reply)
                         rollout_group_observe_begun(&group, now);
                 }
         }
-        uint64_t next = rollout_group_next(&group, reply);
-        fuzz_check(next > group.number && next <= NUMBER_MAX);
+        uint64_t next = rollout_group_next(&group, reply, ROLLOUT_SIGNATURE_UNASKED).number;
+        fuzz_check(next > group.number && next <= NUMBER_MAX + 1);
 }
 
 static void take(const struct rollout_word words[], size_t n)

@@ -70,7 +70,7 @@ TEST(a_glance_reports_of_the_rollout_and_writes_nothing)
         freeReplyObject(reply);
         call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         const struct rollout_caller later = caller_of("a", 8, "id");
-        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", "", "", "0", "0", ""), on_answer, NULL));
         glance();
         ck_assert_uint_eq(last.number, 8);
         ck_assert_str_eq(last.id, "id");
@@ -176,7 +176,7 @@ TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
         server_start(0, NULL, NULL);
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
         const struct rollout_caller later = caller_of("a", 1, "id");
-        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", "", "", "0", "0", ""), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 1);
         ck_assert_uint_eq(calls_of("eval"), 1);

@@ -76,16 +76,36 @@ static void join(const char *host)
         tick_as(host, host, 0, "see");
 }
 
+static void show(void);
+
+/* What begin_as() says besides; number and id: of the rollout that Redis is thought to have. */
+static struct {
+        const char *mac, *lost, *id;
+        uint64_t number;
+} order;
+
+static void begin_seen(const char *host, uint64_t number, const char *id, const char *asked,
+                       unsigned canary_seconds, unsigned failures)
+{
+        const struct rollout_caller caller = caller_of(host, number, id);
+        char canary[16], most[16], seen[24];
+
+        snprintf(seen, sizeof(seen), "%llu", (unsigned long long)order.number);
+        snprintf(canary, sizeof(canary), "%u", canary_seconds);
+        snprintf(most, sizeof(most), "%u", failures);
+        call(rollout_call(
+                &caller,
+                WORDS("begin", asked, canary, most, "2026", order.mac, "", order.lost, seen, order.id),
+                on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+}
+
 static void begin_as(const char *host, uint64_t number, const char *id, const char *asked,
                      unsigned canary_seconds, unsigned failures)
 {
-        const struct rollout_caller caller = caller_of(host, number, id);
-        char canary[16], most[16];
-
-        snprintf(canary, sizeof(canary), "%u", canary_seconds);
-        snprintf(most, sizeof(most), "%u", failures);
-        call(rollout_call(&caller, WORDS("begin", asked, canary, most, "2026", ""), on_answer, NULL));
-        ck_assert_str_eq(last_error, "");
+        show();
+        order.number = last_error[0] == '\0' ? last.number : 0;
+        begin_seen(host, number, id, asked, canary_seconds, failures);
 }
 
 /* The hosts, of one letter each, have joined; the first rollout begins. */
@@ -128,6 +148,8 @@ static enum host_lease lease_of(const char *host)
 
 static void setup(void)
 {
+        order.mac = order.id = "";
+        order.lost = "0";
         loop_start();
         server_start(0, NULL, NULL);
         server_wait();
@@ -364,7 +386,7 @@ TEST(an_older_rollout_changes_nothing_and_learns_the_newer)
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_uint_eq(last.number, 2);
         ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
-        const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
+        const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "early");
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         call(rollout_call(&other, WORDS("forget", "b"), on_answer, NULL));
@@ -378,11 +400,76 @@ TEST(an_older_rollout_changes_nothing_and_learns_the_newer)
 TEST(of_two_that_begin_at_once_one_is_refused)
 {
         join("a");
-        begin_as("a", 1, "first", "1", 0, 0);
-        begin_as("b", 1, "second", "9", 0, 0);
+        order.number = 0;
+        begin_seen("a", 1, "first", "1", 0, 0);
+        begin_seen("b", 2, "second", "9", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_str_eq(last.id, "first");
         ck_assert_str_eq(last.asked, "1");
+        /* Of one number, too. */
+        order.number = 1;
+        order.id = "other";
+        begin_seen("b", 2, "second", "9", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        order.id = "first";
+        begin_seen("b", 2, "second", "9", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+}
+
+TEST(begins_with_no_number_to_see_what_there_is)
+{
+        begin("a", "1", 0, 0);
+        begin_seen("a", 0, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_uint_eq(last.number, 1);
+        redisReply *reply = server_ask("TIME");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_le(strtoll(reply->element[0]->str, NULL, 10) - (long long)last.now_seconds, 60);
+        freeReplyObject(reply);
+}
+
+TEST(of_one_number_the_lower_id_is_lost)
+{
+        const struct rollout_caller lower = caller_of("a", 5, "a9"), higher = caller_of("b", 5, "b");
+
+        begin_as("c", 5, "a99", "1", 0, 0);
+        call(rollout_call(&lower, WORDS("tick", "want", ""), on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        call(rollout_call(&higher, WORDS("tick", "see", ""), on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
+}
+
+TEST(who_waits_says_why)
+{
+        begin("ab", "1", 0, 0);
+        tick_with("a", "see", "begins no lease for another 5s");
+        show();
+        ck_assert_str_eq(shown[0].text, "begins no lease for another 5s");
+        ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
+        show();
+        ck_assert_str_eq(shown[0].text, "");
+        /* Also of another rollout than the one there. */
+        const struct rollout_caller caller = caller_of("b", 0, "");
+        call(rollout_call(&caller, WORDS("tick", "see", "it is not signed"), on_answer, NULL));
+        show();
+        ck_assert_str_eq(shown[1].text, "it is not signed");
+        tick_with("b", "want", "");
+        show();
+        ck_assert_str_eq(shown[1].text, "");
+}
+
+TEST(without_a_number_nobody_takes_a_lease)
+{
+        static const char *const words[] = {"want", "roll"};
+
+        join("a");
+        server_do("HSET " KEY " state running hosts 9");
+        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+                tick_as("a", "a", 0, words[i]);
+                ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        }
 }
 
 TEST(who_begins_takes_part_though_nobody_was_seen_before)
@@ -463,7 +550,9 @@ TEST(a_rollout_that_redis_has_lost_ends_the_one_before)
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_WAITING);
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        order.lost = "1";
         begin_as("a", 3, "id", "1", 0, 0);
+        order.lost = "0";
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         /* Who rolls for the lost one has a lease to say so. */
         ck_assert_int_eq(tick_as("a", "a", 3, "want"), HOST_LEASE_WAITING);
@@ -542,18 +631,38 @@ TEST(a_forged_type_holds_up_nobody)
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
 }
 
+/* They begin from what they find, however often somebody writes there. */
 TEST(forged_numbers_hold_up_nobody)
 {
-        static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x",
-                                              "0x7fffffff0000"};
+        static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x", "0x7fffffff0000",
+                                              "4503599627370495"};
 
         join("a");
         for (size_t i = 0; i < ELEMENTSOF(numbers); i++) {
-                server_do("HSET " KEY " number %s high %s", numbers[i], numbers[i]);
+                server_do("HSET " KEY " number %s high %s id x state running", numbers[i], numbers[i]);
                 begin_as("a", 5, "id", "1", 0, 0);
                 ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
                 ck_assert_uint_eq(last.number, 5);
+                /* Nor does a host that takes one for a rollout end those of others. */
+                tick_as("b", "b", 9007199254740991, "see");
+                ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+                ck_assert_int_eq(last.state, GROUP_RUNNING);
         }
+}
+
+TEST(with_a_key_numbers_that_can_be_believed_hold_up_nobody_either)
+{
+        join("a");
+        begin_as("a", 5, "id", "1", 0, 0);
+        server_do("HSET " KEY " number 1700000000 id x");
+        begin_as("a", 6, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        server_do("HSET " KEY " high 1700000000");
+        order.mac = "signature";
+        begin_as("a", 6, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        ck_assert_uint_eq(last.number, 6);
+        ck_assert_uint_eq(last.high, 0);
 }
 
 TEST(forged_times_hold_up_nobody)
