@@ -7,6 +7,10 @@
 #include "model/world.h"
 #include "rollout_hosts/group.h"
 #include "rollout_hosts/rollouts.h"
+#include <unistd.h>
+
+/* Where the package makes a key. */
+#define DEFAULT_KEY SYSCONFDIR "/sqmgr/rollout.key"
 
 /* A removed fleet has left its group, but is shown until its workers are gone. */
 static const struct rollout_group *rule_of(const struct fleet *fleet)
@@ -85,8 +89,15 @@ static void diagnose(const void *self _unused_, const struct fleet *fleet, struc
 {
         char trouble[GROUP_ERROR_MAX];
 
-        if (fleet->group)
-                doctor_group(findings, fleet, group_trouble(fleet->group, trouble));
+        if (!fleet->group)
+                return;
+        const struct doctor_group facts = {
+                .trouble = group_trouble(fleet->group, trouble),
+                .is_unsigned = fleet->group->rule.trouble == ROLLOUT_TROUBLE_UNSIGNED,
+                .default_key = DEFAULT_KEY,
+                .has_default_key = access(DEFAULT_KEY, F_OK) == 0,
+        };
+        doctor_group(findings, fleet, &facts);
 }
 
 const struct subsystem rollout_hosts_subsystem = {

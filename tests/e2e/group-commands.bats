@@ -199,8 +199,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         first=$!
         wait_until 30 says 'rollout [0-9]* of group' first.log
         wait_until 30 says 'alpha: done' first.log
-        on beta restart --everywhere
-        number=$(group .epoch)
+        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) over .*/\1/p')
         wait_until 20 says "starts over: rollout $number of group" first.log
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true
