@@ -182,18 +182,55 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
                 check_group(findings, redis, about);
 }
 
-void doctor_group(struct findings *findings, const struct fleet *fleet, const char *trouble)
+/* Reports whether orders are signed, and how the key gets to the other hosts: in one line. */
+static void check_key(struct findings *findings, const struct fleet *fleet, const char *about,
+                      const struct doctor_group *facts)
 {
-        const char *group = fleet->settings->rollout_group;
-        char about[FLEET_NAME_MAX + 16];
+        const char *group = fleet->settings->rollout_group, *file = fleet->settings->rollout_key_file;
+        const char *key = facts->default_key;
+        char how[512], remedy[1024];
+
+        if (file) {
+                findings_add(findings, FINDING_OK, about, NULL,
+                             "orders of group '%s' are signed with the key in '%s'; bring it to a host that "
+                             "lacks it with 'scp -p %s root@HOST:%s'",
+                             group, file, file, file);
+                return;
+        }
+        if (facts->has_default_key)
+                snprintf(how, sizeof(how), "run 'scp -p %.200s root@HOST:%.200s' for each other host", key,
+                         key);
+        else
+                snprintf(how, sizeof(how),
+                         "run '(umask 077; openssl rand -hex 32 >%.200s)', copy that file to each other host",
+                         key);
+        snprintf(remedy, sizeof(remedy),
+                 "%s, set rollout_key_file = %.200s on all, and run 'sqmgrctl reload' on each", how, key);
+        findings_add(findings, FINDING_WARNING, about, remedy,
+                     "orders of group '%s' are not signed: whoever may write to its Redis can give them, and "
+                     "a host delays what it cannot tell from theirs",
+                     group);
+}
+
+void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts)
+{
+        const char *group = fleet->settings->rollout_group, *file = fleet->settings->rollout_key_file;
+        char about[FLEET_NAME_MAX + 16], remedy[1024] = "see sqmgr-rollout(7)";
 
         snprintf(about, sizeof(about), "fleet '%s'", fleet->settings->name);
-        if (trouble[0] != '\0')
-                findings_add(findings, FINDING_PROBLEM, about, "see sqmgr-rollout(7)",
-                             "this host takes no part in restarts of group '%s': %s", group, trouble);
+        if (facts->is_unsigned && file)
+                snprintf(remedy, sizeof(remedy),
+                         "if a host lacks this key, run 'scp -p %.200s root@HOST:%.200s', and 'sqmgrctl "
+                         "reload' "
+                         "there; see sqmgr-rollout(7)",
+                         file, file);
+        if (facts->trouble[0] != '\0')
+                findings_add(findings, FINDING_PROBLEM, about, remedy,
+                             "this host takes no part in restarts of group '%s': %s", group, facts->trouble);
         else
                 findings_add(findings, FINDING_OK, about, NULL,
                              "this host takes part in restarts of group '%s'", group);
+        check_key(findings, fleet, about, facts);
 }
 
 /* Reports who has read-only access. */

@@ -76,8 +76,15 @@ struct doctor_worker {
         char version[32];     /* "": not known */
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
 };
-/* Checks a fleet with a rollout_group. trouble: why this host takes no part; "": it takes part. */
-void doctor_group(struct findings *findings, const struct fleet *fleet, const char *trouble);
+struct doctor_group {
+        const char *trouble; /* why this host takes no part; "": it takes part */
+        bool is_unsigned;    /* because the rollout is not signed with the key of this host */
+        /* Where the package makes a key, which counts once rollout_key_file names the file. */
+        const char *default_key;
+        bool has_default_key; /* that file is there */
+};
+/* Checks a fleet with a rollout_group. */
+void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);
 /* workers: the live workers of the fleet. */
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
                   const struct doctor_worker *workers, size_t n_workers, usec_t now);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORDS_MAX (ROLLOUT_SCRIPT_KEYS + 10)
+#define WORDS_MAX (ROLLOUT_SCRIPT_KEYS + 14)
 #define ERROR_MAX 1024
 
 struct call {

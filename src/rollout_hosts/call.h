@@ -9,7 +9,7 @@ struct redis;
 struct rollout_reply;
 struct rollout_word;
 
-/* The caller's host, its group, and the newest epoch that the host knows. Nothing needs to outlive the
+/* The caller's host, its group, and the newest rollout that the host knows. Nothing needs to outlive the
  * call. */
 struct rollout_caller {
         struct redis *redis;
@@ -17,8 +17,8 @@ struct rollout_caller {
         const char *group;
         const char *host;
         const char *instance; /* distinguishes machines with the same name; contains no blank */
-        uint64_t number;      /* of the newest epoch that the host knows; 0: none */
-        const char *id;       /* of that epoch; "": none */
+        uint64_t number;      /* of the newest rollout that the host knows; 0: none */
+        const char *id;       /* of that rollout; "": none */
 };
 
 /* The answer, valid only during the callback. reply: NULL on failure. error: a sentence on failure, with a
@@ -39,6 +39,6 @@ typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userd
  * rollout_hosts/script_rules.h. */
 int rollout_call(const struct rollout_caller *caller, const char *const words[], rollout_call_fn callback,
                  void *userdata);
-/* Reads the epoch without the script: the reply has only number, id and state. Only redis, namespace and
+/* Reads the rollout without the script: the reply has only number, id and state. Only redis, namespace and
  * group of the caller are used. */
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

@@ -57,7 +57,7 @@ static struct rollout_caller caller_of(const struct host_group *group, struct re
         };
 }
 
-int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+int group_call(struct host_group *group, const struct rollout_reply *rollout, const char *const words[],
                rollout_call_fn fn, void *userdata)
 {
         struct redis *redis = group_redis(group, now_is());
@@ -65,9 +65,9 @@ int group_call(struct host_group *group, const struct rollout_reply *epoch, cons
         if (!redis)
                 return -ENOTCONN;
         struct rollout_caller caller = caller_of(group, redis);
-        if (epoch) {
-                caller.number = epoch->number;
-                caller.id = epoch->id;
+        if (rollout) {
+                caller.number = rollout->number;
+                caller.id = rollout->id;
         }
         int r = rollout_call(&caller, words, fn, userdata);
         group->n_calls += r == 0;
@@ -134,8 +134,8 @@ static void report_trouble(struct host_group *group)
                             fleet->settings->name, group->name);
 }
 
-/* adopted: the epoch is another one than before. */
-static void report_epoch(const struct host_group *group, const struct rollout_group *before, bool adopted)
+/* adopted: the rollout is another one than before. */
+static void report_rollout(const struct host_group *group, const struct rollout_group *before, bool adopted)
 {
         struct fleet *fleet = group->fleet;
         const struct rollout_group *rule = &group->rule;
@@ -152,24 +152,25 @@ static void report_epoch(const struct host_group *group, const struct rollout_gr
                             name, group->name, number, reply->by, reply->asked);
         if (rule->state == before->state && !adopted)
                 return;
-        if (rule->state == EPOCH_HALTED)
+        if (rule->state == GROUP_HALTED)
                 world_event(fleet->world, EVENT_GROUP_HALTED, fleet, NULL,
                             "fleet '%s': restart of all hosts of group '%s', epoch %llu, has halted: %s",
                             name, group->name, number, reply->error);
-        else if (adopted || (before->state != EPOCH_RUNNING && before->state != EPOCH_HALTED))
+        else if (adopted || (before->state != GROUP_RUNNING && before->state != GROUP_HALTED))
                 return;
-        else if (rule->state == EPOCH_DONE || rule->state == EPOCH_ABORTED)
+        else if (rule->state == GROUP_DONE || rule->state == GROUP_ABORTED)
                 world_event(fleet->world, EVENT_GROUP_ENDED, fleet, NULL,
                             "fleet '%s': restart of all hosts of group '%s', epoch %llu, %s%s%s", name,
-                            group->name, number, rule->state == EPOCH_DONE ? "is done" : "was aborted",
+                            group->name, number, rule->state == GROUP_DONE ? "is done" : "was aborted",
                             reply->error[0] != '\0' ? ": " : "", reply->error);
 }
 
-/* Compares the saved state, except for the epoch itself. */
+/* Compares the saved state, except for the rollout itself. */
 static bool differs(const struct rollout_group *a, const struct rollout_group *b)
 {
         return a->lease != b->lease || a->begun != b->begun || a->trusted != b->trusted ||
-               a->drain_reported != b->drain_reported || a->began_at != b->began_at;
+               a->drain_reported != b->drain_reported ||
+               memcmp(&a->begun_at.counted, &b->begun_at.counted, sizeof(a->begun_at.counted)) != 0;
 }
 
 static void report_failure(const struct host_group *group)
@@ -214,12 +215,12 @@ static void on_release(const char *error, void *userdata)
         usec_t now = now_is();
 
         group->check = NULL;
-        /* The lease may have ended meanwhile, or belong to another epoch. */
+        /* The lease may have ended meanwhile, or belong to another rollout. */
         if (rule->lease != HOST_LEASE_ROLLING || rule->begun)
                 return;
         if (error)
                 fail_lease(group, error);
-        else if (rule->state == EPOCH_RUNNING && !group->fleet->world->shutting_down)
+        else if (rule->state == GROUP_RUNNING && !group->fleet->world->shutting_down)
                 restart(group, now);
         group_ask(group, now);
 }
@@ -278,15 +279,15 @@ static void followed(struct host_group *group, const struct rollout_group *befor
         bool adopted = rule->number != before->number || strcmp(rule->id, before->id) != 0;
 
         observe_name_taken(group->fleet, rule->trouble == ROLLOUT_TROUBLE_TAKEN);
-        report_epoch(group, before, adopted);
+        report_rollout(group, before, adopted);
         report_trouble(group);
-        /* The running check is for the release of the previous epoch. */
+        /* The running check is for the release of the previous rollout. */
         if (adopted)
                 group->check = release_check_cancel(group->check);
         act(group, what, now);
         if (adopted || differs(rule, before))
                 wakeup_changed(runtime_of(group)->wakeup);
-        /* For a new epoch, the next request is sent at once. */
+        /* For a new rollout, the next request is sent at once. */
         group->again |= adopted;
         /* Wakes the loop to log the events and to answer waiting GetRollouts calls. */
         wakeup_arm(runtime_of(group)->wakeup);
@@ -303,24 +304,37 @@ void group_observe_ordered(struct host_group *group, const struct rollout_reply 
         followed(group, &before, rollout_group_observe_ordered(rule, reply, now), now);
 }
 
-static bool is_sealed(const struct host_group *group, const char *order, const struct rollout_reply *reply,
-                      const char *seal)
+struct rollout_place group_place(const struct host_group *group)
 {
-        const char *key = group->fleet->settings->rollout_key;
-        _cleanup_free_ char *text = rollout_reply_seal_text(order, group->name, reply);
+        const struct redis_settings *redis = &runtime_of(group)->world->settings->redis;
+        const char *url = group->fleet->link ? group->fleet->link->url : NULL;
 
-        return text && hmac_verify(key, strlen(key), text, seal);
+        return rollout_place(url ?: redis->url, url ? NULL : redis->master_name, redis->namespace,
+                             group->name);
 }
 
-static enum rollout_seal seal_of(const struct host_group *group, const struct rollout_reply *reply)
+static bool is_signed(const struct host_group *group, const struct rollout_place *place, const char *order,
+                      const struct rollout_reply *reply, const char *signature)
 {
-        if (!group->fleet->settings->rollout_key || reply->number == 0)
-                return ROLLOUT_SEAL_UNASKED;
-        if (!is_sealed(group, "begin", reply, reply->mac))
-                return ROLLOUT_SEAL_BAD;
-        return reply->state == EPOCH_ABORTED && !is_sealed(group, "abort", reply, reply->end_mac)
-                       ? ROLLOUT_SEAL_BAD
-                       : ROLLOUT_SEAL_GOOD;
+        const char *key = group->fleet->settings->rollout_key;
+        _cleanup_free_ char *text = rollout_signed_text(order, place, reply);
+
+        return text && hmac_verify(key, strlen(key), text, signature);
+}
+
+enum rollout_signature group_signature(const struct host_group *group, const struct rollout_reply *reply)
+{
+        const struct rollout_place place = group_place(group);
+
+        if (!group->fleet->settings->rollout_key)
+                return ROLLOUT_SIGNATURE_UNASKED;
+        if (reply->number == 0)
+                return ROLLOUT_SIGNATURE_GOOD;
+        if (!is_signed(group, &place, "begin", reply, reply->mac) ||
+            (reply->state == GROUP_ABORTED && !is_signed(group, &place, "abort", reply, reply->end_mac)))
+                return ROLLOUT_SIGNATURE_BAD;
+        return rollout_place_is_same(&place, reply->server) ? ROLLOUT_SIGNATURE_GOOD
+                                                            : ROLLOUT_SIGNATURE_ELSEWHERE;
 }
 
 /* Redis does not run the script. */
@@ -351,7 +365,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
         group->error[0] = '\0';
         group->last = *answer->reply;
         followed(group, &before,
-                 rollout_group_observe(rule, answer->reply, seal_of(group, answer->reply), now), now);
+                 rollout_group_observe(rule, answer->reply, group_signature(group, answer->reply), now), now);
         if (group->again)
                 group_ask(group, now);
 }
@@ -372,6 +386,18 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
                  waits[0] != '\0' ? "; " : "", waits);
 }
 
+/* Why this host begins no restart, for the view on the other hosts. */
+static void reason_to_wait(const struct host_group *group, usec_t now, char *text, size_t size)
+{
+        static const char subject[] = "this host ";
+        char why[GROUP_ERROR_MAX];
+
+        if (group_trouble(group, why)[0] == '\0')
+                rollout_group_pause_text(&group->rule, now, why, sizeof(why));
+        bool is_about_host = strncmp(why, subject, sizeof(subject) - 1) == 0;
+        snprintf(text, size, "%.*s", (int)size - 1, is_about_host ? why + sizeof(subject) - 1 : why);
+}
+
 void group_ask(struct host_group *group, usec_t now)
 {
         struct rollout_group *rule = &group->rule;
@@ -387,6 +413,8 @@ void group_ask(struct host_group *group, usec_t now)
                 snprintf(text, sizeof(text), "draining");
         else if (word == ROLLOUT_REQUEST_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
+        else if (word == ROLLOUT_REQUEST_SEE && rule->lease == HOST_LEASE_WAITING)
+                reason_to_wait(group, now, text, sizeof(text));
         const char *const words[] = {"tick", rollout_request_name(word), text, NULL};
         group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
@@ -415,7 +443,7 @@ static void look(struct host_group *group, usec_t now)
         if (!redis || group->asked ||
             (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
                 return;
-        if (rule->lease == HOST_LEASE_ROLLING || rule->state == EPOCH_RUNNING) {
+        if (rule->lease == HOST_LEASE_ROLLING || rule->state == GROUP_RUNNING) {
                 group_ask(group, now);
                 return;
         }

@@ -7,6 +7,7 @@
 #include "daemon/workers/release.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/group_rules.h"
+#include "rollout_hosts/signature_rules.h"
 
 struct fleet;
 
@@ -14,7 +15,7 @@ struct fleet;
 
 /* The state of all hosts, as last shown. */
 struct group_view {
-        struct rollout_reply epoch;
+        struct rollout_reply rollout;
         struct rollout_host *hosts; /* owned */
         size_t n_hosts;
         usec_t at; /* 0: nothing was shown yet */
@@ -62,14 +63,18 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 
 /* Returns the connection if it is up, else NULL. */
 struct redis *group_redis(struct host_group *group, usec_t now);
-/* Calls the script with these words, like rollout_call(). epoch: the epoch that the call is for; NULL: the
- * newest that this host knows. fn must first call group_answered(). Returns 0, or -errno: fn is not called
- * then. -ENOTCONN: the connection is not up. */
-int group_call(struct host_group *group, const struct rollout_reply *epoch, const char *const words[],
+/* Calls the script with these words, like rollout_call(). rollout: the rollout that the call is for; NULL:
+ * the newest that this host knows. fn must first call group_answered(). Returns 0, or -errno: fn is not
+ * called then. -ENOTCONN: the connection is not up. */
+int group_call(struct host_group *group, const struct rollout_reply *rollout, const char *const words[],
                rollout_call_fn fn, void *userdata);
 /* Ends a call. Returns false if the fleet has left the group meanwhile: group may be freed then and must
  * not be used. */
 bool group_answered(struct host_group *group);
+/* Returns the place that orders of this group are signed for; valid until settings change. */
+struct rollout_place group_place(const struct host_group *group);
+/* Checks the rollout that Redis shows. */
+enum rollout_signature group_signature(const struct host_group *group, const struct rollout_reply *reply);
 /* Handles the script's answer to a `begin` that was ordered on this host. */
 void group_observe_ordered(struct host_group *group, const struct rollout_reply *reply, usec_t now);
 /* Drops the view after an order has changed the rollout: later requests get a new view. */

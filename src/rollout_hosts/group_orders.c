@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Attempts if other hosts begin an epoch at the same time. */
-#define TRIES_MAX 4
+/* Attempts if other hosts begin a rollout at the same time. */
+#define TRIES_MAX 5
 
 enum order_kind { ORDER_BEGIN, ORDER_ABORT, ORDER_FORGET };
 
@@ -22,7 +22,7 @@ struct order {
         struct call *call; /* NULL: the client has disconnected */
         struct host_group *group;
         char name[ROLLOUT_GROUP_MAX + 1]; /* of the group, which may have been freed */
-        struct rollout_reply epoch;       /* the epoch that is begun, aborted, or contains the host */
+        struct rollout_reply rollout;     /* the rollout that is begun, aborted, or contains the host */
         char by[ORDERER_TEXT_MAX];
         char host[ROLLOUT_TEXT_MAX + 1]; /* the host to forget */
         unsigned tries;
@@ -43,7 +43,7 @@ static void finish(struct order *order, const char *error, bool ended)
                 handler_refuse(call, "group '%s': %s", order->name, error);
         else if (call && order->kind == ORDER_BEGIN)
                 server_reply(call,
-                             json_pack("{s:I, s:s}", "epoch", (json_int_t)order->epoch.number, "group",
+                             json_pack("{s:I, s:s}", "epoch", (json_int_t)order->rollout.number, "group",
                                        order->name),
                              false);
         else if (call && order->kind == ORDER_ABORT)
@@ -79,7 +79,7 @@ static void report_order(const struct host_group *group, const char *what, const
 }
 
 /* Writes the HMAC of the order, or "" without a key. Returns 0 or -errno. */
-static int seal(const struct host_group *group, const char *what, const struct rollout_reply *epoch,
+static int sign(const struct host_group *group, const char *what, const struct rollout_reply *rollout,
                 char mac[static HMAC_MAX])
 {
         const char *key = group->fleet->settings->rollout_key;
@@ -87,7 +87,8 @@ static int seal(const struct host_group *group, const char *what, const struct r
         mac[0] = '\0';
         if (!key)
                 return 0;
-        _cleanup_free_ char *text = rollout_reply_seal_text(what, group->name, epoch);
+        const struct rollout_place place = group_place(group);
+        _cleanup_free_ char *text = rollout_signed_text(what, &place, rollout);
         return text ? hmac_make(key, strlen(key), text, mac) : -ENOMEM;
 }
 
@@ -117,42 +118,58 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
         group_ask(group, now);
 }
 
-/* there: the last known state in Redis. */
+/* there: what Redis shows; NULL: not known yet, which the answer changes. */
 static int send_begin(struct order *order, const struct rollout_reply *there)
 {
+        static const struct rollout_reply nothing;
         struct host_group *group = order->group;
-        struct rollout_reply *epoch = &order->epoch;
-        char canary[16], failures[16];
+        struct rollout_reply *rollout = &order->rollout;
+        const enum rollout_signature signature =
+                there ? group_signature(group, there) : ROLLOUT_SIGNATURE_BAD;
+        const struct rollout_next next = rollout_group_next(&group->rule, there ?: &nothing, signature);
+        char canary[16], failures[16], seen[24];
         uint64_t random[2];
 
         if (getrandom(random, sizeof(random), 0) != sizeof(random))
                 return -EAGAIN;
-        epoch->number = rollout_group_next(&group->rule, there);
-        snprintf(epoch->id, sizeof(epoch->id), "%016llx%016llx", (unsigned long long)random[0],
+        rollout->number = there ? next.number : 0;
+        snprintf(rollout->id, sizeof(rollout->id), "%016llx%016llx", (unsigned long long)random[0],
                  (unsigned long long)random[1]);
-        int r = seal(group, "begin", epoch, epoch->mac);
+        int r = sign(group, "begin", rollout, rollout->mac);
         if (r < 0)
                 return r;
-        snprintf(canary, sizeof(canary), "%u", epoch->canary_seconds);
-        snprintf(failures, sizeof(failures), "%u", epoch->failures);
-        const char *const words[] = {"begin",        epoch->asked, canary, failures,
-                                     epoch->release, epoch->mac,   NULL};
-        return group_call(group, epoch, words, on_begun, order);
+        snprintf(canary, sizeof(canary), "%u", rollout->canary_seconds);
+        snprintf(failures, sizeof(failures), "%u", rollout->failures);
+        snprintf(seen, sizeof(seen), "%llu", there ? (unsigned long long)there->number : 0);
+        const char *const words[] = {"begin",
+                                     rollout->asked,
+                                     canary,
+                                     failures,
+                                     rollout->release,
+                                     rollout->mac,
+                                     rollout->server,
+                                     next.lost ? "1" : "0",
+                                     seen,
+                                     there ? there->id : "",
+                                     NULL};
+        return group_call(group, rollout, words, on_begun, order);
 }
 
-/* Begins an epoch with the settings of the fleet. */
+/* Begins a rollout with the settings of the fleet. */
 static int begin(struct order *order, const char *release)
 {
         const struct fleet_settings *settings = order->group->fleet->settings;
-        struct rollout_reply *epoch = &order->epoch;
+        struct rollout_reply *rollout = &order->rollout;
 
-        static_assert(sizeof(epoch->mac) >= HMAC_MAX, "room for a seal");
-        snprintf(epoch->asked, sizeof(epoch->asked), "%u%s", settings->rollout_hosts.value,
+        static_assert(sizeof(rollout->mac) >= HMAC_MAX, "room for a signature");
+        snprintf(rollout->asked, sizeof(rollout->asked), "%u%s", settings->rollout_hosts.value,
                  settings->rollout_hosts.percent ? "%" : "");
-        epoch->canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
-        epoch->failures = settings->rollout_failures;
-        snprintf(epoch->release, sizeof(epoch->release), "%s", release);
-        return send_begin(order, &order->group->last);
+        rollout->canary_seconds = (uint32_t)(settings->rollout_canary / USEC_PER_SEC);
+        rollout->failures = settings->rollout_failures;
+        snprintf(rollout->release, sizeof(rollout->release), "%s", release);
+        const struct rollout_place place = group_place(order->group);
+        snprintf(rollout->server, sizeof(rollout->server), "%s", place.server);
+        return send_begin(order, NULL);
 }
 
 static void on_aborted(const struct rollout_answer *answer, void *userdata)
@@ -162,7 +179,7 @@ static void on_aborted(const struct rollout_answer *answer, void *userdata)
 
         if (!is_answered(order, answer))
                 return;
-        bool ended = answer->reply->verdict == ROLLOUT_VERDICT_OK && answer->reply->state == EPOCH_ABORTED;
+        bool ended = answer->reply->verdict == ROLLOUT_VERDICT_OK && answer->reply->state == GROUP_ABORTED;
         if (ended)
                 report_order(group, "abort of the restart of all hosts", order->by);
         group_forget_view(group);
@@ -193,7 +210,7 @@ static void on_forgotten(const struct rollout_answer *answer, void *userdata)
         finish(order, error, false);
 }
 
-/* Redis has shown the epoch that the order is for. */
+/* Redis has shown the rollout that the order is for. */
 static void on_found(const struct rollout_answer *answer, void *userdata)
 {
         struct order *order = userdata;
@@ -203,15 +220,15 @@ static void on_found(const struct rollout_answer *answer, void *userdata)
 
         if (!is_answered(order, answer))
                 return;
-        order->epoch = *answer->reply;
-        if (aborts && order->epoch.state != EPOCH_RUNNING && order->epoch.state != EPOCH_HALTED) {
+        order->rollout = *answer->reply;
+        if (aborts && order->rollout.state != GROUP_RUNNING && order->rollout.state != GROUP_HALTED) {
                 finish(order, NULL, false);
                 return;
         }
-        int r = aborts ? seal(group, "abort", &order->epoch, mac) : 0;
+        int r = aborts ? sign(group, "abort", &order->rollout, mac) : 0;
         const char *const words[] = {aborts ? "abort" : "forget", aborts ? mac : order->host, NULL};
         if (r == 0)
-                r = group_call(group, &order->epoch, words, aborts ? on_aborted : on_forgotten, order);
+                r = group_call(group, &order->rollout, words, aborts ? on_aborted : on_forgotten, order);
         if (r < 0)
                 finish_failed(order, r);
 }
@@ -264,7 +281,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         orderer_text(&orderer, order->by);
         if (kind == ORDER_FORGET)
                 snprintf(order->host, sizeof(order->host), "%s", text);
-        /* The other orders first read the current epoch. */
+        /* The other orders first read the current rollout. */
         int r = kind == ORDER_BEGIN ? begin(order, text) : group_call(group, NULL, show, on_found, order);
         if (r >= 0) {
                 server_keep(call, on_order_cancelled, order);

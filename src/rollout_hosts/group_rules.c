@@ -8,9 +8,8 @@
 
 #define LEASE_USEC (ROLLOUT_LEASE_SECONDS * USEC_PER_SEC)
 #define IDLE_USEC  (ROLLOUT_IDLE_SECONDS * USEC_PER_SEC)
-/* A jump of this size cannot come from counting. The script has the same limit. */
-#define JUMP_MAX  (UINT64_C(1) << 32)
-#define FIRST_MAX (UINT64_C(1) << 52)
+/* A host adopts at most one rollout in this time, so that numbers that change all the time cost little. */
+#define ADOPT_USEC USEC_PER_SEC
 
 static const char *const words[] = {
         [ROLLOUT_REQUEST_SEE] = "see",   [ROLLOUT_REQUEST_WANT] = "want", [ROLLOUT_REQUEST_ROLL] = "roll",
@@ -36,11 +35,18 @@ static const struct codec_field saved_fields[] = {
         CODEC_FIELD(NUMBER, struct saved_group, group.begun),
         CODEC_FIELD(NUMBER, struct saved_group, group.trusted),
         CODEC_FIELD(NUMBER, struct saved_group, group.drain_reported),
-        CODEC_FIELD(TIME, struct saved_group, group.began_at),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.counted[0]),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.counted[1]),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.stopped[0]),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.stopped[1]),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.stopped[2]),
+        CODEC_FIELD(TIME, struct saved_group, group.begun_at.stopped[3]),
+        CODEC_FIELD(NUMBER, struct saved_group, group.begun_at.last_counts),
         CODEC_FIELD(TIME, struct saved_group, group.done_at),
         CODEC_FIELD(ARRAY, struct saved_group, group.error),
 };
 static const struct record saved_record = RECORD(saved_fields);
+static_assert(ROLLOUT_COUNTED_MAX == 2 && ROLLOUT_STOPPED_MAX == 4, "saved_fields has a row for each");
 
 void rollout_group_pack(const struct rollout_group *group, const char *name, struct codec_writer *writer)
 {
@@ -87,7 +93,7 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
                          "'sqmgrctl rollout forget' takes out those that are gone",
                          ROLLOUT_HOSTS_MAX, ROLLOUT_TEXT_MAX);
                 break;
-        case ROLLOUT_TROUBLE_UNSEALED:
+        case ROLLOUT_TROUBLE_UNSIGNED:
                 snprintf(text, size,
                          "epoch %llu in Redis was begun, or aborted, without the seal of this host's "
                          "rollout_key_file: give all hosts the same, or look who else writes to Redis",
@@ -99,25 +105,64 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
                          "Redis; 'sqmgrctl restart --everywhere' begins anew",
                          there);
                 break;
+        case ROLLOUT_TROUBLE_ELSEWHERE:
+                snprintf(text, size,
+                         "epoch %llu in Redis was ordered for the Redis at '%.200s': name the Redis of this "
+                         "group alike on each host, in 'url' or 'redis_url'",
+                         there, reply->server[0] != '\0' ? reply->server : "?");
+                break;
         default:
                 break;
         }
         return text;
 }
 
+/* Returns the end of the pause that follows this restart. */
+static usec_t pause_end(usec_t begun_at)
+{
+        return begun_at > 0 ? usec_add(begun_at, ROLLOUT_PAUSE_USEC) : 0;
+}
+
+/* Returns the time before which this host begins no restart for the rollout that it knows. */
+static usec_t may_begin_at(const struct rollout_group *group)
+{
+        const struct rollout_begun *begun = &group->begun_at;
+
+        return group->trusted ? 0
+                              : MAX(pause_end(begun->counted[ROLLOUT_COUNTED_MAX - 1]),
+                                    pause_end(begun->stopped[ROLLOUT_STOPPED_MAX - 1]));
+}
+
 static bool may_begin(const struct rollout_group *group, usec_t now)
 {
-        return group->trusted || group->began_at == 0 || now >= usec_add(group->began_at, ROLLOUT_PAUSE_USEC);
+        return now >= may_begin_at(group);
+}
+
+/* Puts a time before the others; the oldest is dropped. */
+static void put_first(usec_t list[], size_t n, usec_t at)
+{
+        memmove(list + 1, list, (n - 1) * sizeof(*list));
+        list[0] = at;
+}
+
+/* The restart for the newest rollout was halted or aborted: another one may follow soon. */
+static void count_stopped(struct rollout_begun *begun)
+{
+        if (!begun->last_counts)
+                return;
+        put_first(begun->stopped, ROLLOUT_STOPPED_MAX, begun->counted[0]);
+        memmove(begun->counted, begun->counted + 1, (ROLLOUT_COUNTED_MAX - 1) * sizeof(*begun->counted));
+        begun->counted[ROLLOUT_COUNTED_MAX - 1] = 0;
+        begun->last_counts = false;
 }
 
 const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size)
 {
         char span[FORMAT_MAX];
-        usec_t until =
-                MAX(group->hold_until, may_begin(group, now) ? 0 : group->began_at + ROLLOUT_PAUSE_USEC);
+        usec_t until = MAX(group->hold_until, may_begin_at(group));
 
         text[0] = '\0';
-        if (group->state != EPOCH_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
+        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
                 return text;
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
@@ -156,7 +201,7 @@ static bool owes_drained(const struct rollout_group *group)
         return group->lease == HOST_LEASE_DONE && group->drain_reported && !group->draining;
 }
 
-/* True if this host has nothing to report: it has not begun, its epoch is lost, or Redis knows how its
+/* True if this host has nothing to report: it has not begun, its rollout is lost, or Redis knows how its
  * lease ended. */
 static bool is_settled(const struct rollout_group *group)
 {
@@ -165,19 +210,19 @@ static bool is_settled(const struct rollout_group *group)
                 (group->lease == group->mine && !owes_drained(group)));
 }
 
-/* True if this host knows an epoch that it has not yet found lost. Another host may already have reported
+/* True if this host knows a rollout that it has not yet found lost. Another host may already have reported
  * the loss to Redis. */
-static bool misses_epoch(const struct rollout_group *group)
+static bool misses_rollout(const struct rollout_group *group)
 {
         return group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST;
 }
 
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
-                          enum epoch_state state, usec_t now)
+                          enum group_state state, usec_t now)
 {
         return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
-               state == EPOCH_RUNNING || state == EPOCH_HALTED ||
-               (number > 0 ? !is_known(group, number, id) : misses_epoch(group)) || state != group->state;
+               state == GROUP_RUNNING || state == GROUP_HALTED ||
+               (number > 0 ? !is_known(group, number, id) : misses_rollout(group)) || state != group->state;
 }
 
 static bool is_held(enum host_lease lease)
@@ -198,11 +243,12 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
         default:
                 if (group->trouble != ROLLOUT_TROUBLE_NONE)
                         return ROLLOUT_REQUEST_SEE;
-                /* The lease is of the previous epoch, or was granted by a call whose answer was lost. A
+                /* The lease is of the previous rollout, or was granted by a call whose answer was lost. A
                  * host that is not rolling gives it back and requests a new one. */
                 if (is_held(group->mine))
                         return ROLLOUT_REQUEST_WAIT;
-                return group->state == EPOCH_RUNNING && now >= group->hold_until && may_begin(group, now)
+                return group->state == GROUP_RUNNING && group->mine != HOST_LEASE_NONE &&
+                                       now >= group->hold_until && may_begin(group, now)
                                ? ROLLOUT_REQUEST_WANT
                                : ROLLOUT_REQUEST_SEE;
         }
@@ -216,35 +262,51 @@ enum rollout_request rollout_group_next_request(struct rollout_group *group, use
         return group->said;
 }
 
-/* True if the number cannot come from counting, as far as this host knows. */
-static bool is_forged(const struct rollout_group *group, uint64_t number)
+/* Returns the number of the newest rollout that this host knows; 0: none. A number that was once believed
+ * counts for longer, so that a failover to a server whose clock is behind brings back no older rollout. It
+ * counts for nothing once it is far beyond the clock: then it is forged, or Redis' clock was wrong. */
+static uint64_t known_number(const struct rollout_group *group, const struct rollout_reply *reply)
 {
-        return group->number > 0 ? number >= group->number + JUMP_MAX : number >= FIRST_MAX;
+        return group->number <= reply->now_seconds + UINT64_C(2) * ROLLOUT_SLACK_SECONDS ? group->number : 0;
 }
 
-uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply)
+struct rollout_next rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply,
+                                       enum rollout_signature signature)
 {
-        uint64_t top = group->number;
+        uint64_t known = known_number(group, reply), there = rollout_believed(reply->number, reply), high = 0;
 
-        if (!is_forged(group, reply->number))
-                top = MAX(top, reply->number);
-        if (!is_forged(group, reply->high))
-                top = MAX(top, reply->high);
-        return top + 1;
+        /* With a key, a number that is not signed counts for nothing. */
+        if (signature == ROLLOUT_SIGNATURE_UNASKED)
+                high = rollout_believed(reply->high, reply);
+        else if (signature != ROLLOUT_SIGNATURE_GOOD)
+                there = 0;
+        bool is_shown = there > known || (there == known && strcmp(reply->id, group->id) >= 0);
+        uint64_t top = MAX(MAX(known, there), high);
+        return (struct rollout_next){
+                .number = MAX(top + 1, reply->now_seconds),
+                .lost = high > there || (known > 0 && !is_shown),
+        };
 }
 
 void rollout_group_observe_failure(struct rollout_group *group, const char *why)
 {
         group->lease = HOST_LEASE_FAILED;
+        count_stopped(&group->begun_at);
         snprintf(group->error, sizeof(group->error), "%s", why);
 }
 
-/* Adopts a newer epoch. A rolling host keeps its place there, and restarts again as soon as it may. */
-static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted)
+/* Adopts a newer rollout. A rolling host keeps its place there, and restarts again as soon as it may. */
+static void adopt(struct rollout_group *group, const struct rollout_reply *reply, bool trusted, usec_t now)
 {
+        /* Another rollout of the number: Redis has lost the known one, whose hosts report in this one first.
+         */
+        if (reply->number == group->number)
+                hold(group, now);
+        group->adopted_at = now;
+        group->begun_at.last_counts = false;
         group->number = reply->number;
         snprintf(group->id, sizeof(group->id), "%s", reply->id);
-        group->other_id[0] = group->error[0] = '\0';
+        group->error[0] = '\0';
         group->trusted = trusted;
         group->done_at = 0;
         group->said = ROLLOUT_REQUEST_SEE;
@@ -253,16 +315,16 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
                 group->lease = HOST_LEASE_WAITING;
 }
 
-/* Evaluates a reply for the epoch that this host knows. */
+/* Evaluates a reply for the rollout that this host knows. */
 static enum rollout_act follow(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
 {
         switch (group->lease) {
         case HOST_LEASE_ROLLING:
-                if (reply->state == EPOCH_ABORTED) {
+                if (reply->state == GROUP_ABORTED) {
                         rollout_group_observe_failure(group, reply->error);
                         return ROLLOUT_ACT_ABORT;
                 }
-                return !group->begun && reply->state == EPOCH_RUNNING && may_begin(group, now)
+                return !group->begun && reply->state == GROUP_RUNNING && may_begin(group, now)
                                ? ROLLOUT_ACT_RESTART
                                : ROLLOUT_ACT_NONE;
         case HOST_LEASE_FAILED:
@@ -282,50 +344,53 @@ static enum rollout_act follow(struct rollout_group *group, const struct rollout
         }
 }
 
-/* True if the epoch that Redis shows may replace the known one. */
-static bool is_newer(struct rollout_group *group, const struct rollout_reply *reply, usec_t now)
+static bool is_newer(const struct rollout_group *group, const struct rollout_reply *reply)
 {
-        if (reply->number > group->number) {
-                if (!is_forged(group, reply->number))
-                        return true;
+        uint64_t known = known_number(group, reply);
+
+        return reply->number > known || (reply->number == known && strcmp(reply->id, group->id) > 0);
+}
+
+/* True if the rollout that Redis shows may replace the known one now. ordered: it was begun on this host. */
+static bool may_adopt(struct rollout_group *group, const struct rollout_reply *reply, bool ordered,
+                      usec_t now)
+{
+        if (reply->number > 0 && !ordered && !rollout_is_believed(reply)) {
                 group->trouble = ROLLOUT_TROUBLE_FORGED;
                 return false;
         }
-        /* Redis has lost the known epoch. An older epoch is never adopted. Another epoch of the same
-         * number is adopted after one lease time, in which hosts of the lost epoch can report. New
-         * connections do not extend that time, because a rolling host reports in the new epoch only after
-         * it. */
-        bool other = reply->number == group->number && strcmp(reply->id, group->other_id) != 0;
-        if (group->trouble != ROLLOUT_TROUBLE_LOST || other) {
+        if (reply->number > 0 && is_newer(group, reply))
+                return ordered || group->adopted_at == 0 || now >= usec_add(group->adopted_at, ADOPT_USEC);
+        /* Redis has lost the known rollout. An older one is never adopted, nor one of the number with a lower
+         * id: a rollout that was shown before could be shown again. */
+        if (group->number > 0 && group->trouble != ROLLOUT_TROUBLE_LOST)
                 hold(group, now);
-                group->other_until = usec_add(now, LEASE_USEC);
-        }
-        group->trouble = ROLLOUT_TROUBLE_LOST;
-        if (other)
-                snprintf(group->other_id, sizeof(group->other_id), "%s", reply->id);
-        return reply->number > 0 && reply->number == group->number && now >= group->other_until;
+        group->trouble = group->number > 0 ? ROLLOUT_TROUBLE_LOST : ROLLOUT_TROUBLE_NONE;
+        return false;
 }
 
 static enum rollout_act observe(struct rollout_group *group, const struct rollout_reply *reply, bool trusted,
-                                usec_t now)
+                                bool ordered, usec_t now)
 {
-        if (!is_known(group, reply->number, reply->id)) {
-                if (!is_newer(group, reply, now)) {
+        if (!is_known(group, reply->number, reply->id) || known_number(group, reply) == 0) {
+                if (!may_adopt(group, reply, ordered, now)) {
                         group->state = reply->state;
                         group->mine = HOST_LEASE_NONE;
                         return ROLLOUT_ACT_NONE;
                 }
-                adopt(group, reply, trusted);
+                adopt(group, reply, trusted, now);
         }
         group->trouble = ROLLOUT_TROUBLE_NONE;
         group->state = reply->state;
         group->mine = reply->mine;
         group->canary_seconds = reply->canary_seconds;
+        if (reply->state == GROUP_HALTED || reply->state == GROUP_ABORTED)
+                count_stopped(&group->begun_at);
         return follow(group, reply, now);
 }
 
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,
-                                       enum rollout_seal seal, usec_t now)
+                                       enum rollout_signature signature, usec_t now)
 {
         group->asked_at = now;
         if (reply->verdict == ROLLOUT_VERDICT_TAKEN || reply->verdict == ROLLOUT_VERDICT_FULL) {
@@ -333,12 +398,13 @@ enum rollout_act rollout_group_observe(struct rollout_group *group, const struct
                                                                          : ROLLOUT_TROUBLE_FULL;
                 return ROLLOUT_ACT_NONE;
         }
-        if (seal == ROLLOUT_SEAL_BAD && reply->number > 0) {
-                group->trouble = ROLLOUT_TROUBLE_UNSEALED;
+        if (signature == ROLLOUT_SIGNATURE_BAD || signature == ROLLOUT_SIGNATURE_ELSEWHERE) {
+                group->trouble = signature == ROLLOUT_SIGNATURE_BAD ? ROLLOUT_TROUBLE_UNSIGNED
+                                                                    : ROLLOUT_TROUBLE_ELSEWHERE;
                 return ROLLOUT_ACT_NONE;
         }
         bool done = group->said == ROLLOUT_REQUEST_DONE && is_known(group, reply->number, reply->id);
-        enum rollout_act act = observe(group, reply, seal == ROLLOUT_SEAL_GOOD, now);
+        enum rollout_act act = observe(group, reply, signature == ROLLOUT_SIGNATURE_GOOD, false, now);
         if (done && !group->said_draining)
                 group->drain_reported = false;
         group->said = ROLLOUT_REQUEST_SEE;
@@ -351,8 +417,8 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
         group->asked_at = now;
         if (reply->verdict != ROLLOUT_VERDICT_OK)
                 return ROLLOUT_ACT_NONE;
-        enum rollout_act act = observe(group, reply, true, now);
-        /* A tick may have seen the epoch before the answer to `begin` came. */
+        enum rollout_act act = observe(group, reply, true, true, now);
+        /* A tick may have seen the rollout before the answer to `begin` came. */
         group->trusted |= is_known(group, reply->number, reply->id);
         return act;
 }
@@ -360,7 +426,10 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now)
 {
         group->begun = group->lease == HOST_LEASE_ROLLING;
-        group->began_at = now;
+        if (group->trusted)
+                return;
+        put_first(group->begun_at.counted, ROLLOUT_COUNTED_MAX, now);
+        group->begun_at.last_counts = true;
 }
 
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,

@@ -11,9 +11,12 @@
 struct codec_reader;
 struct codec_writer;
 
-/* The minimum time between two restarts of this host by epochs, unless the epoch is trusted. The limit
- * keeps a party that can write to Redis from making the host restart all the time. */
-#define ROLLOUT_PAUSE_USEC (5 * USEC_PER_MIN)
+/* Within this time a host begins ROLLOUT_COUNTED_MAX restarts that no order on this host and no signature
+ * caused, and ROLLOUT_STOPPED_MAX further ones that were halted or aborted. The limits keep a party that can
+ * write to Redis from making the host restart all the time. */
+#define ROLLOUT_PAUSE_USEC  (5 * USEC_PER_MIN)
+#define ROLLOUT_COUNTED_MAX 2
+#define ROLLOUT_STOPPED_MAX 4
 
 /* The requests of a tick; see rollout_hosts/script_rules.h. */
 enum rollout_request {
@@ -33,45 +36,54 @@ enum rollout_act {
         ROLLOUT_ACT_ABORT,   /* abort the fleet's restart */
 };
 
-/* The reason why this host takes no part in the epoch that Redis shows. */
+/* The reason why this host takes no part in the rollout that Redis shows. */
 enum rollout_trouble {
         ROLLOUT_TROUBLE_NONE,
-        ROLLOUT_TROUBLE_LOST,     /* Redis has lost the epoch that this host knows */
+        ROLLOUT_TROUBLE_LOST,     /* Redis has lost the rollout that this host knows */
         ROLLOUT_TROUBLE_TAKEN,    /* another machine has this host's name */
         ROLLOUT_TROUBLE_FULL,     /* there are too many hosts */
-        ROLLOUT_TROUBLE_UNSEALED, /* rollout_key_file is set, and the epoch has no valid HMAC of that key */
-        ROLLOUT_TROUBLE_FORGED,   /* an epoch number too far ahead to have been counted up to */
+        ROLLOUT_TROUBLE_UNSIGNED, /* rollout_key_file is set, and the rollout has no valid HMAC of that key */
+        ROLLOUT_TROUBLE_FORGED,   /* a number beyond rollout_number_max(), or no id */
+        ROLLOUT_TROUBLE_ELSEWHERE, /* signed with this key, but for a Redis of another name */
         _ROLLOUT_TROUBLE_MAX,
 };
 
-/* Whether the HMAC proves that the epoch, and its abort, were ordered by a holder of the key. */
-enum rollout_seal {
-        ROLLOUT_SEAL_UNASKED, /* no key is set */
-        ROLLOUT_SEAL_GOOD,
-        ROLLOUT_SEAL_BAD,
+/* Whether the HMAC proves that the rollout, and its abort, were ordered by a holder of the key. */
+enum rollout_signature {
+        ROLLOUT_SIGNATURE_UNASKED, /* no key is set */
+        ROLLOUT_SIGNATURE_GOOD,    /* or there is no rollout */
+        ROLLOUT_SIGNATURE_BAD,
+        ROLLOUT_SIGNATURE_ELSEWHERE, /* good, for a Redis of another name */
+};
+
+/* The restarts of this host that no order on this host and no signature caused: when they began, the newest
+ * first; 0: none. */
+struct rollout_begun {
+        usec_t counted[ROLLOUT_COUNTED_MAX];
+        usec_t stopped[ROLLOUT_STOPPED_MAX]; /* halted or aborted */
+        bool last_counts;                    /* counted[0] is for the newest rollout that this host knows */
 };
 
 struct rollout_group {
-        /* The newest epoch that this host knows, and the host's own state in it. Saved across restarts of
+        /* The newest rollout that this host knows, and the host's own state in it. Saved across restarts of
          * sqmgr. */
         uint64_t number; /* 0: none */
         char id[ROLLOUT_ID_MAX + 1];
-        enum host_lease lease;            /* never HOST_LEASE_LOST: only other hosts see a lease as lost */
-        bool begun;                       /* while rolling: the fleet's restart has begun */
-        bool trusted;                     /* ordered on this host's own socket, or with a valid HMAC */
-        usec_t began_at;                  /* when the host last began a restart for an epoch; 0: never */
-        usec_t done_at;                   /* when this epoch was done here; 0: not done */
+        enum host_lease lease; /* never HOST_LEASE_LOST: only other hosts see a lease as lost */
+        bool begun;            /* while rolling: the fleet's restart has begun */
+        bool trusted;          /* ordered on this host's own socket, or with a valid HMAC */
+        struct rollout_begun begun_at;
+        usec_t done_at;                   /* when this rollout was done here; 0: not done */
         bool drain_reported;              /* Redis knows that old workers are still draining */
         char error[ROLLOUT_TEXT_MAX + 1]; /* why the lease failed */
 
-        char other_id[ROLLOUT_ID_MAX + 1]; /* id of an epoch with the same number, which may be adopted */
-        usec_t hold_until;                 /* no lease is requested before */
-        usec_t other_until;                /* other_id is not adopted before */
-        usec_t asked_at;                   /* when the script last answered; 0: not since the last connect */
-        enum rollout_request said;         /* the request that is not answered yet */
-        enum epoch_state state;            /* in the last reply, for the epoch above */
-        enum host_lease mine;              /* in the last reply; HOST_LEASE_NONE if for another epoch */
-        uint32_t canary_seconds;           /* in the last reply */
+        usec_t hold_until;         /* no lease is requested before */
+        usec_t adopted_at;         /* when another rollout was adopted; 0: never */
+        usec_t asked_at;           /* when the script last answered; 0: not since the last connect */
+        enum rollout_request said; /* the request that is not answered yet */
+        enum group_state state;    /* in the last reply, for the rollout above */
+        enum host_lease mine;      /* in the last reply; HOST_LEASE_NONE if for another rollout */
+        uint32_t canary_seconds;   /* in the last reply */
         enum rollout_trouble trouble;
         bool said_draining; /* that request reported draining */
         /* Set by the caller: */
@@ -79,35 +91,41 @@ struct rollout_group {
         bool draining; /* old workers of the fleet still finish their jobs */
 };
 
-/* Returns the state of a host that knows no epoch. */
+/* Returns the state of a host that knows no rollout. */
 struct rollout_group rollout_group_new(void);
 
 /* Call when the connection to Redis came up: the server may be another one that has lost recent writes. */
 void rollout_group_observe_connection(struct rollout_group *group, usec_t now);
-/* True if the script must be called now. number, id and state: of the epoch as read from Redis without the
+/* True if the script must be called now. number, id and state: of the rollout as read from Redis without the
  * script. */
 bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, const char *id,
-                          enum epoch_state state, usec_t now);
+                          enum group_state state, usec_t now);
 /* Returns the request of the next tick. Call again only after its answer or a new connection. */
 enum rollout_request rollout_group_next_request(struct rollout_group *group, usec_t now);
 const char *rollout_request_name(enum rollout_request value);
 
 /* Evaluates the reply to a tick. */
 enum rollout_act rollout_group_observe(struct rollout_group *group, const struct rollout_reply *reply,
-                                       enum rollout_seal seal, usec_t now);
+                                       enum rollout_signature signature, usec_t now);
 /* Evaluates the reply to a `begin` that was ordered on this host's own socket. */
 enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, const struct rollout_reply *reply,
                                                usec_t now);
-/* Returns the number for a new epoch, given what Redis shows. */
-uint64_t rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply);
+struct rollout_next {
+        uint64_t number;
+        bool lost; /* Redis has lost a newer rollout than the one that it shows */
+};
+/* Returns the number for a new rollout, given what Redis shows: the time of Redis in seconds, or one more
+ * than the highest number that can be believed. */
+struct rollout_next rollout_group_next(const struct rollout_group *group, const struct rollout_reply *reply,
+                                       enum rollout_signature signature);
 
-/* Writes what a later sqmgr must know; nothing if this host knows no epoch. name: of the group. */
+/* Writes what a later sqmgr must know; nothing if this host knows no rollout. name: of the group. */
 void rollout_group_pack(const struct rollout_group *group, const char *name, struct codec_writer *writer);
 /* Reads what an earlier sqmgr saved about the group of this name. Returns false, with *ret untouched, if
  * the record is not of that group. */
 bool rollout_group_unpack(struct codec_reader *reader, const char *name, struct rollout_group *ret);
-/* Writes why this host begins no restart yet although the epoch is running; "": it may begin. Returns
- * text. */
+/* Writes why this host begins no restart yet although the rollout is running, and for how long; "": it may
+ * begin. Returns text. */
 const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size);
 /* Writes why this host takes no part, as a sentence; "": it takes part. reply: the last reply. Returns
  * text. */

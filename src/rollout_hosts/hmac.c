@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if HAVE_SEAL
+#if HAVE_HMAC
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -16,7 +16,7 @@ static void write_digest(const unsigned char *digest, unsigned size, char *text)
                 snprintf(text + (size_t)2 * i, 3, "%02x", digest[i]);
 }
 
-int hmac_make(const void *key, size_t key_size, const char *text, char seal[static HMAC_MAX])
+int hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX])
 {
         unsigned char digest[EVP_MAX_MD_SIZE];
         unsigned size = 0;
@@ -25,16 +25,16 @@ int hmac_make(const void *key, size_t key_size, const char *text, char seal[stat
                   &size) ||
             size != (HMAC_MAX - 1) / 2)
                 return -EIO;
-        write_digest(digest, size, seal);
+        write_digest(digest, size, signature);
         return 0;
 }
 
-bool hmac_verify(const void *key, size_t key_size, const char *text, const char *seal)
+bool hmac_verify(const void *key, size_t key_size, const char *text, const char *signature)
 {
         char right[HMAC_MAX];
 
-        return hmac_make(key, key_size, text, right) == 0 && strlen(seal) == HMAC_MAX - 1 &&
-               CRYPTO_memcmp(seal, right, HMAC_MAX - 1) == 0;
+        return hmac_make(key, key_size, text, right) == 0 && strlen(signature) == HMAC_MAX - 1 &&
+               CRYPTO_memcmp(signature, right, HMAC_MAX - 1) == 0;
 }
 
 int hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX])
@@ -52,13 +52,13 @@ int hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX])
 #else
 
 int hmac_make(const void *key _unused_, size_t key_size _unused_, const char *text _unused_,
-              char seal[static HMAC_MAX] _unused_)
+              char signature[static HMAC_MAX] _unused_)
 {
         return -EOPNOTSUPP;
 }
 
 bool hmac_verify(const void *key _unused_, size_t key_size _unused_, const char *text _unused_,
-                 const char *seal _unused_)
+                 const char *signature _unused_)
 {
         return false;
 }

@@ -8,10 +8,10 @@
 #define HMAC_SCRIPT_SHA1_MAX (40 + 1)
 
 /* Writes the HMAC in lowercase hexadecimal. Returns 0, -EOPNOTSUPP if this build has no OpenSSL, or -EIO. */
-int hmac_make(const void *key, size_t key_size, const char *text, char seal[static HMAC_MAX]);
+int hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX]);
 
-/* True if seal is the HMAC of text. The time taken does not reveal how much of seal is right. */
-bool hmac_verify(const void *key, size_t key_size, const char *text, const char *seal);
+/* True if signature is the HMAC of text. The time taken does not reveal how much of signature is right. */
+bool hmac_verify(const void *key, size_t key_size, const char *text, const char *signature);
 
 /* Writes the SHA-1 of a script in lowercase hexadecimal, the name under which Redis caches the script.
  * Unkeyed; here because OpenSSL makes it, too. Returns 0, -EOPNOTSUPP if this build has no OpenSSL, or

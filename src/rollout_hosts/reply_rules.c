@@ -17,11 +17,11 @@ static const char *const verdicts[] = {
 };
 static_assert(ELEMENTSOF(verdicts) == _ROLLOUT_VERDICT_MAX, "a name for each");
 
-static const char *const epoch_states[] = {
-        [EPOCH_NONE] = "none", [EPOCH_RUNNING] = "running", [EPOCH_HALTED] = "halted",
-        [EPOCH_DONE] = "done", [EPOCH_ABORTED] = "aborted",
+static const char *const group_states[] = {
+        [GROUP_NONE] = "none", [GROUP_RUNNING] = "running", [GROUP_HALTED] = "halted",
+        [GROUP_DONE] = "done", [GROUP_ABORTED] = "aborted",
 };
-DEFINE_ENUM_NAMES(epoch_state_name, enum epoch_state, _EPOCH_STATE_MAX, epoch_states)
+DEFINE_ENUM_NAMES(group_state_name, enum group_state, _GROUP_STATE_MAX, group_states)
 
 static const char *const host_leases[] = {
         [HOST_LEASE_WAITING] = "waiting", [HOST_LEASE_ROLLING] = "rolling", [HOST_LEASE_LOST] = "lost",
@@ -117,15 +117,16 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         if (n < _ROLLOUT_REPLY_MAX || n > ROLLOUT_REPLY_WORDS_MAX)
                 return -EBADMSG;
         int verdict = find(&words[ROLLOUT_REPLY_VERDICT], verdicts, ELEMENTSOF(verdicts));
-        int state = find(&words[ROLLOUT_REPLY_STATE], epoch_states, ELEMENTSOF(epoch_states));
+        int state = find(&words[ROLLOUT_REPLY_STATE], group_states, ELEMENTSOF(group_states));
         if (verdict < 0 || state < 0 ||
             take_number(&words[ROLLOUT_REPLY_NUMBER], NUMBER_MAX, &reply.number) < 0 ||
             take_number(&words[ROLLOUT_REPLY_HIGH], NUMBER_MAX, &reply.high) < 0 ||
+            take_number(&words[ROLLOUT_REPLY_NOW], NUMBER_MAX, &reply.now_seconds) < 0 ||
             take_lease(&words[ROLLOUT_REPLY_MINE], &reply.mine) < 0 ||
             take_span(&words[ROLLOUT_REPLY_AGE], &reply.age_usec) < 0)
                 return -EBADMSG;
         reply.verdict = (enum rollout_verdict)verdict;
-        reply.state = (enum epoch_state)state;
+        reply.state = (enum group_state)state;
         reply.canary_seconds = take_count(&words[ROLLOUT_REPLY_CANARY], SPAN_MAX);
         reply.failures = take_count(&words[ROLLOUT_REPLY_FAILURES], ROLLOUT_HOSTS_MAX);
         take_token(&words[ROLLOUT_REPLY_ID], reply.id, sizeof(reply.id));
@@ -136,16 +137,27 @@ int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rol
         take_text(&words[ROLLOUT_REPLY_RELEASE], reply.release, sizeof(reply.release));
         take_text(&words[ROLLOUT_REPLY_LEFT], reply.left, sizeof(reply.left));
         take_text(&words[ROLLOUT_REPLY_BY], reply.by, sizeof(reply.by));
+        take_text(&words[ROLLOUT_REPLY_SERVER], reply.server, sizeof(reply.server));
         *ret = reply;
         return 0;
+}
+
+uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply)
+{
+        return number <= reply->now_seconds + ROLLOUT_SLACK_SECONDS ? number : 0;
+}
+
+bool rollout_is_believed(const struct rollout_reply *reply)
+{
+        return rollout_believed(reply->number, reply) > 0 && reply->id[0] != '\0';
 }
 
 void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
                           const struct rollout_word *state, struct rollout_reply *ret)
 {
-        int found = find(state, epoch_states, ELEMENTSOF(epoch_states));
+        int found = find(state, group_states, ELEMENTSOF(group_states));
 
-        *ret = (struct rollout_reply){.state = found < 0 ? EPOCH_NONE : (enum epoch_state)found};
+        *ret = (struct rollout_reply){.state = found < 0 ? GROUP_NONE : (enum group_state)found};
         if (take_number(number, NUMBER_MAX, &ret->number) < 0)
                 ret->number = 0;
         take_token(id, ret->id, sizeof(ret->id));
@@ -168,19 +180,7 @@ int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index
         return 0;
 }
 
-char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch)
-{
-        char *text;
-
-        /* One line per value, so that part of one value cannot pass for another. */
-        if (asprintf(&text, "%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n", order, group,
-                     (unsigned long long)epoch->number, epoch->id, epoch->asked, epoch->canary_seconds,
-                     epoch->failures, epoch->release) < 0)
-                return NULL;
-        return text;
-}
-
-usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct rollout_host hosts[],
+usec_t rollout_reply_left_usec(const struct rollout_reply *rollout, const struct rollout_host hosts[],
                                size_t n_hosts)
 {
         usec_t newest = USEC_INFINITY;
@@ -195,5 +195,5 @@ usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct r
         }
         if (n_done == 0 || n_left == 0)
                 return n_left == 0 ? 0 : USEC_INFINITY;
-        return usec_sub(usec_sub(epoch->age_usec, newest) / n_done * n_left, newest);
+        return usec_sub(usec_sub(rollout->age_usec, newest) / n_done * n_left, newest);
 }

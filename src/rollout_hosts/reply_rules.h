@@ -9,21 +9,21 @@
 
 enum rollout_verdict {
         ROLLOUT_VERDICT_OK,
-        ROLLOUT_VERDICT_OLD,    /* Redis has a newer epoch, or another one of the same number */
-        ROLLOUT_VERDICT_BEHIND, /* Redis has an older epoch: it has lost the one that this host knows */
+        ROLLOUT_VERDICT_OLD,    /* Redis has a newer rollout, or another one of the same number */
+        ROLLOUT_VERDICT_BEHIND, /* Redis has an older rollout: it has lost the one that this host knows */
         ROLLOUT_VERDICT_TAKEN,  /* another machine has this host's name */
         ROLLOUT_VERDICT_FULL,   /* the maximum of hosts is reached, or the host's name is too long */
         ROLLOUT_VERDICT_UNKNOWN,
         _ROLLOUT_VERDICT_MAX,
 };
 
-enum epoch_state {
-        EPOCH_NONE, /* no epoch was begun, or Redis has lost it */
-        EPOCH_RUNNING,
-        EPOCH_HALTED,
-        EPOCH_DONE,
-        EPOCH_ABORTED,
-        _EPOCH_STATE_MAX,
+enum group_state {
+        GROUP_NONE, /* no rollout was begun, or Redis has lost it */
+        GROUP_RUNNING,
+        GROUP_HALTED,
+        GROUP_DONE,
+        GROUP_ABORTED,
+        _GROUP_STATE_MAX,
 };
 
 /* The script's numbers. */
@@ -43,13 +43,16 @@ enum host_lease {
 #define ROLLOUT_ID_MAX    32
 #define ROLLOUT_SHARE_MAX 16
 #define ROLLOUT_MAC_MAX   64
+/* Of the name under which a host calls its Redis. */
+#define ROLLOUT_SERVER_MAX ROLLOUT_TEXT_MAX
 
 struct rollout_reply {
         enum rollout_verdict verdict;
-        uint64_t number; /* of the epoch in Redis; 0: none */
-        uint64_t high;   /* the highest number beyond it that a host has reported; 0: none */
+        uint64_t number;      /* of the rollout in Redis; 0: none */
+        uint64_t high;        /* the highest number beyond it that a host has reported; 0: none */
+        uint64_t now_seconds; /* by the clock of Redis; 0: not known */
         char id[ROLLOUT_ID_MAX + 1];
-        enum epoch_state state;
+        enum group_state state;
         enum host_lease mine;
         uint32_t canary_seconds, failures;
         char asked[ROLLOUT_SHARE_MAX + 1]; /* hosts at once, as configured: `3`, `10%` */
@@ -57,9 +60,16 @@ struct rollout_reply {
         char error[ROLLOUT_TEXT_MAX + 1];
         char left[ROLLOUT_TEXT_MAX + 1]; /* hosts that are no longer waited for, each preceded by a blank */
         char mac[ROLLOUT_MAC_MAX + 1], end_mac[ROLLOUT_MAC_MAX + 1];
-        char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which the epoch was begun; not covered by the HMAC */
-        usec_t age_usec;               /* since the epoch was begun */
+        char by[ROLLOUT_TEXT_MAX + 1]; /* the host on which the rollout was begun; not covered by the HMAC */
+        char server[ROLLOUT_SERVER_MAX + 1]; /* the Redis as the host calls it on which it was begun */
+        usec_t age_usec;                     /* since the rollout was begun */
 };
+
+/* Returns the number; 0 if it is later than the clock of the Redis that replied, and a slack. Such a number
+ * is forged, or of a Redis whose clock was wrong. All hosts judge alike, whatever they have seen before. */
+uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply);
+/* True if the reply shows a rollout with an id and a number that can be believed. */
+bool rollout_is_believed(const struct rollout_reply *reply);
 
 /* A host as listed by `show`. */
 struct rollout_host {
@@ -76,20 +86,16 @@ struct rollout_word {
 
 /* Returns 0, or -EBADMSG with *ret untouched if the words are not a reply of the script. */
 int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret);
-/* Decodes number, id and state of the epoch as stored in Redis; any of them may be missing. */
+/* Decodes number, id and state of the rollout as stored in Redis; any of them may be missing. */
 void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
                           const struct rollout_word *state, struct rollout_reply *ret);
 /* Decodes the host with this index. Returns 0; -ENOENT: there are no more hosts; -EBADMSG. */
 int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
 
-const char *epoch_state_name(enum epoch_state value);
+const char *group_state_name(enum group_state value);
 const char *host_lease_name(enum host_lease lease);
 
-/* Returns the text that the HMAC of an order covers: `begin` of this epoch with its parameters, or `abort`
- * of this epoch. group must not contain a line break. The caller frees the result; NULL: out of memory. */
-char *rollout_reply_seal_text(const char *order, const char *group, const struct rollout_reply *epoch);
-
-/* Estimates how long a running epoch still takes, from the hosts that are done. Returns 0 if no host is
+/* Estimates how long a running rollout still takes, from the hosts that are done. Returns 0 if no host is
  * left, USEC_INFINITY if none is done yet. */
-usec_t rollout_reply_left_usec(const struct rollout_reply *epoch, const struct rollout_host hosts[],
+usec_t rollout_reply_left_usec(const struct rollout_reply *rollout, const struct rollout_host hosts[],
                                size_t n_hosts);

@@ -7,6 +7,10 @@
 #include "model/world.h"
 #include "rollout_hosts/group.h"
 #include "rollout_hosts/rollouts.h"
+#include <unistd.h>
+
+/* Where the package makes a key. */
+#define DEFAULT_KEY SYSCONFDIR "/sqmgr/rollout.key"
 
 /* A removed fleet has left its group, but is shown until its workers are gone. */
 static const struct rollout_group *rule_of(const struct fleet *fleet)
@@ -21,12 +25,12 @@ static double value_lease(const struct rollout_group *rule, unsigned i)
         return rule->lease == (enum host_lease)i;
 }
 
-static double value_epoch_state(const struct rollout_group *rule, unsigned i)
+static double value_state(const struct rollout_group *rule, unsigned i)
 {
-        return rule->state == (enum epoch_state)i;
+        return rule->state == (enum group_state)i;
 }
 
-static double value_epoch(const struct rollout_group *rule, unsigned i _unused_)
+static double value_number(const struct rollout_group *rule, unsigned i _unused_)
 {
         return (double)rule->number;
 }
@@ -41,9 +45,9 @@ static const char *lease_name(unsigned i)
         return host_lease_name((enum host_lease)i);
 }
 
-static const char *epoch_name(unsigned i)
+static const char *state_name(unsigned i)
 {
-        return epoch_state_name((enum epoch_state)i);
+        return group_state_name((enum group_state)i);
 }
 
 /* Writes metrics of fleets with a rollout_group, if there are any. */
@@ -57,9 +61,9 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
         } families[] = {
                 {"sqmgr_group_epoch",
                  "Number of the last restart of all hosts of the fleet's group that this host knows.",
-                 value_epoch, NULL, 1},
-                {"sqmgr_group_state", "1 for the state of that restart.", value_epoch_state, epoch_name,
-                 _EPOCH_STATE_MAX},
+                 value_number, NULL, 1},
+                {"sqmgr_group_state", "1 for the state of that restart.", value_state, state_name,
+                 _GROUP_STATE_MAX},
                 {"sqmgr_group_turn", "1 for the state of this host's turn in it.", value_lease, lease_name,
                  _HOST_LEASE_MAX},
                 {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},
@@ -85,8 +89,15 @@ static void diagnose(const void *self _unused_, const struct fleet *fleet, struc
 {
         char trouble[GROUP_ERROR_MAX];
 
-        if (fleet->group)
-                doctor_group(findings, fleet, group_trouble(fleet->group, trouble));
+        if (!fleet->group)
+                return;
+        const struct doctor_group facts = {
+                .trouble = group_trouble(fleet->group, trouble),
+                .is_unsigned = fleet->group->rule.trouble == ROLLOUT_TROUBLE_UNSIGNED,
+                .default_key = DEFAULT_KEY,
+                .has_default_key = access(DEFAULT_KEY, F_OK) == 0,
+        };
+        doctor_group(findings, fleet, &facts);
 }
 
 const struct subsystem rollout_hosts_subsystem = {

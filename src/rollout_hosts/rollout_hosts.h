@@ -4,6 +4,7 @@
  *
  * script_rules: the script.
  * reply_rules: decodes its replies.
+ * signature_rules, hmac: the signatures of orders.
  * group_rules: decides what this host does.
  * call: calls the script.
  * group: carries out the decisions.

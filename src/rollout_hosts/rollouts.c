@@ -31,13 +31,13 @@ static double seconds(usec_t usec)
 
 static json_t *render_host(const struct rollout_host *host, const char *here)
 {
-        bool rolls = host->lease == HOST_LEASE_ROLLING;
+        bool progresses = host->lease == HOST_LEASE_ROLLING || host->lease == HOST_LEASE_WAITING;
         bool bad = host->lease == HOST_LEASE_FAILED || host->lease == HOST_LEASE_LOST;
 
         return json_pack("{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b}", "host", varlink_text(host->name),
                          "state", host_lease_name(host->lease), "seconds", seconds(host->state_usec),
                          "seen_seconds", seconds(host->seen_usec), "progress",
-                         varlink_text(rolls ? host->text : ""), "drained",
+                         varlink_text(progresses ? host->text : ""), "drained",
                          (int)(host->lease == HOST_LEASE_DONE && host->text[0] == '\0'), "error",
                          varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0));
 }
@@ -80,46 +80,47 @@ static bool is_answered(struct host_group *group, usec_t now)
         return group_redis(group, now) && group->error[0] == '\0';
 }
 
-/* Returns an empty view if Redis does not answer and had no epoch before: that says nothing about now. */
+/* Returns an empty view if Redis does not answer and had no rollout before: that says nothing about now. */
 static const struct group_view *view_of(struct host_group *group, usec_t now)
 {
         static const struct group_view nothing;
 
-        return group->view.epoch.state == EPOCH_NONE && !is_answered(group, now) ? &nothing : &group->view;
+        return group->view.rollout.state == GROUP_NONE && !is_answered(group, now) ? &nothing : &group->view;
 }
 
-/* Returns the epoch of the view; without a view, the one that this host knows. */
-static struct rollout_reply epoch_of(const struct host_group *group, const struct group_view *view)
+/* Returns the rollout of the view; without a view, the one that this host knows. */
+static struct rollout_reply rollout_of(const struct host_group *group, const struct group_view *view)
 {
         const struct rollout_group *rule = &group->rule;
-        struct rollout_reply epoch = {.number = rule->number, .state = rule->state};
+        struct rollout_reply rollout = {.number = rule->number, .state = rule->state};
 
-        return view->hosts ? view->epoch : epoch;
+        return view->hosts ? view->rollout : rollout;
 }
 
 static json_t *render_group(struct host_group *group, usec_t now)
 {
         const struct group_view *view = view_of(group, now);
-        struct rollout_reply epoch = epoch_of(group, view);
+        struct rollout_reply rollout = rollout_of(group, view);
         const char *here = links_host_name(&group->groups->persist->runtime->links);
         char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
 
         if (group_trouble(group, trouble)[0] == '\0')
                 rollout_group_pause_text(&group->rule, now, waits_for, sizeof(waits_for));
         if (view->hosts)
-                epoch.age_usec += usec_sub(now, view->at);
-        usec_t left = epoch.state == EPOCH_RUNNING
-                              ? rollout_reply_left_usec(&epoch, view->hosts, view->n_hosts)
+                rollout.age_usec += usec_sub(now, view->at);
+        usec_t left = rollout.state == GROUP_RUNNING
+                              ? rollout_reply_left_usec(&rollout, view->hosts, view->n_hosts)
                               : USEC_INFINITY;
-        return json_pack("{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
-                         varlink_text(group->fleet->settings->name), "group", varlink_text(group->name),
-                         "epoch", (json_int_t)epoch.number, "release", varlink_text(epoch.release), "state",
-                         epoch_state_name(epoch.state), "error", varlink_text(epoch.error), "age_seconds",
-                         epoch.number > 0 && view->hosts ? json_real(seconds(epoch.age_usec)) : json_null(),
-                         "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
-                         "hosts_at_once", varlink_text(epoch.asked), "began_by", varlink_text(epoch.by),
-                         "trouble", varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
-                         render_left(epoch.left), "hosts", render_hosts(view, here));
+        return json_pack(
+                "{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
+                varlink_text(group->fleet->settings->name), "group", varlink_text(group->name), "epoch",
+                (json_int_t)rollout.number, "release", varlink_text(rollout.release), "state",
+                group_state_name(rollout.state), "error", varlink_text(rollout.error), "age_seconds",
+                rollout.number > 0 && view->hosts ? json_real(seconds(rollout.age_usec)) : json_null(),
+                "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
+                "hosts_at_once", varlink_text(rollout.asked), "began_by", varlink_text(rollout.by), "trouble",
+                varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
+                render_left(rollout.left), "hosts", render_hosts(view, here));
 }
 
 /* Returns the group of the fleet with this name; NULL: no group any more. */
@@ -157,7 +158,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         if (!answer->reply)
                 return;
         const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;
-        view.epoch = *answer->reply;
+        view.rollout = *answer->reply;
         view.hosts = calloc(n + 1, sizeof(*view.hosts));
         if (!view.hosts)
                 return;

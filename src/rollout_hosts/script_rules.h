@@ -7,16 +7,16 @@
  *
  * The keys, below `sqmgr:rollout:GROUP`, with the namespace in front:
  *
- * no suffix  hash: the newest rollout, an epoch; see the fields below
+ * no suffix  hash: the newest rollout; see the fields below
  * `:hosts`   hash: host -> `INSTANCE SINCE TEXT`; SINCE: when its state last changed
  * `:seen`    sorted set: host -> when the host last reported its presence
  * `:states`  sorted set: host -> its state as a number, so that states are counted without reading all hosts
  * `:turns`   sorted set: host -> when the host last renewed its lease
  *
- * The fields of the epoch:
+ * The fields of the rollout:
  *
  * `number`, `id`, `state`, `error`
- * `by`, `at`           who began the epoch, and when
+ * `by`, `at`           who began the rollout, and when
  * `asked`, `canary`, `failures`, `release`, `mac`
  *                      the parameters of `begin`
  * `hosts`              the number of hosts that `asked` results in
@@ -26,6 +26,7 @@
  * `first`, `first_at`  the first host that was done, and when
  * `left`               hosts that were forgotten
  * `high`               the highest number that a host has seen
+ * `server`             the Redis as the host calls it on which the rollout was begun
  *
  * All keys expire 30 days after the last tick of the last host. At the limit of 1,024 hosts they take about
  * half a megabyte (tests/unit/test_rollout_script).
@@ -47,33 +48,36 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 #define ROLLOUT_RENEW_SECONDS 10 /* how often a lease is renewed */
 #define ROLLOUT_IDLE_SECONDS  60 /* how often a host reports its presence while no rollout is running */
 #define ROLLOUT_GONE_SECONDS  (24 * 3600) /* a host silent for this long is no longer waited for */
+/* A number later than Redis' clock by more than this is not believed. The clocks of servers that take over
+ * from each other must differ by less. */
+#define ROLLOUT_SLACK_SECONDS (24 * 3600)
 
 /* The operations and their arguments. Before these, each call has the calling host, its instance, and the
- * number and id of the newest epoch that the host knows (0 and "": none).
+ * number and id of the newest rollout that the host knows (0 and "": none).
  *
  *   tick    WORD TEXT  the request of the host:
- *                      "see"   reports presence
+ *                      "see"   reports presence; TEXT is why the host begins no restart yet
  *                      "want"  requests a lease
  *                      "roll"  holds and renews a lease; TEXT is the progress
  *                      "wait"  gives back a lease that is not used
  *                      "done"  TEXT is "draining" while old workers are left; repeated once they are gone
  *                      "fail"  TEXT is the reason
- *   begin   HOSTS CANARY FAILURES RELEASE MAC
- *                      begins the epoch of this number and id; the number must be beyond any known one.
- *                      HOSTS: `3` or `10%`; CANARY: seconds
- *   abort   MAC        ends this epoch
- *   forget  HOST       removes the host from this epoch. No HMAC: whoever can write to Redis can do the same
- *                      without the script
- *   show               returns all hosts
+ *   begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID
+ *                      begins the rollout of this number and id, if Redis still has the one of NUMBER and ID.
+ *                      HOSTS: `3` or `10%`; CANARY: seconds; LOST: "1" if Redis has lost a newer rollout.
+ * With a MAC the numbers in Redis need not be lower: a host with the key has found that they are not signed
+ *   abort   MAC        ends this rollout
+ *   forget  HOST       removes the host from this rollout. No HMAC: whoever can write to Redis can do the
+ * same without the script show               returns all hosts
  *
  * The reply is an array of words: the words of enum rollout_script_reply; for `show` then five words per
  * host: name, state, seconds in that state, seconds since it was seen, text. */
 #define ROLLOUT_HOST_WORDS 5
 enum rollout_script_reply {
-        ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer epoch, or another one of this number;
-                                * "behind": Redis has an older epoch than the host; "taken": another instance
-                                * has this host's name; "full": too many hosts or name too long; "unknown": no
-                                * such host */
+        ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer rollout than this;
+                                * "behind": Redis has an older rollout than the host; "taken": another
+                                * instance has this host's name; "full": too many hosts or name too long;
+                                * "unknown": no such host */
         ROLLOUT_REPLY_NUMBER,
         ROLLOUT_REPLY_HIGH,
         ROLLOUT_REPLY_ID,
@@ -89,5 +93,7 @@ enum rollout_script_reply {
         ROLLOUT_REPLY_LEFT,
         ROLLOUT_REPLY_BY,
         ROLLOUT_REPLY_AGE,
+        ROLLOUT_REPLY_NOW,
+        ROLLOUT_REPLY_SERVER,
         _ROLLOUT_REPLY_MAX,
 };

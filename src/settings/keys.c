@@ -35,7 +35,7 @@
 #define NO_TLS "TLS is not supported by this build, whose hiredis has none"
 #endif
 
-#if HAVE_SEAL
+#if HAVE_HMAC
 #define NO_HMAC NULL
 #else
 #define NO_HMAC "orders cannot be sealed by this build, which has no OpenSSL"

@@ -77,7 +77,9 @@ const char *reply_host_why(const json_t *rollout, const json_t *host, char text[
         default:
                 if (reply_host_is_silent(host))
                         return silence(host, text);
-                if (reply_is(rollout, "state", "running"))
+                if (progress[0] != '\0')
+                        snprintf(text, REPLY_HOST_WHY_MAX, "%.400s", progress);
+                else if (reply_is(rollout, "state", "running"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "for its turn");
                 else if (reply_is(rollout, "state", "aborted"))
                         snprintf(text, REPLY_HOST_WHY_MAX, "was not reached");

@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "fuzz.h"
 #include "rollout_hosts/group_rules.h"
+#include "rollout_hosts/signature_rules.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 #define SPAN_MAX   (366 * 24 * USEC_PER_HOUR)
@@ -35,12 +36,13 @@ static size_t count_lines(const char *text)
         return n;
 }
 
-/* Nothing that an epoch carries is taken for another part of it. */
-static void check_seal(const struct rollout_reply *reply)
+/* Nothing that a rollout carries is taken for another part of it. */
+static void check_signature(const struct rollout_reply *reply)
 {
         const struct rollout_reply none = {0};
-        char *text = rollout_reply_seal_text("begin", "group", reply);
-        char *other = rollout_reply_seal_text("begin", "group", &none);
+        const struct rollout_place place = rollout_place("redis://r", NULL, NULL, "group");
+        char *text = rollout_signed_text("begin", &place, reply);
+        char *other = rollout_signed_text("begin", &place, &none);
 
         fuzz_check(text && other && count_lines(text) == count_lines(other));
         free(text);
@@ -49,7 +51,7 @@ static void check_seal(const struct rollout_reply *reply)
 
 static void check_reply(const struct rollout_reply *reply)
 {
-        fuzz_check(reply->verdict < _ROLLOUT_VERDICT_MAX && reply->state < _EPOCH_STATE_MAX);
+        fuzz_check(reply->verdict < _ROLLOUT_VERDICT_MAX && reply->state < _GROUP_STATE_MAX);
         fuzz_check(reply->mine >= HOST_LEASE_NONE && reply->mine < _HOST_LEASE_MAX);
         fuzz_check(reply->number <= NUMBER_MAX && reply->high <= NUMBER_MAX);
         fuzz_check(reply->canary_seconds * USEC_PER_SEC <= SPAN_MAX && reply->failures <= ROLLOUT_HOSTS_MAX);
@@ -61,8 +63,9 @@ static void check_reply(const struct rollout_reply *reply)
         check_text(reply->error, sizeof(reply->error));
         check_text(reply->left, sizeof(reply->left));
         check_text(reply->by, sizeof(reply->by));
+        check_text(reply->server, sizeof(reply->server));
         fuzz_check(reply->age_usec <= SPAN_MAX);
-        fuzz_check(*epoch_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
+        fuzz_check(*group_state_name(reply->state) != '\0' && *host_lease_name(reply->mine) != '\0');
 }
 
 /* Whatever Redis answers, this host sends only known words, and can begin anew. */
@@ -75,13 +78,14 @@ static void check_group(const struct rollout_reply *reply)
                 enum rollout_request word = rollout_group_next_request(&group, now);
 
                 fuzz_check(word < _ROLLOUT_REQUEST_MAX && *rollout_request_name(word) != '\0');
-                if (rollout_group_observe(&group, reply, ROLLOUT_SEAL_UNASKED, now) == ROLLOUT_ACT_RESTART) {
-                        fuzz_check(reply->state == EPOCH_RUNNING && reply->mine == HOST_LEASE_ROLLING);
+                if (rollout_group_observe(&group, reply, ROLLOUT_SIGNATURE_UNASKED, now) ==
+                    ROLLOUT_ACT_RESTART) {
+                        fuzz_check(reply->state == GROUP_RUNNING && reply->mine == HOST_LEASE_ROLLING);
                         rollout_group_observe_begun(&group, now);
                 }
         }
-        uint64_t next = rollout_group_next(&group, reply);
-        fuzz_check(next > group.number && next <= NUMBER_MAX);
+        uint64_t next = rollout_group_next(&group, reply, ROLLOUT_SIGNATURE_UNASKED).number;
+        fuzz_check(next > group.number && next <= NUMBER_MAX + 1);
 }
 
 static void take(const struct rollout_word words[], size_t n)
@@ -100,7 +104,7 @@ static void take(const struct rollout_word words[], size_t n)
         }
         check_reply(&reply);
         check_group(&reply);
-        check_seal(&reply);
+        check_signature(&reply);
         for (i = 0; (r = rollout_reply_host(words, n, i, &host)) != -ENOENT; i++) {
                 fuzz_check(r == 0 || r == -EBADMSG);
                 if (r < 0)

@@ -178,6 +178,9 @@ bool core_kill(struct core *core, bool lost)
         if (!shell->running || shell->behind)
                 return false;
         shell->kill_fate = lost;
+        /* With its state it loses the number of its last restart. */
+        if (lost)
+                core->generation = 0;
         shell->down_usec = USEC_PER_DAY;
         shell->deaths++;
         shell_die(&core->sim);

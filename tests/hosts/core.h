@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers of one host, and the real core that looks after them: a world of tests/sim, with its faults, in
- * which the host's turns are restarts of its first fleet. Times are the group's. */
+ * which the host's leases are restarts of its first fleet. Times are the group's. */
 #pragma once
 
 #include "base/macro.h"

@@ -43,26 +43,91 @@ void group_fail_over(struct group_sim *sim)
                 group_violate(sim, "a failover undid %u turns", undone);
 }
 
+static void forge_number(struct group_sim *sim, const char *field, uint64_t number)
+{
+        char text[24];
+
+        number_text(number, text);
+        keys_put(&sim->redis.keys, KEY_ROLLOUT, field, text, 0);
+}
+
+/* A rollout that is there to be taken part in, with an id that nobody has given. */
+static void forge_rollout(struct group_sim *sim, uint64_t number)
+{
+        struct keys *keys = &sim->redis.keys;
+        char id[16];
+
+        forge_number(sim, "number", number);
+        snprintf(id, sizeof(id), "%c%u", rng_chance(&sim->rng, 500) ? 'f' : 'z', ++sim->ids);
+        keys_put(keys, KEY_ROLLOUT, "id", id, 0);
+        keys_put(keys, KEY_ROLLOUT, "state", "running", 0);
+        keys_put(keys, KEY_ROLLOUT, "hosts", "8", 0);
+}
+
+static void let_all_wait(struct group_sim *sim)
+{
+        struct key *states = &sim->redis.keys.key[KEY_STATES];
+
+        sim->redis.keys.key[KEY_LEASES].n = 0;
+        for (size_t i = 0; i < states->n; i++)
+                states->list[i].score = HOST_LEASE_WAITING;
+}
+
+/* A rollout that somebody has begun, shown again. */
+static void replay(struct group_sim *sim)
+{
+        size_t n = MIN(sim->n_recorded, (size_t)RECORDED_MAX);
+
+        if (n == 0)
+                return;
+        sim->redis.keys.key[KEY_ROLLOUT] = sim->recorded[rng_range(&sim->rng, 0, n - 1)];
+        keys_put(&sim->redis.keys, KEY_ROLLOUT, "state", "running", 0);
+        keys_put(&sim->redis.keys, KEY_ROLLOUT, "hosts", "8", 0);
+        let_all_wait(sim);
+}
+
+void group_forge(struct group_sim *sim)
+{
+        uint64_t number = strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10);
+
+        if (sim->now < sim->climb_until)
+                forge_rollout(sim, number + rng_range(&sim->rng, 1, 100000));
+        if (sim->now >= sim->storm_until || !rng_chance(&sim->rng, 30))
+                return;
+        /* It ends what it has begun, so that that may not count. */
+        if (rng_chance(&sim->rng, 400)) {
+                keys_put(&sim->redis.keys, KEY_ROLLOUT, "state",
+                         rng_chance(&sim->rng, 500) ? "halted" : "aborted", 0);
+        } else if (rng_chance(&sim->rng, 500)) {
+                replay(sim);
+        } else {
+                forge_rollout(sim, number + 1);
+                let_all_wait(sim);
+        }
+        (void)group_excuse(sim);
+}
+
 static void forge(struct group_sim *sim)
 {
+        static const uint64_t numbers[] = {(UINT64_C(1) << 53) - 1000, (UINT64_C(1) << 52) - 1};
         struct keys *keys = &sim->redis.keys;
         char text[32];
         const struct host *host = any_host(sim);
+        uint64_t at = group_seconds(sim), number = strtoull(keys_field(keys, "number"), NULL, 10);
 
         sim->forged = true;
         sim->n_forged++;
-        switch (rng_range(&sim->rng, 0, 6)) {
+        switch (rng_range(&sim->rng, 0, 12)) {
         case 0:
-                number_text(sim->redis.n_calls + rng_range(&sim->rng, 1, 100), text);
-                keys_put(keys, KEY_EPOCH, "number", text, 0);
-                keys_put(keys, KEY_EPOCH, "state", "running", 0);
-                keys_put(keys, KEY_EPOCH, "hosts", "8", 0);
+                forge_rollout(sim, at + rng_range(&sim->rng, 0, 2 * ROLLOUT_SLACK_SECONDS) -
+                                           ROLLOUT_SLACK_SECONDS);
                 break;
         case 1:
-                keys_put(keys, KEY_EPOCH, "number", "9007199254740000", 0);
+                forge_rollout(sim, rng_chance(&sim->rng, 500) ? numbers[rng_range(&sim->rng, 0, 1)]
+                                                              : at + ROLLOUT_SLACK_SECONDS + 1000);
                 break;
         case 2:
-                keys_put(keys, KEY_EPOCH, "state", rng_chance(&sim->rng, 500) ? "halted" : "running", 0);
+                keys_put(keys, KEY_ROLLOUT, "state", rng_chance(&sim->rng, 500) ? "halted" : "running", 0);
                 break;
         case 3:
                 if (host)
@@ -73,13 +138,36 @@ static void forge(struct group_sim *sim)
                         keys_remove(keys, i, host->name);
                 break;
         case 5:
-                keys_put(keys, KEY_EPOCH, rng_chance(&sim->rng, 500) ? "taken" : "from", "nan", 0);
+                keys_put(keys, KEY_ROLLOUT, rng_chance(&sim->rng, 500) ? "taken" : "from", "nan", 0);
                 break;
-        default:
+        case 6:
                 for (unsigned i = 0; i < 8; i++) {
                         snprintf(text, sizeof(text), "forged%u", i);
-                        keys_put(keys, KEY_TURNS, text, "", 0);
+                        keys_put(keys, KEY_LEASES, text, "", 0);
                 }
+                break;
+        case 7:
+                forge_number(sim, "high",
+                             rng_chance(&sim->rng, 500) ? at + ROLLOUT_SLACK_SECONDS - 1
+                                                        : number + UINT32_MAX);
+                break;
+        case 8:
+                replay(sim);
+                break;
+        case 9:
+                forge_rollout(sim, number);
+                break;
+        case 10:
+                sim->climb_until = sim->now + rng_range(&sim->rng, 1, 120) * USEC_PER_SEC;
+                break;
+        case 11:
+                sim->storm_until = sim->now + rng_range(&sim->rng, 1, 15) * USEC_PER_MIN;
+                break;
+        default:
+                /* Into a Redis that has none. */
+                keys->key[KEY_ROLLOUT].n = 0;
+                keys_put(keys, KEY_ROLLOUT, "state", "running", 0);
+                keys_put(keys, KEY_ROLLOUT, "hosts", "8", 0);
                 break;
         }
         group_report(sim, "Redis: somebody writes there");
@@ -98,7 +186,8 @@ static void clone(struct group_sim *sim, const struct host *host)
         other->group = host->group;
         host_pack(sim, other);
         other->acted_number = host->acted_number;
-        other->acted_at = host->acted_at;
+        snprintf(other->acted_id, sizeof(other->acted_id), "%s", host->acted_id);
+        memcpy(other->acts, host->acts, sizeof(other->acts));
         other->excused = true;
         host_boot(sim, other, false);
 }
@@ -118,7 +207,7 @@ static bool can_order(const struct host *host)
 static void begin(struct group_sim *sim, struct host *host)
 {
         host->retries = 0;
-        host_order(sim, host, host->group.number + 1);
+        host_order(sim, host, NULL);
 }
 
 static void order_all(struct group_sim *sim, struct host *host)
@@ -137,14 +226,17 @@ static void order_all(struct group_sim *sim, struct host *host)
 static void order(struct group_sim *sim, struct host *host)
 {
         const char *number = keys_field(&sim->redis.keys, "number"), *id = keys_field(&sim->redis.keys, "id");
+        const struct rollout_reply rollout = group_rollout(sim);
+        char mac[ROLLOUT_MAC_MAX + 1];
 
         if (!can_order(host))
                 return;
+        group_sign(sim, "abort", &rollout, mac);
         unsigned what = (unsigned)rng_range(&sim->rng, 0, 9);
         if (what > 2)
                 order_all(sim, host);
         else if (what == 2)
-                host_call(sim, host, FLIGHT_ABORT, (const char *const[]){number, id, "", NULL});
+                host_call(sim, host, FLIGHT_ABORT, (const char *const[]){number, id, mac, NULL});
         else
                 host_call(sim, host, FLIGHT_FORGET,
                           (const char *const[]){number, id,
@@ -156,7 +248,9 @@ static void order(struct group_sim *sim, struct host *host)
 static void forget(struct host *host)
 {
         host->saved_size = 0;
-        host->acted_number = host->acted_at = 0;
+        host->acted_number = 0;
+        host->acted_id[0] = '\0';
+        memset(host->acts, 0, sizeof(host->acts));
 }
 
 static void die(struct group_sim *sim, struct host *host)

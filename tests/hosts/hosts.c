@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What each host of the group does, with what must hold by what the simulated world knows. */
 #include "hosts.h"
+#include "base/hash.h"
 #include "continuity/codec.h"
 #include "model/names.h"
+#include "rollout_hosts/signature_rules.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +84,7 @@ unsigned group_excuse(struct group_sim *sim)
 /* Its lease is not over. */
 static bool is_renewed(const struct group_sim *sim, const struct host *host)
 {
-        const struct entry *lease = keys_find(&sim->redis.keys, KEY_TURNS, host->name);
+        const struct entry *lease = keys_find(&sim->redis.keys, KEY_LEASES, host->name);
         double now = (double)((int64_t)sim->now + sim->redis.clock_usec) / 1e6;
 
         return lease && now - lease->score < ROLLOUT_LEASE_SECONDS - 1;
@@ -101,7 +103,7 @@ static unsigned asked_hosts(const struct group_sim *sim)
         return (unsigned)strtoul(keys_field(&sim->redis.keys, "hosts"), NULL, 10);
 }
 
-/* It has been able since then to say what it does, of the epoch that Redis has. */
+/* It has been able since then to say what it does, of the rollout that Redis has. */
 static bool could_report(const struct group_sim *sim, const struct host *host, usec_t since)
 {
         return host->able_at > 0 && host->able_at <= since && !host->flight.under_way && !sim->forged &&
@@ -110,12 +112,12 @@ static bool could_report(const struct group_sim *sim, const struct host *host, u
                strcmp(host->group.id, keys_field(&sim->redis.keys, "id")) == 0;
 }
 
-/* A turn was taken: by what the world knows, might it be? */
+/* A lease was taken: by what the world knows, might it be? */
 static void check_taken(struct group_sim *sim, const struct host *taker, unsigned failed_before)
 {
         unsigned n = 0, hosts = asked_hosts(sim);
 
-        sim->n_turns++;
+        sim->n_leases++;
         for (size_t i = 0; i < sim->n_hosts; i++) {
                 const struct host *host = &sim->host[i];
 
@@ -173,6 +175,8 @@ static void execute(struct group_sim *sim, struct host *host)
         }
         if (flight->what != FLIGHT_TICK)
                 sim->ordered_at = sim->now;
+        if (flight->what == FLIGHT_BEGIN && flight->reply.verdict == ROLLOUT_VERDICT_OK)
+                sim->recorded[sim->n_recorded++ % RECORDED_MAX] = sim->redis.keys.key[KEY_ROLLOUT];
         bool wants = flight->what == FLIGHT_TICK && strcmp(flight->words[5], "want") == 0;
         if (wants && before == HOST_LEASE_WAITING &&
             keys_state(&sim->redis.keys, host->name) == HOST_LEASE_ROLLING)
@@ -191,7 +195,7 @@ static void execute(struct group_sim *sim, struct host *host)
                              host->name, flight->words[0], flight->n > 5 ? flight->words[5] : "",
                              flight->n > 6 ? flight->words[6] : "", flight->words[3],
                              (int)flight->reply.verdict, (unsigned long long)flight->reply.number,
-                             epoch_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
+                             group_state_name(flight->reply.state), host_lease_name(flight->reply.mine),
                              flight->reply.error[0] != '\0' ? ": " : "", flight->reply.error);
 }
 
@@ -216,6 +220,39 @@ static void save(const struct group_sim *sim, struct host *host)
         (void)core_was_saved(host->core);
 }
 
+/* The restarts that nobody whom it knows has ordered are few, and with a key there are none. */
+static void check_act(struct group_sim *sim, struct host *host)
+{
+        const struct rollout_group *group = &host->group;
+        unsigned n = 0, n_counted = 0;
+        bool same = group->number == host->acted_number && strcmp(group->id, host->acted_id) == 0;
+
+        if (sim->keyed && strncmp(group->id, "id", 2) != 0)
+                group_violate(sim, "%s restarts for rollout %s, which nobody with the key has begun",
+                              host->name, group->id);
+        if (group->trusted || same)
+                return;
+        memmove(host->acts + 1, host->acts, sizeof(host->acts) - sizeof(host->acts[0]));
+        host->acts[0].at = sim->now;
+        host->acts[0].stopped = false;
+        snprintf(host->acts[0].id, sizeof(host->acts[0].id), "%s", group->id);
+        for (size_t i = 0; i < ELEMENTSOF(host->acts); i++) {
+                bool counts = host->acts[i].at > 0 && sim->now < host->acts[i].at + ROLLOUT_PAUSE_USEC;
+
+                n += counts;
+                n_counted += counts && !host->acts[i].stopped;
+        }
+        if (n_counted > ROLLOUT_COUNTED_MAX || n > ROLLOUT_COUNTED_MAX + ROLLOUT_STOPPED_MAX)
+                group_violate(sim, "%s restarts %u times within five minutes for who it does not know",
+                              host->name, n);
+}
+
+static void excuse_acts(struct host *host, const char *id)
+{
+        for (size_t i = 0; i < ELEMENTSOF(host->acts); i++)
+                host->acts[i].stopped |= strcmp(host->acts[i].id, id) == 0;
+}
+
 static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act act)
 {
         struct rollout_group *group = &host->group;
@@ -237,16 +274,13 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
                 return;
         }
         group_report(sim, "%s: restarts for epoch %llu", host->name, (unsigned long long)group->number);
-        if (group->number < host->acted_number)
+        check_act(sim, host);
+        if (group->number < host->acted_number ||
+            (group->number == host->acted_number && strcmp(group->id, host->acted_id) < 0))
                 group_violate(sim, "%s restarts for epoch %llu after %llu", host->name,
                               (unsigned long long)group->number, (unsigned long long)host->acted_number);
-        bool same = group->number == host->acted_number && strcmp(group->id, host->acted_id) == 0;
-        if (!group->trusted && !same && host->acted_at > 0 && sim->now < host->acted_at + ROLLOUT_PAUSE_USEC)
-                group_violate(sim, "%s restarts twice within five minutes for who it does not know",
-                              host->name);
         host->acted_number = group->number;
         snprintf(host->acted_id, sizeof(host->acted_id), "%s", group->id);
-        host->acted_at = sim->now;
         if (!host_restarts(host))
                 host->excused = !host_holds_lease(sim, host);
         host->restarts = true;
@@ -280,18 +314,72 @@ void number_text(uint64_t number, char text[24])
         snprintf(text, 24, "%llu", (unsigned long long)number);
 }
 
-void host_order(struct group_sim *sim, struct host *host, uint64_t number)
+uint64_t group_seconds(const struct group_sim *sim)
 {
-        char digits[24], id[16], canary[24], failures[8];
-        static const char *const hosts[] = {"1", "2", "1", "30%"};
+        return (uint64_t)((int64_t)sim->now + sim->redis.clock_usec) / USEC_PER_SEC;
+}
 
-        number_text(number, digits);
-        snprintf(id, sizeof(id), "id%u", ++sim->ids);
-        number_text(rng_chance(&sim->rng, 250) ? rng_range(&sim->rng, 1, 90) : 0, canary);
-        snprintf(failures, sizeof(failures), "%u", (unsigned)rng_range(&sim->rng, 0, 1));
+void group_sign(const struct group_sim *sim, const char *order, const struct rollout_reply *rollout,
+                char mac[static ROLLOUT_MAC_MAX + 1])
+{
+        const struct rollout_place place = rollout_place("redis://localhost", NULL, NULL, "g");
+        _cleanup_free_ char *text = rollout_signed_text(order, &place, rollout);
+
+        mac[0] = '\0';
+        if (sim->keyed && text)
+                snprintf(mac, ROLLOUT_MAC_MAX + 1, "%016llx",
+                         (unsigned long long)hash_bytes(HASH_INIT, text, strlen(text)));
+}
+
+struct rollout_reply group_rollout(const struct group_sim *sim)
+{
+        const struct keys *keys = &sim->redis.keys;
+        struct rollout_reply rollout = {
+                .number = strtoull(keys_field(keys, "number"), NULL, 10),
+                .canary_seconds = (uint32_t)strtoul(keys_field(keys, "canary"), NULL, 10),
+                .failures = (uint32_t)strtoul(keys_field(keys, "failures"), NULL, 10),
+        };
+
+        snprintf(rollout.id, sizeof(rollout.id), "%s", keys_field(keys, "id"));
+        snprintf(rollout.asked, sizeof(rollout.asked), "%s", keys_field(keys, "asked"));
+        return rollout;
+}
+
+static enum rollout_signature signature_of(const struct group_sim *sim, const struct rollout_reply *reply)
+{
+        char begin[ROLLOUT_MAC_MAX + 1], abort[ROLLOUT_MAC_MAX + 1];
+
+        if (!sim->keyed)
+                return ROLLOUT_SIGNATURE_UNASKED;
+        group_sign(sim, "begin", reply, begin);
+        group_sign(sim, "abort", reply, abort);
+        return reply->number == 0 || (strcmp(begin, reply->mac) == 0 &&
+                                      (reply->state != GROUP_ABORTED || strcmp(abort, reply->end_mac) == 0))
+                       ? ROLLOUT_SIGNATURE_GOOD
+                       : ROLLOUT_SIGNATURE_BAD;
+}
+
+void host_order(struct group_sim *sim, struct host *host, const struct rollout_reply *there)
+{
+        static const char *const hosts[] = {"1", "2", "1", "30%"};
+        struct rollout_reply rollout = {.failures = (uint32_t)rng_range(&sim->rng, 0, 1)};
+        struct rollout_next next = {0};
+        char digits[24], canary[24], failures[8], seen[24], mac[ROLLOUT_MAC_MAX + 1];
+
+        if (there)
+                next = rollout_group_next(&host->group, there, signature_of(sim, there));
+        rollout.number = next.number;
+        snprintf(rollout.id, sizeof(rollout.id), "id%u", ++sim->ids);
+        snprintf(rollout.asked, sizeof(rollout.asked), "%s", hosts[rng_range(&sim->rng, 0, 3)]);
+        rollout.canary_seconds = rng_chance(&sim->rng, 250) ? (uint32_t)rng_range(&sim->rng, 1, 90) : 0;
+        group_sign(sim, "begin", &rollout, mac);
+        number_text(rollout.number, digits);
+        number_text(rollout.canary_seconds, canary);
+        snprintf(failures, sizeof(failures), "%u", rollout.failures);
+        number_text(there ? there->number : 0, seen);
         host_call(sim, host, FLIGHT_BEGIN,
-                  (const char *const[]){digits, id, hosts[rng_range(&sim->rng, 0, 3)], canary, failures, "",
-                                        "", NULL});
+                  (const char *const[]){digits, rollout.id, rollout.asked, canary, failures, "", mac, "",
+                                        next.lost ? "1" : "0", seen, there ? there->id : "", NULL});
 }
 
 static void deliver(struct group_sim *sim, struct host *host)
@@ -300,22 +388,32 @@ static void deliver(struct group_sim *sim, struct host *host)
         usec_t now = host_now(sim, host);
 
         uint64_t known = host->group.number;
+        char id[ROLLOUT_ID_MAX + 1];
 
+        memcpy(id, host->group.id, sizeof(id));
         flight->under_way = false;
         if (flight->failed || host->server != flight->server || !host->connected) {
                 host->connected = false;
                 return;
         }
+        if (flight->reply.state == GROUP_HALTED || flight->reply.state == GROUP_ABORTED)
+                excuse_acts(host, flight->reply.id);
         if (flight->what == FLIGHT_TICK) {
                 carry_out(sim, host,
-                          rollout_group_observe(&host->group, &flight->reply, ROLLOUT_SEAL_UNASKED, now));
+                          rollout_group_observe(&host->group, &flight->reply,
+                                                signature_of(sim, &flight->reply), now));
         } else if (flight->what == FLIGHT_BEGIN) {
-                if (flight->reply.verdict == ROLLOUT_VERDICT_OLD && host->retries++ < 3) {
-                        host_order(sim, host, rollout_group_next(&host->group, &flight->reply));
+                if (flight->reply.verdict == ROLLOUT_VERDICT_OLD && host->retries++ < 4) {
+                        struct rollout_reply there = flight->reply;
+
+                        host_order(sim, host, &there);
                         return;
                 }
                 carry_out(sim, host, rollout_group_observe_ordered(&host->group, &flight->reply, now));
         }
+        /* Of a new rollout it says at once how it stands there. */
+        if (host->group.number != known || strcmp(host->group.id, id) != 0)
+                host->poll_at = sim->now;
         if (host->group.number < known)
                 group_violate(sim, "%s takes epoch %llu for the newest, after %llu", host->name,
                               (unsigned long long)host->group.number, (unsigned long long)known);
@@ -338,7 +436,7 @@ static void look(struct group_sim *sim, struct host *host)
         struct rollout_group *group = &host->group;
         usec_t now = host_now(sim, host);
         char digits[24];
-        enum epoch_state state = EPOCH_NONE;
+        enum group_state state = GROUP_NONE;
 
         observe_restart(sim, host);
         if (host->flight.under_way)
@@ -353,9 +451,9 @@ static void look(struct group_sim *sim, struct host *host)
                 host->server = sim->redis.server;
                 rollout_group_observe_connection(group, now);
         }
-        for (unsigned i = 0; i < _EPOCH_STATE_MAX; i++)
-                if (strcmp(keys_field(&sim->redis.keys, "state"), epoch_state_name((enum epoch_state)i)) == 0)
-                        state = (enum epoch_state)i;
+        for (unsigned i = 0; i < _GROUP_STATE_MAX; i++)
+                if (strcmp(keys_field(&sim->redis.keys, "state"), group_state_name((enum group_state)i)) == 0)
+                        state = (enum group_state)i;
         if (!rollout_group_is_due(group, strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10),
                                   keys_field(&sim->redis.keys, "id"), state, now))
                 return;
@@ -386,7 +484,8 @@ void host_boot(struct group_sim *sim, struct host *host, bool state_lost)
         core_begin(host->core);
         if (state_lost) {
                 host->acted_number = 0;
-                host->acted_at = 0;
+                host->acted_id[0] = '\0';
+                memset(host->acts, 0, sizeof(host->acts));
         }
 }
 
@@ -405,6 +504,8 @@ static void run_core(struct group_sim *sim, struct host *host)
         if (state == ROLLOUT_DONE && core_outdated(host->core) > 0)
                 group_violate(sim, "%s is done with its restart, and %u workers of before take jobs",
                               host->name, core_outdated(host->core));
+        if (state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED)
+                excuse_acts(host, host->acted_id);
         host->restarts = host->excused = host->undone = false;
         group_report(sim, "%s: its restart is %s", host->name, rollout_state_name(state));
 }

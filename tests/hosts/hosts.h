@@ -19,6 +19,8 @@
 #define CALLS_KEPT  64
 #define WORDS_MAX   256
 
+#define RECORDED_MAX 8
+
 /* What stands in one key of Redis. */
 struct entry {
         char name[48];
@@ -32,7 +34,7 @@ struct key {
 struct keys {
         struct key key[ROLLOUT_SCRIPT_KEYS];
 };
-enum { KEY_EPOCH, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_TURNS };
+enum { KEY_ROLLOUT, KEY_HOSTS, KEY_SEEN, KEY_STATES, KEY_LEASES };
 
 struct redis {
         struct keys keys;
@@ -66,7 +68,7 @@ struct flight {
         bool under_way, executed, ordered;
         usec_t execute_at, deliver_at;
         enum { FLIGHT_TICK, FLIGHT_BEGIN, FLIGHT_ABORT, FLIGHT_FORGET } what;
-        char words[12][ROLLOUT_TEXT_MAX + 1];
+        char words[16][ROLLOUT_TEXT_MAX + 1];
         size_t n;
         bool failed; /* no answer comes */
         uint64_t server;
@@ -94,9 +96,14 @@ struct host {
         bool excused;  /* Redis does not know, by a fault, that it restarts */
         bool undone;   /* by a failover */
 
-        uint64_t acted_number; /* the highest epoch that it has restarted for */
-        usec_t acted_at;
+        uint64_t acted_number; /* the newest rollout that it has restarted for */
         char acted_id[ROLLOUT_ID_MAX + 1];
+        /* The last restarts that nobody whom it knows has ordered, the newest first. */
+        struct {
+                usec_t at; /* 0: none */
+                char id[ROLLOUT_ID_MAX + 1];
+                bool stopped; /* halted or aborted, here or on all hosts */
+        } acts[8];
         unsigned retries;
 };
 
@@ -109,11 +116,16 @@ struct group_sim {
         struct redis redis;
         usec_t redis_down_until, fail_over_at, taken_at;
         usec_t ordered_at; /* the last order, which may have taken a place from a host */
+        bool keyed;        /* all hosts have a key, and forgers have none */
         bool forged;       /* a forger has been at work in this run */
-        bool faults;       /* they still happen */
-        unsigned ids;      /* given to epochs so far */
-        unsigned cores;    /* made so far */
-        uint64_t n_calls, n_turns, n_failovers, n_forged;
+        usec_t climb_until,
+                storm_until; /* so long a forger raises numbers, or begins one rollout after another */
+        struct key recorded[RECORDED_MAX]; /* rollouts that were begun, as a forger keeps them */
+        size_t n_recorded;
+        bool faults;    /* they still happen */
+        unsigned ids;   /* given to rollouts so far */
+        unsigned cores; /* made so far */
+        uint64_t n_calls, n_leases, n_failovers, n_forged;
         bool verbose;
         char broken[512]; /* what was violated; "": nothing */
 };
@@ -140,9 +152,19 @@ bool host_holds_lease(const struct group_sim *sim, const struct host *host);
 bool host_has_twin(const struct group_sim *sim, const struct host *host);
 /* extra: the words behind its own, up to NULL. */
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[]);
-void host_order(struct group_sim *sim, struct host *host, uint64_t number);
+/* Begins a rollout. there: what Redis has shown for that; NULL: nothing yet. */
+void host_order(struct group_sim *sim, struct host *host, const struct rollout_reply *there);
+/* Writes what a holder of the key makes of an order; "" where there is no key. */
+void group_sign(const struct group_sim *sim, const char *order, const struct rollout_reply *rollout,
+                char mac[static ROLLOUT_MAC_MAX + 1]);
+/* The rollout as it stands in Redis, as far as it is signed. */
+struct rollout_reply group_rollout(const struct group_sim *sim);
+/* By the clock of Redis. */
+uint64_t group_seconds(const struct group_sim *sim);
 void number_text(uint64_t number, char text[24]);
 
 /* faults.c */
 void group_trouble(struct group_sim *sim);
+/* What a forger who stays does in this step. */
+void group_forge(struct group_sim *sim);
 void group_fail_over(struct group_sim *sim);

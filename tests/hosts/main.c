@@ -31,7 +31,7 @@ int main(int argc, char *argv[])
                 {NULL, 0, NULL, 0},
         };
         /* As a test it takes what fits into its share of `make check`. */
-        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, turns = 0, i;
+        uint64_t seeds = 400, from = 0, seconds = argc == 1 ? 10 : 0, number = 0, calls = 0, leases = 0, i;
         bool verbose = false;
         int option;
 
@@ -57,7 +57,7 @@ int main(int argc, char *argv[])
                 group_run(sim, seed, verbose);
                 group_end(sim);
                 calls += sim->n_calls;
-                turns += sim->n_turns;
+                leases += sim->n_leases;
                 if (sim->broken[0] == '\0')
                         continue;
                 printf("seed %llu: %s\nIts story: hosts --from %llu --seeds 1 --verbose\n",
@@ -65,7 +65,7 @@ int main(int argc, char *argv[])
                 return 1;
         }
         printf("%llu seeds, %llu calls of the script, %llu turns, %.1f s: 0 invariants violated\n",
-               (unsigned long long)i, (unsigned long long)calls, (unsigned long long)turns,
+               (unsigned long long)i, (unsigned long long)calls, (unsigned long long)leases,
                seconds_now() - begun);
         script_close();
         free(sim);

@@ -34,7 +34,7 @@ static bool any_speaks(const struct group_sim *sim)
 }
 
 /* How many hosts have not come to their end in Redis, and can come forward, or cannot: that is told, as is an
- * epoch that none of its hosts takes for one. */
+ * rollout that none of its hosts takes for one. */
 static unsigned count_unended(const struct group_sim *sim, bool speak)
 {
         const struct key *states = &sim->redis.keys.key[KEY_STATES];
@@ -158,21 +158,27 @@ static void check_next(struct group_sim *sim)
         struct host *operator= a_living_host(sim);
         usec_t until = sim->now + PEACE;
         bool begun = false;
+        /* Where somebody forged a number and lost it again, the first one learns it from a host that knows
+         * it. */
+        unsigned tries = sim->forged && !sim->keyed ? 2 : 1;
 
         while (operator&& sim->now<until && sim->broken[0] == '\0') {
                 if (!begun && !operator->flight.under_way && operator->connected) {
                         operator->retries = 0;
-                        host_order(sim, operator, operator->group.number + 1);
+                        host_order(sim, operator, NULL);
                         begun = true;
+                        tries--;
                 } else if (begun) {
                         forget_the_dead(sim, operator);
                 }
                 step(sim);
                 char id[16];
                 snprintf(id, sizeof(id), "id%u", sim->ids);
-                if (begun && strcmp(keys_field(&sim->redis.keys, "id"), id) == 0 &&
-                    strcmp(keys_field(&sim->redis.keys, "state"), "done") == 0)
+                if (!begun || strcmp(keys_field(&sim->redis.keys, "id"), id) != 0)
+                        continue;
+                if (strcmp(keys_field(&sim->redis.keys, "state"), "done") == 0)
                         break;
+                begun = tries == 0 || strcmp(keys_field(&sim->redis.keys, "state"), "aborted") != 0;
         }
         if (!operator|| sim->broken[0] != '\0')
                 return;
@@ -198,6 +204,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose)
         sim->rng = rng_fork(seed, 1);
         sim->now = BEGUN_AT;
         sim->faults = true;
+        sim->keyed = seed / 4 % 2 == 1;
         sim->redis.clock_usec = (int64_t)1700000000 * 1000000;
         size_t n = rng_range(&sim->rng, 2, 5);
         for (size_t i = 0; i < n; i++) {
@@ -206,6 +213,7 @@ void group_run(struct group_sim *sim, uint64_t seed, bool verbose)
         }
         while (sim->now < BEGUN_AT + TROUBLED && sim->broken[0] == '\0') {
                 group_trouble(sim);
+                group_forge(sim);
                 if (sim->fail_over_at > 0 && sim->now >= sim->fail_over_at) {
                         sim->fail_over_at = 0;
                         group_fail_over(sim);

@@ -45,7 +45,7 @@ unsigned keys_count(const struct keys *keys, int from, int to)
 
 const char *keys_field(const struct keys *keys, const char *field)
 {
-        const struct entry *entry = keys_find(keys, KEY_EPOCH, field);
+        const struct entry *entry = keys_find(keys, KEY_ROLLOUT, field);
 
         return entry ? entry->value : "";
 }

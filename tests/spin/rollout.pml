@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Three hosts take turns through one Redis, of which one failover undoes the last call, or which is emptied, or told to
- * forget a host; tests/check-spin runs it.
+/* Three hosts take leases through one Redis, of which one failover undoes the last call, or which is emptied, or asked to
+ * forget a host, or written to by a forger; tests/check-spin runs it. With KEYED all hosts have a key, and the forger none.
  *
  * It models src/rollout_hosts/script_rules.c and group_rules.c once more, in another language and from their description:
  * one host at a time, no failure allowed. Time is what it allows: a turn is lost only of a host that cannot reach Redis,
@@ -17,19 +17,26 @@
 #define DONE    4
 #define NOBODY  5 /* it was forgotten, or all hosts were */
 
+/* Numbers beyond are later than the clock of Redis and the slack. */
+#define LIMIT  100
+#define IDS    40
+/* Orders that are given once no more trouble comes: without a key the first may meet what a forger left behind. */
+#define FINALS (FORGES == 0 -> 0 : (KEYED -> 1 : 2))
+
 #define RUNNING 0
 #define HALTED  1
 #define OVER    2
 #define ABORTED 3
 
-/* An epoch is its number and its id; ids are the order in which they were begun. */
+/* A rollout is its number and its id. */
 typedef Keys {
-        byte number, id, state;
+        byte number, id, state, high;
         bool held; /* nobody takes a turn before a lease is over */
         byte its[HOSTS]
 };
 typedef Host {
-        byte number, id, other;
+        byte number, id;
+        byte acted_number, acted_id; /* the newest that it has restarted for */
         byte its;
         bool rolls;  /* its workers are being replaced, whatever Redis thinks */
         bool undone; /* the call that took its turn was */
@@ -40,21 +47,31 @@ typedef Host {
 
 Keys redis, replica;
 Host host[HOSTS];
-byte ids = 1, failovers = FAILOVERS, begins = BEGINS, outages = OUTAGES, forgets = FORGETS, flushes = FLUSHES, failures = 1;
+/* The number that was begun, and signed, with each id. */
+byte vouched[IDS];
+byte latest = 1; /* no number that was begun is later */
+byte forges = FORGES, finals = FINALS;
+byte ids = 1, failovers = FAILOVERS, begins = BEGINS, outages = OUTAGES, forgets = FORGETS, flushes = FLUSHES, failures = FAILURES;
 byte rolling, undone;
 
 #define COUNT(state) ((redis.its[0] == state) + (redis.its[1] == state) + (redis.its[2] == state))
 #define HELD(keys, h) (keys.its[h] == ROLLING || keys.its[h] == LOST)
+#define NEWER(n, i, m, j) (n > m || (n == m && i > j))
+#define BELIEVED(n) (n <= LIMIT -> n : 0)
+#define IS_SIGNED (!KEYED || vouched[redis.id] == redis.number)
 #define KNOWN(h) (host[h].number == redis.number && host[h].id == redis.id)
+/* It takes that for the newest. */
+#define ADOPTABLE(h) (redis.number <= LIMIT && NEWER(redis.number, redis.id, host[h].number, host[h].id) && IS_SIGNED)
+/* Redis has lost what it knows. */
+#define BEHIND(h) (NEWER(host[h].number, host[h].id, BELIEVED(redis.number), redis.id))
 /* Each that rolls and can reach Redis has said so there, unless Redis has lost the epoch that it rolls for. */
-#define SAID(h) (!host[h].rolls || host[h].out || redis.its[h] == ROLLING || \
-        (redis.number <= host[h].number && !KNOWN(h)))
+#define SAID(h) (!host[h].rolls || host[h].out || redis.its[h] == ROLLING || (!KNOWN(h) && !ADOPTABLE(h)))
 /* Nobody begins beside one that rolls for the same epoch, and could say so all the while. */
 #define BESIDE(h) (host[h].rolls && !host[h].gone && KNOWN(h))
 #define LEASE_OVER (SAID(0) && SAID(1) && SAID(2))
 
 inline copy(from, to) {
-        to.number = from.number; to.id = from.id; to.state = from.state; to.held = from.held;
+        to.number = from.number; to.id = from.id; to.state = from.state; to.held = from.held; to.high = from.high;
         to.its[0] = from.its[0]; to.its[1] = from.its[1]; to.its[2] = from.its[2]
 }
 
@@ -82,6 +99,13 @@ inline replicate_or_not() {
 }
 
 inline start(h) {
+        /* Once for each, none older than the last, and with a key only what was signed. */
+        assert(NEWER(host[h].number, host[h].id, host[h].acted_number, host[h].acted_id));
+        assert(!KEYED || vouched[host[h].id] == host[h].number);
+        if
+        :: FORGES > 0 -> host[h].acted_number = host[h].number; host[h].acted_id = host[h].id
+        :: else
+        fi;
         host[h].its = ROLLING;
         host[h].gone = false;
         if
@@ -103,33 +127,62 @@ inline ended(h, how) {
 #define MAY_TAKE(h) (redis.state == RUNNING && !redis.held && !host[h].waits && COUNT(ROLLING) + COUNT(LOST) < 1)
 /* Would a call of this host change anything? */
 #define DUE(h) (!host[h].out && ( \
-        (!KNOWN(h) && (redis.number > host[h].number || \
-                (redis.number == host[h].number && (host[h].other != redis.id || !host[h].waits)) || \
-                (redis.number < host[h].number && redis.state != ABORTED))) || \
+        (!KNOWN(h) && (ADOPTABLE(h) || (BEHIND(h) && redis.state != ABORTED))) || \
         (KNOWN(h) && ( \
                 (host[h].its == WAITING && (redis.its[h] != WAITING || MAY_TAKE(h)) && redis.state <= HALTED) || \
-                (host[h].its == ROLLING && (redis.its[h] <= LOST && redis.its[h] != ROLLING || redis.state == ABORTED)) || \
+                (host[h].its == ROLLING && (redis.its[h] <= LOST && redis.its[h] != ROLLING || redis.state == ABORTED && !KEYED)) || \
                 (host[h].its >= FAILED && redis.its[h] <= LOST) || \
                 redis.its[h] == NOBODY))))
 
 inline learn(h) {
         if
-        :: redis.number < host[h].number ->
-                /* Redis has lost what this host has seen: that ends what it has. */
-                redis.state = ABORTED;
-                host[h].gone = true
-        :: redis.number == host[h].number && (host[h].other != redis.id || host[h].waits) ->
-                host[h].other = redis.id;
-                host[h].waits = true;
-                host[h].gone = true
-        :: else ->
+        :: ADOPTABLE(h) ->
+                /* Of the number that it knows: who rolls for the lost one has a lease to say so. */
+                host[h].waits = host[h].waits || redis.number == host[h].number;
                 host[h].number = redis.number;
                 host[h].id = redis.id;
                 if
                 :: host[h].its == ROLLING -> skip
                 :: else -> host[h].its = WAITING
                 fi
+        :: else ->
+                /* Redis has lost what this host has seen: that ends what it has. */
+                redis.state = ABORTED;
+                redis.high = (FORGES > 0 && host[h].number > redis.high -> host[h].number : redis.high);
+                host[h].gone = true
         fi
+}
+
+/* The host begins a rollout: one more than it can believe, or the time. */
+inline begin(h) {
+        byte i, top;
+
+        top = (IS_SIGNED && BELIEVED(redis.number) > host[h].number -> redis.number : host[h].number);
+        top = (!KEYED && redis.high > top -> redis.high : top);
+        /* Redis has lost a rollout that this host knows, or another one has: who rolls for that has a lease to say so. */
+        redis.held = redis.held || (!KNOWN(h) && !ADOPTABLE(h)) || (!KEYED && redis.high > redis.number);
+        if
+        :: finals == FINALS -> redis.number = top + 1
+        :: FORGES > 0 -> redis.number = (top > latest -> top : latest) + 1
+        fi;
+        latest = (redis.number > latest -> redis.number : latest);
+        ids++;
+        if
+        :: redis.id = ids
+        :: redis.id = IDS - 1 - ids
+        fi;
+        vouched[redis.id] = redis.number;
+        redis.state = RUNNING;
+        redis.high = 0;
+        for (i : 0 .. HOSTS - 1) {
+                /* Of a lost lease nobody knows any more. */
+                if
+                :: redis.its[i] == LOST && host[i].rolls && !host[i].undone -> host[i].undone = true; undone++
+                :: else
+                fi;
+                redis.its[i] = (redis.its[i] == ROLLING || redis.its[i] == NOBODY && i != h -> redis.its[i] : WAITING)
+        }
+        i = 0; top = 0
 }
 
 inline speak(h) {
@@ -151,8 +204,9 @@ inline speak(h) {
                         redis.its[h] = ROLLING;
                         start(h)
                 fi
-        :: host[h].its == ROLLING && redis.state == ABORTED -> ended(h, FAILED); redis.its[h] = FAILED
-        :: host[h].its == ROLLING && redis.state != ABORTED ->
+        /* An abort that is not signed ends nothing. */
+        :: host[h].its == ROLLING && redis.state == ABORTED && !KEYED -> ended(h, FAILED); redis.its[h] = FAILED
+        :: host[h].its == ROLLING && (redis.state != ABORTED || KEYED) ->
                 redis.its[h] = ROLLING;
                 host[h].gone = false
         :: else -> redis.its[h] = host[h].its
@@ -181,27 +235,12 @@ end:    do
         :: atomic { begins > 0 && !host[h].out ->
                 begins--;
                 replicate_or_not();
-                /* Redis has lost an epoch that this host knows: who rolls for that has a lease to say so. */
-                redis.held = redis.held || redis.number < host[h].number;
-                redis.number = (redis.number > host[h].number -> redis.number : host[h].number) + 1;
-                ids++;
-                redis.id = ids;
-                redis.state = RUNNING;
-                byte i;
-                for (i : 0 .. HOSTS - 1) {
-                        /* Of a lost turn nobody knows any more. */
-                        if
-                        :: redis.its[i] == LOST && host[i].rolls && !host[i].undone -> host[i].undone = true; undone++
-                        :: else
-                        fi;
-                        redis.its[i] = (redis.its[i] == ROLLING || redis.its[i] == NOBODY && i != h -> redis.its[i] : WAITING)
-                }
-                i = 0
+                begin(h)
         }
         od
 }
 
-/* A turn of which Redis knows no more, nor will before another is taken. */
+/* A lease of which Redis knows no more, nor will before another is taken. */
 inline undo(h, is_unknown) {
         if
         :: host[h].rolls && (is_unknown) && !host[h].undone -> host[h].undone = true; undone++
@@ -239,8 +278,33 @@ end:    do
                         host[h].gone = true
                 }
                 h = 0;
-                redis.number = 0; redis.id = 0; redis.state = ABORTED; redis.held = false;
+                redis.number = 0; redis.id = 0; redis.state = ABORTED; redis.held = false; redis.high = 0;
                 copy(redis, replica)
+        }
+        /* A writer to Redis: a number that nobody has counted up to, the next one, another id of this one, what was begun
+         * before, or that alone which is not signed. All begin anew, for all that Redis knows. */
+        :: atomic { forges > 0 ->
+                forges--;
+                for (h : 0 .. HOSTS - 1) {
+                        undo(h, true);
+                        redis.its[h] = WAITING;
+                        host[h].gone = true
+                }
+                h = 0;
+                redis.held = false;
+                if
+                :: redis.number = 200; redis.id = IDS / 2
+                :: redis.number <= LIMIT -> redis.number = redis.number + 1; redis.id = IDS / 2
+                :: redis.number > 0 -> redis.id = IDS / 2
+                :: redis.number > 0 -> redis.id = 0
+                :: redis.number = 1; redis.id = 1
+                :: vouched[2] > 0 -> redis.number = vouched[2]; redis.id = 2
+                :: vouched[IDS - 3] > 0 -> redis.number = vouched[IDS - 3]; redis.id = IDS - 3
+                /* By the time of the last orders, later numbers can be believed. */
+                :: redis.high = LIMIT / 2
+                :: skip
+                fi;
+                redis.state = RUNNING
         }
         :: atomic { redis.held && LEASE_OVER -> redis.held = false }
         /* Its lease runs out. */
@@ -276,16 +340,26 @@ end:    do
         od
 }
 
-/* Where nothing can go on any more, all hosts stand in the newest epoch, and it is over: or what holds it up is told. */
+/* Where nothing can go on any more, all hosts stand in the newest rollout, and it is over: or what holds it up is told.
+ * After a forger the next order works. */
 proctype rest() {
-end:    timeout ->
-        assert(rolling == 0 && !host[0].out && !host[1].out && !host[2].out);
-        assert(redis.state != RUNNING);
-        assert(redis.state == ABORTED || (KNOWN(0) && KNOWN(1) && KNOWN(2)));
-        assert(redis.state != HALTED || COUNT(FAILED) > 0);
-        assert(redis.state == ABORTED || COUNT(LOST) == 0);
-        /* One that was forgotten may fail once the others are done. */
-        assert(redis.state != OVER || COUNT(DONE) + (forgets < FORGETS || flushes < FLUSHES -> COUNT(FAILED) : 0) == HOSTS)
+end:    do
+        :: timeout ->
+                assert(rolling == 0 && !host[0].out && !host[1].out && !host[2].out);
+                assert(FORGES > 0 || redis.state != RUNNING);
+                assert(FORGES > 0 || redis.state == ABORTED || (KNOWN(0) && KNOWN(1) && KNOWN(2)));
+                assert(FORGES > 0 || redis.state != HALTED || COUNT(FAILED) > 0);
+                assert(FORGES > 0 || redis.state == ABORTED || COUNT(LOST) == 0);
+                /* One that was forgotten may fail once the others are done. */
+                assert(FORGES > 0 || redis.state != OVER ||
+                        COUNT(DONE) + (forgets < FORGETS || flushes < FLUSHES -> COUNT(FAILED) : 0) == HOSTS);
+                if
+                :: finals > 0 -> atomic { finals--; begin(0) }
+                :: else -> break
+                fi
+        od;
+        assert(FORGES == 0 || (KNOWN(0) && KNOWN(1) && KNOWN(2)));
+        assert(FORGES == 0 || redis.state == OVER || (redis.state == HALTED && COUNT(FAILED) > 0))
 }
 
 /* One more than may is what a failover undid, or an order took from one that nobody could reach. */
@@ -296,6 +370,7 @@ end:    atomic { rolling > 1 + undone -> assert(false) }
 init {
         atomic {
                 byte h;
+                vouched[1] = 1;
                 redis.number = 1; redis.id = 1;
                 replica.number = 1; replica.id = 1;
                 for (h : 0 .. HOSTS - 1) {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of seals (rollout_hosts/hmac.h), with the test cases of RFC 4231. */
+/* Tests of signatures (rollout_hosts/hmac.h), with the test cases of RFC 4231. */
 #include "rollout_hosts/hmac.h"
 #include "unit.h"
 #include <config.h>
 
-#if HAVE_SEAL
+#if HAVE_HMAC
 TEST(makes_what_the_standard_says)
 {
-        char seal[HMAC_MAX], key[131];
+        char signature[HMAC_MAX], key[131];
 
-        ck_assert_int_eq(hmac_make("Jefe", 4, "what do ya want for nothing?", seal), 0);
-        ck_assert_str_eq(seal, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+        ck_assert_int_eq(hmac_make("Jefe", 4, "what do ya want for nothing?", signature), 0);
+        ck_assert_str_eq(signature, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
         memset(key, 0xaa, sizeof(key));
-        ck_assert_int_eq(
-                hmac_make(key, sizeof(key), "Test Using Larger Than Block-Size Key - Hash Key First", seal),
-                0);
-        ck_assert_str_eq(seal, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+        ck_assert_int_eq(hmac_make(key, sizeof(key), "Test Using Larger Than Block-Size Key - Hash Key First",
+                                   signature),
+                         0);
+        ck_assert_str_eq(signature, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST(another_text_key_or_seal_is_refused)
+TEST(another_text_key_or_signature_is_refused)
 {
-        char seal[HMAC_MAX];
+        char signature[HMAC_MAX];
 
-        ck_assert_int_eq(hmac_make("key", 3, "text", seal), 0);
-        ck_assert(hmac_verify("key", 3, "text", seal));
-        ck_assert(!hmac_verify("kez", 3, "text", seal));
-        ck_assert(!hmac_verify("key", 3, "texts", seal));
+        ck_assert_int_eq(hmac_make("key", 3, "text", signature), 0);
+        ck_assert(hmac_verify("key", 3, "text", signature));
+        ck_assert(!hmac_verify("kez", 3, "text", signature));
+        ck_assert(!hmac_verify("key", 3, "texts", signature));
         ck_assert(!hmac_verify("key", 3, "text", ""));
-        seal[HMAC_MAX - 2] ^= 1;
-        ck_assert(!hmac_verify("key", 3, "text", seal));
+        signature[HMAC_MAX - 2] ^= 1;
+        ck_assert(!hmac_verify("key", 3, "text", signature));
 }
 
 /* As FIPS 180 has it. */
@@ -42,12 +42,12 @@ TEST(a_script_has_the_name_that_redis_gives_it)
 #else
 TEST(without_openssl_there_is_none)
 {
-        char seal[HMAC_MAX];
+        char signature[HMAC_MAX];
 
-        ck_assert_int_eq(hmac_make("key", 3, "text", seal), -EOPNOTSUPP);
+        ck_assert_int_eq(hmac_make("key", 3, "text", signature), -EOPNOTSUPP);
         ck_assert(!hmac_verify("key", 3, "text", ""));
-        ck_assert_int_eq(hmac_script_sha1("abc", seal), -EOPNOTSUPP);
+        ck_assert_int_eq(hmac_script_sha1("abc", signature), -EOPNOTSUPP);
 }
 #endif
 
-TEST_MAIN("seal")
+TEST_MAIN("hmac")

@@ -106,7 +106,7 @@ TEST(of_a_group_it_reports_this_hosts_part_and_without_one_nothing)
         struct fleet_settings with = *fleet->settings;
         const struct fleet_settings *without = fleet->settings;
         struct host_group group = {.rule = {.number = 7,
-                                            .state = EPOCH_HALTED,
+                                            .state = GROUP_HALTED,
                                             .lease = HOST_LEASE_FAILED,
                                             .trouble = ROLLOUT_TROUBLE_TAKEN}};
 

@@ -59,24 +59,24 @@ static void glance(void)
         call(rollout_call_glance(&caller, on_answer, NULL));
 }
 
-TEST(a_glance_reports_of_the_epoch_and_writes_nothing)
+TEST(a_glance_reports_of_the_rollout_and_writes_nothing)
 {
         const struct rollout_caller caller = caller_of("a", 7, "id");
 
         glance();
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 0);
-        ck_assert_int_eq(last.state, EPOCH_NONE);
+        ck_assert_int_eq(last.state, GROUP_NONE);
         redisReply *reply = server_ask("DBSIZE");
         ck_assert_int_eq(reply->integer, 0);
         freeReplyObject(reply);
         call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         const struct rollout_caller later = caller_of("a", 8, "id");
-        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", "", "", "0", "0", ""), on_answer, NULL));
         glance();
         ck_assert_uint_eq(last.number, 8);
         ck_assert_str_eq(last.id, "id");
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
 }
 
 TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
@@ -85,7 +85,7 @@ TEST(a_glance_at_what_was_forged_is_nothing_or_an_error)
         glance();
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 0);
-        ck_assert_int_eq(last.state, EPOCH_NONE);
+        ck_assert_int_eq(last.state, GROUP_NONE);
         server_do("DEL " KEY);
         server_do("SET " KEY " x");
         glance();
@@ -168,8 +168,8 @@ TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
 
         for (unsigned i = 0; i < 3; i++)
                 call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
-        ck_assert_uint_eq(calls_of("eval"), HAVE_SEAL ? 1 : 3);
-        ck_assert_uint_eq(calls_of("evalsha"), HAVE_SEAL ? 3 : 0);
+        ck_assert_uint_eq(calls_of("eval"), HAVE_HMAC ? 1 : 3);
+        ck_assert_uint_eq(calls_of("evalsha"), HAVE_HMAC ? 3 : 0);
         server_do("SCRIPT FLUSH");
         call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
@@ -178,7 +178,7 @@ TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
         server_start(0, NULL, NULL);
         run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
         const struct rollout_caller later = caller_of("a", 1, "id");
-        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", ""), on_answer, NULL));
+        call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", "", "", "0", "0", ""), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
         ck_assert_uint_eq(last.number, 1);
         ck_assert_uint_eq(calls_of("eval"), 1);

@@ -8,25 +8,30 @@
 
 #define SECOND USEC_PER_SEC
 #define LEASE  (ROLLOUT_LEASE_SECONDS * SECOND)
+/* Of Redis. */
+#define CLOCK UINT64_C(1800000000)
 
 static struct rollout_group group;
 static struct rollout_reply reply;
 static usec_t now;
 
-/* Connected for a lease, with an epoch that runs. */
+/* Connected for a lease, with a rollout that runs. */
 static void setup(void)
 {
         now = 1000 * SECOND;
         group = rollout_group_new();
         rollout_group_observe_connection(&group, now);
         now += LEASE;
-        reply = (struct rollout_reply){
-                .number = 1, .id = "one", .state = EPOCH_RUNNING, .mine = HOST_LEASE_WAITING};
+        reply = (struct rollout_reply){.number = 1,
+                                       .id = "one",
+                                       .now_seconds = CLOCK,
+                                       .state = GROUP_RUNNING,
+                                       .mine = HOST_LEASE_WAITING};
 }
 
 static enum rollout_act observe(void)
 {
-        return rollout_group_observe(&group, &reply, ROLLOUT_SEAL_UNASKED, now);
+        return rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_UNASKED, now);
 }
 
 static enum rollout_request word(void)
@@ -41,12 +46,12 @@ static enum rollout_request word(void)
                 ck_assert_int_eq(word(), request);                                                           \
         } while (0)
 
-static void other_epoch(uint64_t number, const char *id)
+static void other_rollout(uint64_t number, const char *id)
 {
         reply.number = number;
         snprintf(reply.id, sizeof(reply.id), "%s", id);
         reply.mine = HOST_LEASE_WAITING;
-        reply.state = EPOCH_RUNNING;
+        reply.state = GROUP_RUNNING;
 }
 
 static void take_lease(void)
@@ -65,7 +70,22 @@ static enum rollout_request finish(enum rollout_state state, const char *error)
         return word();
 }
 
-TEST(restarts_once_in_its_turn_and_says_so)
+/* Restarts for the next number, if the host may. Returns whether it did. */
+static bool next_restarts(enum rollout_state state)
+{
+        now += SECOND;
+        other_rollout(group.number + 1, "next");
+        (void)observe();
+        if (word() != ROLLOUT_REQUEST_WANT)
+                return false;
+        reply.mine = HOST_LEASE_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        rollout_group_observe_begun(&group, now);
+        rollout_group_observe_fleet(&group, state, "why", now);
+        return true;
+}
+
+TEST(restarts_once_in_its_lease_and_says_so)
 {
         take_lease();
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -85,12 +105,12 @@ TEST(says_that_it_is_done_again_once_it_has_drained)
         group.draining = false;
         reply.mine = HOST_LEASE_DONE;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert(rollout_group_is_due(&group, reply.number, reply.id, EPOCH_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, reply.number, reply.id, GROUP_RUNNING, now));
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_DONE);
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
 }
 
-TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
+TEST(what_its_own_restart_was_before_the_lease_reports_nothing)
 {
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_WANT);
         reply.mine = HOST_LEASE_ROLLING;
@@ -100,7 +120,7 @@ TEST(what_its_own_restart_was_before_the_turn_reports_nothing)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
 
-TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
+TEST(a_restart_that_halts_or_is_aborted_here_fails_its_lease)
 {
         static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
 
@@ -115,7 +135,7 @@ TEST(a_restart_that_halts_or_is_aborted_here_fails_its_turn)
         }
 }
 
-TEST(asks_for_no_turn_within_a_lease_of_its_connection)
+TEST(asks_for_no_lease_within_a_lease_of_its_connection)
 {
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
@@ -125,17 +145,17 @@ TEST(asks_for_no_turn_within_a_lease_of_its_connection)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(asserts_its_turn_at_once_after_a_new_connection)
+TEST(asserts_its_lease_at_once_after_a_new_connection)
 {
         take_lease();
         rollout_group_observe_connection(&group, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_RUNNING, now));
 }
 
 TEST(asks_for_none_while_it_is_halted_done_or_aborted)
 {
-        static const enum epoch_state states[] = {EPOCH_HALTED, EPOCH_DONE, EPOCH_ABORTED};
+        static const enum group_state states[] = {GROUP_HALTED, GROUP_DONE, GROUP_ABORTED};
 
         for (size_t i = 0; i < ELEMENTSOF(states); i++) {
                 reply.state = states[i];
@@ -143,7 +163,7 @@ TEST(asks_for_none_while_it_is_halted_done_or_aborted)
         }
 }
 
-TEST(gives_back_a_turn_that_it_does_not_roll_with)
+TEST(gives_back_a_lease_that_it_does_not_roll_with)
 {
         static const enum host_lease held[] = {HOST_LEASE_ROLLING, HOST_LEASE_LOST};
 
@@ -163,18 +183,18 @@ TEST(gives_back_a_turn_that_it_does_not_roll_with)
 TEST(an_abort_ends_its_restart)
 {
         take_lease();
-        reply.state = EPOCH_ABORTED;
+        reply.state = GROUP_ABORTED;
         snprintf(reply.error, sizeof(reply.error), "b asked for it");
         expect(ROLLOUT_ACT_ABORT, ROLLOUT_REQUEST_FAIL);
         ck_assert_str_eq(group.error, "b asked for it");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
 }
 
-TEST(an_older_epoch_never_acts)
+TEST(an_older_rollout_never_acts)
 {
-        other_epoch(7, "seven");
+        other_rollout(7, "seven");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        other_epoch(6, "six");
+        other_rollout(6, "six");
         reply.mine = HOST_LEASE_ROLLING;
         for (unsigned i = 0; i < 10; i++, now += LEASE) {
                 expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
@@ -186,57 +206,87 @@ TEST(an_older_epoch_never_acts)
 TEST(emptied_it_finishes_its_turn_and_waits_for_the_next)
 {
         take_lease();
-        reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND, .mine = HOST_LEASE_WAITING};
+        reply = (struct rollout_reply){
+                .verdict = ROLLOUT_VERDICT_BEHIND, .now_seconds = CLOCK, .mine = HOST_LEASE_WAITING};
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
         finish(ROLLOUT_DONE, "");
-        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
-        other_epoch(2, "two");
-        ck_assert(rollout_group_is_due(&group, 2, "two", EPOCH_RUNNING, now));
-        group.trusted = true;
+        ck_assert(!rollout_group_is_due(&group, 0, "", GROUP_NONE, now));
+        now += SECOND;
+        other_rollout(2, "two");
+        ck_assert(rollout_group_is_due(&group, 2, "two", GROUP_RUNNING, now));
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         now += LEASE;
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(another_epoch_of_the_same_number_counts_after_a_lease)
+TEST(of_one_number_only_the_greater_id_takes_over)
 {
         (void)observe();
-        other_epoch(1, "uno");
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        ck_assert_str_eq(group.id, "one");
-        now += LEASE - 1;
-        (void)observe();
-        ck_assert_str_eq(group.id, "one");
-        now++;
+        other_rollout(1, "alpha");
+        for (unsigned i = 0; i < 10; i++, now += LEASE) {
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
+                ck_assert_str_eq(group.id, "one");
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+        }
+        other_rollout(1, "uno");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_str_eq(group.id, "uno");
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
-}
-
-TEST(a_new_connection_does_not_put_that_off)
-{
-        (void)observe();
-        other_epoch(1, "uno");
-        (void)observe();
-        now += LEASE - 1;
-        rollout_group_observe_connection(&group, now);
-        now++;
-        (void)observe();
-        ck_assert_str_eq(group.id, "uno");
+        /* Who rolls for the other one has a lease to report it. */
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        other_rollout(1, "one");
+        now += LEASE;
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
+        ck_assert_str_eq(group.id, "uno");
 }
 
-TEST(who_rolls_restarts_for_the_newer_epoch)
+/* The two were signed, by two hosts that began at the same time, and a writer to Redis shows them in turn. */
+TEST(two_signed_rollouts_of_one_number_restart_a_host_twice_at_most)
+{
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < 20; i++, now += ROLLOUT_PAUSE_USEC) {
+                other_rollout(1, i % 2 == 0 ? "one" : "two");
+                for (unsigned j = 0; j < 4; j++, now += LEASE) {
+                        if (word() == ROLLOUT_REQUEST_WANT)
+                                reply.mine = HOST_LEASE_ROLLING;
+                        if (rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now) !=
+                            ROLLOUT_ACT_RESTART)
+                                continue;
+                        n++;
+                        rollout_group_observe_begun(&group, now);
+                        rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
+                }
+        }
+        ck_assert_uint_eq(n, 2);
+}
+
+TEST(one_rollout_is_adopted_in_a_second)
+{
+        uint64_t adopted = 0;
+
+        for (uint64_t number = 1; number <= 100; number++, now += SECOND / 10) {
+                uint64_t before = group.number;
+
+                other_rollout(number, "climbs");
+                (void)observe();
+                adopted += group.number != before;
+        }
+        ck_assert_uint_eq(adopted, 10);
+        /* An order on this host is not delayed. */
+        other_rollout(200, "ordered");
+        (void)rollout_group_observe_ordered(&group, &reply, now);
+        ck_assert_uint_eq(group.number, 200);
+}
+
+TEST(who_rolls_restarts_for_the_newer_rollout)
 {
         take_lease();
         now += ROLLOUT_PAUSE_USEC;
-        other_epoch(2, "two");
+        other_rollout(2, "two");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
         ck_assert_uint_eq(group.number, 2);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
@@ -245,87 +295,213 @@ TEST(who_rolls_restarts_for_the_newer_epoch)
         ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_DONE);
 }
 
-TEST(who_rolls_for_an_epoch_before_keeps_its_place_while_it_may_not_restart)
+TEST(who_rolls_for_a_rollout_before_keeps_its_place_while_it_may_not_restart)
 {
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        now += SECOND;
+        other_rollout(2, "two");
         take_lease();
-        other_epoch(2, "two");
-        reply.state = EPOCH_HALTED;
+        now += SECOND;
+        other_rollout(3, "three");
+        reply.state = GROUP_HALTED;
         reply.mine = HOST_LEASE_LOST;
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_ROLL);
         ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
-        reply.state = EPOCH_RUNNING;
+        reply.state = GROUP_RUNNING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         now += ROLLOUT_PAUSE_USEC;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
 
-TEST(begins_one_epoch_in_five_minutes_unless_it_knows_who_asks)
+TEST(begins_two_rollouts_in_five_minutes_unless_it_knows_who_asks)
 {
-        take_lease();
-        finish(ROLLOUT_DONE, "");
-        now += ROLLOUT_PAUSE_USEC - SECOND;
-        other_epoch(2, "two");
-        (void)observe();
-        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        /* Forged, too: that it has a turn. */
+        usec_t first = now + SECOND;
+
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(!next_restarts(ROLLOUT_DONE));
+        /* Forged, too: that it has a lease. */
         reply.mine = HOST_LEASE_ROLLING;
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
-        other_epoch(3, "three");
+        now += SECOND;
+        other_rollout(10, "ten");
         ck_assert_int_eq(rollout_group_observe_ordered(&group, &reply, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
-        other_epoch(4, "four");
-        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        now += SECOND;
+        other_rollout(11, "eleven");
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
-        other_epoch(5, "five");
+        ck_assert(!next_restarts(ROLLOUT_DONE));
+        now = first + ROLLOUT_PAUSE_USEC - 1;
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        now += SECOND;
+        now++;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+}
+
+TEST(what_was_ordered_here_does_not_count)
+{
+        for (unsigned i = 0; i < 5; i++) {
+                now += SECOND;
+                other_rollout(group.number + 1, "mine");
+                (void)rollout_group_observe_ordered(&group, &reply, now);
+                take_lease();
+                finish(ROLLOUT_DONE, "");
+        }
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(!next_restarts(ROLLOUT_DONE));
+}
+
+TEST(what_halted_or_was_aborted_does_not_count_but_is_bounded)
+{
+        static const enum rollout_state stops[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
+
+        for (size_t i = 0; i < ROLLOUT_STOPPED_MAX; i++)
+                ck_assert(next_restarts(stops[i % 2]));
+        ck_assert(!next_restarts(ROLLOUT_HALTED));
+        now += ROLLOUT_PAUSE_USEC;
+        ck_assert(next_restarts(ROLLOUT_HALTED));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(!next_restarts(ROLLOUT_DONE));
+}
+
+TEST(done_here_does_not_count_where_the_rollout_halts_elsewhere)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                ck_assert(next_restarts(ROLLOUT_DONE));
+                reply.state = GROUP_HALTED;
+                reply.mine = HOST_LEASE_DONE;
+                (void)observe();
+        }
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(!next_restarts(ROLLOUT_DONE));
+        now += ROLLOUT_PAUSE_USEC;
+        (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
 TEST(ordered_here_counts_though_it_was_seen_before_the_answer)
 {
-        take_lease();
-        finish(ROLLOUT_DONE, "");
-        other_epoch(2, "two");
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        now += SECOND;
+        other_rollout(9, "nine");
         (void)observe();
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         (void)rollout_group_observe_ordered(&group, &reply, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
-TEST(without_its_seal_an_epoch_is_none)
+TEST(without_its_signature_a_rollout_is_none)
 {
-        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
-        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSEALED);
-        (void)rollout_group_observe(&group, &reply, ROLLOUT_SEAL_GOOD, now);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_UNSIGNED);
+        (void)rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
         take_lease();
-        reply.state = EPOCH_ABORTED;
-        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SEAL_BAD, now), ROLLOUT_ACT_NONE);
+        reply.state = GROUP_ABORTED;
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_BAD, now), ROLLOUT_ACT_NONE);
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
-TEST(a_number_that_nobody_counted_to_is_none)
+static struct rollout_next next_of(enum rollout_signature signature)
+{
+        return rollout_group_next(&group, &reply, signature);
+}
+
+TEST(a_number_later_than_the_clock_of_redis_is_none)
+{
+        static const uint64_t forged[] = {CLOCK + ROLLOUT_SLACK_SECONDS + 1, (UINT64_C(1) << 52) - 1,
+                                          (UINT64_C(1) << 53) - 1};
+
+        for (size_t i = 0; i < 2 * ELEMENTSOF(forged); i++) {
+                /* Whether the host has seen another one, or none. */
+                group = rollout_group_new();
+                other_rollout(1, "one");
+                if (i % 2 == 0)
+                        (void)observe();
+                uint64_t known = group.number;
+                now += SECOND;
+                other_rollout(forged[i / 2], "forged");
+                reply.mine = HOST_LEASE_ROLLING;
+                expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
+                ck_assert_uint_eq(group.number, known);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_FORGED);
+                reply.high = forged[i / 2];
+                ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK);
+        }
+        /* As the clock goes on, it becomes one. */
+        reply.now_seconds = reply.number;
+        (void)observe();
+        ck_assert_uint_eq(group.number, reply.number);
+}
+
+TEST(the_next_number_is_the_time_or_one_more)
 {
         (void)observe();
-        other_epoch(UINT64_C(1) << 40, "forged");
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK);
+        ck_assert(!next_of(ROLLOUT_SIGNATURE_UNASKED).lost);
+        reply.number = CLOCK;
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK + 1);
+        ck_assert(!next_of(ROLLOUT_SIGNATURE_UNASKED).lost);
+        reply.high = CLOCK + 5;
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK + 6);
+        ck_assert(next_of(ROLLOUT_SIGNATURE_UNASKED).lost);
+        group.number = CLOCK + 9;
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_UNASKED).number, CLOCK + 10);
+}
+
+TEST(with_a_key_what_is_not_signed_steers_nothing)
+{
+        (void)observe();
+        reply.high = CLOCK + 5;
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_GOOD).number, CLOCK);
+        ck_assert(!next_of(ROLLOUT_SIGNATURE_GOOD).lost);
+        reply.number = CLOCK + 5;
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_GOOD).number, CLOCK + 6);
+        ck_assert_uint_eq(next_of(ROLLOUT_SIGNATURE_BAD).number, CLOCK);
+        /* The rollout that this host knows is there no more. */
+        ck_assert(next_of(ROLLOUT_SIGNATURE_BAD).lost);
+}
+
+TEST(a_number_that_this_host_once_took_for_one_is_forgotten)
+{
+        group.number = UINT64_C(1) << 52;
+        snprintf(group.id, sizeof(group.id), "forged");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 1);
-        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_FORGED);
-        ck_assert_uint_eq(rollout_group_next(&group, &reply), 2);
-        reply.number = 5;
-        reply.high = 9;
-        ck_assert_uint_eq(rollout_group_next(&group, &reply), 10);
-        group = rollout_group_new();
-        reply.number = (UINT64_C(1) << 53) - 1;
-        ck_assert_uint_eq(rollout_group_next(&group, &reply), 10);
-        reply.high = reply.number;
-        ck_assert_uint_eq(rollout_group_next(&group, &reply), 1);
-        (void)observe();
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+}
+
+/* Somebody writes `state` into an empty Redis. */
+TEST(without_a_number_or_an_id_there_is_no_rollout)
+{
+        static const enum rollout_signature signatures[] = {ROLLOUT_SIGNATURE_UNASKED,
+                                                            ROLLOUT_SIGNATURE_GOOD};
+
+        for (size_t i = 0; i < 4; i++) {
+                other_rollout(i % 2, "");
+                reply.mine = HOST_LEASE_ROLLING;
+                for (unsigned j = 0; j < 3; j++) {
+                        ck_assert_int_eq(rollout_group_observe(&group, &reply, signatures[i / 2], now),
+                                         ROLLOUT_ACT_NONE);
+                        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+                }
+                ck_assert_uint_eq(group.number, 0);
+        }
+}
+
+TEST(signed_for_another_redis_is_none)
+{
+        ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_ELSEWHERE, now),
+                         ROLLOUT_ACT_NONE);
         ck_assert_uint_eq(group.number, 0);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_ELSEWHERE);
 }
 
 TEST(a_clone_takes_no_part)
@@ -356,31 +532,33 @@ TEST(a_canary_that_gets_into_trouble_fails)
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
 }
 
-TEST(an_epoch_is_missed_though_another_host_has_reported_so_first)
+TEST(a_rollout_is_missed_though_another_host_has_reported_so_first)
 {
-        reply.state = EPOCH_ABORTED;
+        reply.state = GROUP_ABORTED;
         (void)observe();
-        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_ABORTED, now));
-        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
-        reply = (struct rollout_reply){
-                .verdict = ROLLOUT_VERDICT_BEHIND, .state = EPOCH_ABORTED, .mine = HOST_LEASE_WAITING};
+        ck_assert(!rollout_group_is_due(&group, 1, "one", GROUP_ABORTED, now));
+        ck_assert(rollout_group_is_due(&group, 0, "", GROUP_ABORTED, now));
+        reply = (struct rollout_reply){.verdict = ROLLOUT_VERDICT_BEHIND,
+                                       .now_seconds = CLOCK,
+                                       .state = GROUP_ABORTED,
+                                       .mine = HOST_LEASE_WAITING};
         (void)observe();
         ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
-        ck_assert(!rollout_group_is_due(&group, 0, "", EPOCH_ABORTED, now));
+        ck_assert(!rollout_group_is_due(&group, 0, "", GROUP_ABORTED, now));
 }
 
 TEST(asks_the_script_once_a_minute_while_nothing_runs)
 {
-        reply.state = EPOCH_DONE;
+        reply.state = GROUP_DONE;
         reply.mine = HOST_LEASE_DONE;
-        ck_assert(rollout_group_is_due(&group, 0, "", EPOCH_NONE, now));
+        ck_assert(rollout_group_is_due(&group, 0, "", GROUP_NONE, now));
         (void)observe();
-        ck_assert(!rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_RUNNING, now));
-        ck_assert(rollout_group_is_due(&group, 2, "one", EPOCH_DONE, now));
-        ck_assert(rollout_group_is_due(&group, 1, "uno", EPOCH_DONE, now));
+        ck_assert(!rollout_group_is_due(&group, 1, "one", GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_RUNNING, now));
+        ck_assert(rollout_group_is_due(&group, 2, "one", GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "uno", GROUP_DONE, now));
         now += 60 * SECOND;
-        ck_assert(rollout_group_is_due(&group, 1, "one", EPOCH_DONE, now));
+        ck_assert(rollout_group_is_due(&group, 1, "one", GROUP_DONE, now));
 }
 
 static const char *trouble(void)
@@ -393,12 +571,14 @@ static const char *trouble(void)
 TEST(why_it_takes_no_part_is_a_sentence)
 {
         static const char *const names[] = {
-                [ROLLOUT_TROUBLE_NONE] = "none",         [ROLLOUT_TROUBLE_LOST] = "lost",
-                [ROLLOUT_TROUBLE_TAKEN] = "taken",       [ROLLOUT_TROUBLE_FULL] = "full",
-                [ROLLOUT_TROUBLE_UNSEALED] = "unsealed", [ROLLOUT_TROUBLE_FORGED] = "forged",
+                [ROLLOUT_TROUBLE_NONE] = "none",           [ROLLOUT_TROUBLE_LOST] = "lost",
+                [ROLLOUT_TROUBLE_TAKEN] = "taken",         [ROLLOUT_TROUBLE_FULL] = "full",
+                [ROLLOUT_TROUBLE_UNSIGNED] = "unsealed",   [ROLLOUT_TROUBLE_FORGED] = "forged",
+                [ROLLOUT_TROUBLE_ELSEWHERE] = "elsewhere",
         };
 
         take_lease();
+        snprintf(reply.server, sizeof(reply.server), "r:1");
         golden_begin();
         for (unsigned i = 0; i < _ROLLOUT_TROUBLE_MAX; i++) {
                 group.trouble = (enum rollout_trouble)i;
@@ -408,7 +588,7 @@ TEST(why_it_takes_no_part_is_a_sentence)
         golden_end("rollout-hosts", "troubles");
 }
 
-TEST(why_it_begins_no_turn_yet_is_a_sentence)
+TEST(why_it_begins_no_lease_yet_is_a_sentence)
 {
         char text[512];
 
@@ -418,10 +598,9 @@ TEST(why_it_begins_no_turn_yet_is_a_sentence)
         golden_begin();
         golden_add("connected", rollout_group_pause_text(&group, now, text, sizeof(text)));
         now += LEASE;
-        take_lease();
-        finish(ROLLOUT_DONE, "");
-        other_epoch(2, "two");
-        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(next_restarts(ROLLOUT_DONE));
+        ck_assert(!next_restarts(ROLLOUT_DONE));
         golden_add("restarted", rollout_group_pause_text(&group, now, text, sizeof(text)));
         golden_end("rollout-hosts", "pauses");
         group.trusted = true;
@@ -447,13 +626,14 @@ TEST(another_sqmgr_goes_on_with_what_it_knew_and_asks_anew)
         ck_assert_str_eq(next.id, "one");
         ck_assert_int_eq(next.lease, HOST_LEASE_ROLLING);
         ck_assert(next.begun);
-        ck_assert_uint_eq(next.began_at, group.began_at);
+        ck_assert_mem_eq(&next.begun_at.counted, &group.begun_at.counted, sizeof(next.begun_at.counted));
+        ck_assert(next.begun_at.last_counts);
         ck_assert_uint_eq(next.asked_at, 0);
         ck_assert_int_eq(next.mine, HOST_LEASE_NONE);
-        ck_assert_int_eq(next.state, EPOCH_NONE);
+        ck_assert_int_eq(next.state, GROUP_NONE);
 }
 
-TEST(a_host_that_knows_of_no_epoch_keeps_nothing)
+TEST(a_host_that_knows_of_no_rollout_keeps_nothing)
 {
         struct codec_writer writer = {.now = now};
 

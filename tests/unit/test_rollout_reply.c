@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of decoding what the script of a rollout answers (rollout_hosts/reply_rules.h). */
 #include "rollout_hosts/reply_rules.h"
+#include "rollout_hosts/signature_rules.h"
 #include "unit.h"
 
 static struct rollout_word words[_ROLLOUT_REPLY_MAX + 10];
@@ -29,6 +30,8 @@ static void setup(void)
                 [ROLLOUT_REPLY_LEFT] = " x",
                 [ROLLOUT_REPLY_BY] = "one",
                 [ROLLOUT_REPLY_AGE] = "90.000000",
+                [ROLLOUT_REPLY_NOW] = "1800000000",
+                [ROLLOUT_REPLY_SERVER] = "redis:6379",
                 [_ROLLOUT_REPLY_MAX] = "one",
                 "4",
                 "1.500000",
@@ -54,7 +57,7 @@ TEST(decodes_what_it_says)
         ck_assert_uint_eq(reply.number, 7);
         ck_assert_uint_eq(reply.high, 9);
         ck_assert_str_eq(reply.id, "abc");
-        ck_assert_int_eq(reply.state, EPOCH_HALTED);
+        ck_assert_int_eq(reply.state, GROUP_HALTED);
         ck_assert_str_eq(reply.error, "h: why");
         ck_assert_int_eq(reply.mine, HOST_LEASE_NONE);
         ck_assert_str_eq(reply.asked, "10%");
@@ -65,6 +68,8 @@ TEST(decodes_what_it_says)
         ck_assert_str_eq(reply.left, " x");
         ck_assert_str_eq(reply.by, "one");
         ck_assert_uint_eq(reply.age_usec, 90 * USEC_PER_SEC);
+        ck_assert_uint_eq(reply.now_seconds, 1800000000);
+        ck_assert_str_eq(reply.server, "redis:6379");
 }
 
 TEST(decodes_its_hosts)
@@ -94,7 +99,7 @@ TEST(garbage_is_refused)
                 {ROLLOUT_REPLY_NUMBER, "-1"},      {ROLLOUT_REPLY_NUMBER, "9007199254740992"},
                 {ROLLOUT_REPLY_NUMBER, ""},        {ROLLOUT_REPLY_HIGH, "1e9"},
                 {ROLLOUT_REPLY_STATE, "starting"}, {ROLLOUT_REPLY_MINE, "5"},
-                {ROLLOUT_REPLY_MINE, "-2"},
+                {ROLLOUT_REPLY_MINE, "-2"},        {ROLLOUT_REPLY_NOW, "x"},
         };
         struct rollout_reply reply;
 
@@ -156,33 +161,78 @@ TEST(what_is_shown_is_bounded_and_without_control_characters)
         ck_assert_str_eq(host.name, "??");
 }
 
-TEST(a_seal_is_over_all_that_an_order_carries)
+TEST(a_number_later_than_the_clock_and_a_slack_is_not_believed)
 {
+        struct rollout_reply reply = {.id = "x", .now_seconds = 1800000000};
+
+        ck_assert(!rollout_is_believed(&reply));
+        reply.number = reply.now_seconds + ROLLOUT_SLACK_SECONDS;
+        ck_assert(rollout_is_believed(&reply));
+        ck_assert_uint_eq(rollout_believed(reply.number, &reply), reply.number);
+        reply.number++;
+        ck_assert(!rollout_is_believed(&reply));
+        ck_assert_uint_eq(rollout_believed(reply.number, &reply), 0);
+        reply.now_seconds++;
+        ck_assert(rollout_is_believed(&reply));
+        reply.id[0] = '\0';
+        ck_assert(!rollout_is_believed(&reply));
+}
+
+TEST(a_signature_is_over_the_place_and_all_that_an_order_carries)
+{
+        struct rollout_place place = rollout_place("redis://redis/3", NULL, "ns", "g");
         struct rollout_reply reply;
 
         ck_assert_int_eq(rollout_reply_decode(words, _ROLLOUT_REPLY_MAX, &reply), 0);
-        _cleanup_free_ char *begin = rollout_reply_seal_text("begin", "g", &reply);
-        ck_assert_str_eq(begin, "begin\ng\n7\nabc\n10%\n600\n1\n2026\n");
-        _cleanup_free_ char *abort = rollout_reply_seal_text("abort", "h", &reply);
-        ck_assert_str_eq(abort, "abort\nh\n7\nabc\n10%\n600\n1\n2026\n");
+        _cleanup_free_ char *begin = rollout_signed_text("begin", &place, &reply);
+        ck_assert_str_eq(begin, "begin\nredis:6379\n3\nns\ng\n7\nabc\n10%\n600\n1\n2026\n");
+        place = rollout_place("redis://redis", NULL, NULL, "h");
+        _cleanup_free_ char *abort = rollout_signed_text("abort", &place, &reply);
+        ck_assert_str_eq(abort, "abort\nredis:6379\n0\n\nh\n7\nabc\n10%\n600\n1\n2026\n");
+}
+
+TEST(an_order_for_a_redis_of_another_name_is_for_another_place)
+{
+        static const struct {
+                const char *url, *master, *server, *others;
+        } cases[] = {
+                {"redis://cache.internal:6380/1", NULL, "cache.internal:6380", "CACHE.internal:6380"},
+                {"rediss://user:secret@10.0.0.1", NULL, "10.0.0.1:6379", "10.0.0.1:6379"},
+                {"redis://[fd00::1]", NULL, "fd00::1:6379", "fd00::1:6379"},
+                {"redis://10.0.0.1/2", "main", "sentinel/main", "sentinel/main"},
+                /* How other hosts call a Redis on this machine is not known. */
+                {"redis://localhost", NULL, "", "cache.internal:6380"},
+                {"redis://127.0.0.1:7000", NULL, "", "sentinel/main"},
+                {"redis://[::1]", NULL, "", "x"},
+                {"unix:///run/redis.sock", NULL, "", "x"},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                struct rollout_place place = rollout_place(cases[i].url, cases[i].master, NULL, "g");
+
+                ck_assert_str_eq(place.server, cases[i].server);
+                ck_assert(rollout_place_is_same(&place, cases[i].others));
+                ck_assert(rollout_place_is_same(&place, ""));
+                ck_assert_int_eq(rollout_place_is_same(&place, "cache.internal:6379"), i > 3);
+        }
 }
 
 TEST(what_is_left_follows_from_what_is_done)
 {
-        const struct rollout_reply epoch = {.age_usec = 100 * USEC_PER_SEC};
+        const struct rollout_reply rollout = {.age_usec = 100 * USEC_PER_SEC};
         struct rollout_host hosts[] = {
                 {.lease = HOST_LEASE_WAITING, .state_usec = 100 * USEC_PER_SEC},
                 {.lease = HOST_LEASE_ROLLING, .state_usec = 40 * USEC_PER_SEC},
                 {.lease = HOST_LEASE_LOST},
         };
 
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), USEC_INFINITY);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), USEC_INFINITY);
         hosts[2] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 40 * USEC_PER_SEC};
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 80 * USEC_PER_SEC);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 80 * USEC_PER_SEC);
         hosts[1] = (struct rollout_host){.lease = HOST_LEASE_DONE, .state_usec = 10 * USEC_PER_SEC};
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 35 * USEC_PER_SEC);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 35 * USEC_PER_SEC);
         hosts[0].lease = HOST_LEASE_FAILED;
-        ck_assert_uint_eq(rollout_reply_left_usec(&epoch, hosts, 3), 0);
+        ck_assert_uint_eq(rollout_reply_left_usec(&rollout, hosts, 3), 0);
 }
 
 TEST_MAIN("rollout_reply", .each = {setup, NULL})

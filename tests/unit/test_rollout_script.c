@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of the script by which hosts agree whose turn it is (rollout_hosts/script_rules.h), as it is called
+/* Tests of the script by which hosts agree whose lease it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
 #include "frameworks/redis_command.h"
@@ -55,7 +55,7 @@ static enum host_lease tick_as(const char *instance, const char *host, uint64_t 
         return last.mine;
 }
 
-/* The same in the epoch that begin() begins first. */
+/* The same in the rollout that begin() begins first. */
 static enum host_lease tick(const char *host, const char *word)
 {
         return tick_as(host, host, 1, word);
@@ -77,26 +77,46 @@ static void join(const char *host)
         tick_as(host, host, 0, "see");
 }
 
-static void begin_as(const char *host, uint64_t number, const char *id, const char *asked,
-                     unsigned canary_seconds, unsigned failures)
+static void show(void);
+
+/* What begin_as() says besides; number and id: of the rollout that Redis is thought to have. */
+static struct {
+        const char *mac, *lost, *id;
+        uint64_t number;
+} order;
+
+static void begin_seen(const char *host, uint64_t number, const char *id, const char *asked,
+                       unsigned canary_seconds, unsigned failures)
 {
         const struct rollout_caller caller = caller_of(host, number, id);
-        char canary[16], most[16];
+        char canary[16], most[16], seen[24];
 
+        snprintf(seen, sizeof(seen), "%llu", (unsigned long long)order.number);
         snprintf(canary, sizeof(canary), "%u", canary_seconds);
         snprintf(most, sizeof(most), "%u", failures);
-        call(rollout_call(&caller, WORDS("begin", asked, canary, most, "2026", ""), on_answer, NULL));
+        call(rollout_call(
+                &caller,
+                WORDS("begin", asked, canary, most, "2026", order.mac, "", order.lost, seen, order.id),
+                on_answer, NULL));
         ck_assert_str_eq(last_error, "");
 }
 
-/* The hosts, of one letter each, have joined; the first epoch begins. */
+static void begin_as(const char *host, uint64_t number, const char *id, const char *asked,
+                     unsigned canary_seconds, unsigned failures)
+{
+        show();
+        order.number = last_error[0] == '\0' ? last.number : 0;
+        begin_seen(host, number, id, asked, canary_seconds, failures);
+}
+
+/* The hosts, of one letter each, have joined; the first rollout begins. */
 static void begin(const char *hosts, const char *asked, unsigned canary_seconds, unsigned failures)
 {
         for (; *hosts; hosts++)
                 join((const char[]){*hosts, '\0'});
         begin_as("a", 1, "id", asked, canary_seconds, failures);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
 }
 
 static void show(void)
@@ -118,7 +138,7 @@ static void pass_seconds(unsigned seconds)
                   seconds);
 }
 
-static enum host_lease turn_of(const char *host)
+static enum host_lease lease_of(const char *host)
 {
         show();
         for (size_t i = 0; i < n_shown; i++)
@@ -129,6 +149,8 @@ static enum host_lease turn_of(const char *host)
 
 static void setup(void)
 {
+        order.mac = order.id = "";
+        order.lost = "0";
         loop_start();
         server_start(0, NULL, NULL);
         server_wait();
@@ -141,7 +163,7 @@ static void teardown(void)
         loop_end();
 }
 
-TEST(hosts_take_turns_until_all_are_done)
+TEST(hosts_take_leases_until_all_are_done)
 {
         const char *const hosts[] = {"a", "b", "c"};
 
@@ -153,7 +175,7 @@ TEST(hosts_take_turns_until_all_are_done)
                 pass_seconds(1);
                 tick(hosts[(i + 1) % 3], "want");
                 ck_assert_int_ne(last.mine, HOST_LEASE_ROLLING);
-                tick_to(hosts[i], "done", HOST_LEASE_DONE, i < 2 ? EPOCH_RUNNING : EPOCH_DONE);
+                tick_to(hosts[i], "done", HOST_LEASE_DONE, i < 2 ? GROUP_RUNNING : GROUP_DONE);
         }
 }
 
@@ -173,7 +195,7 @@ TEST(a_share_of_the_hosts_is_rounded_up)
         }
 }
 
-TEST(no_two_turns_are_taken_within_a_second)
+TEST(no_two_leases_are_taken_within_a_second)
 {
         begin("ab", "2", 0, 0);
         tick("a", "want");
@@ -182,23 +204,23 @@ TEST(no_two_turns_are_taken_within_a_second)
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
 
-TEST(a_turn_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
+TEST(a_lease_that_is_not_renewed_is_lost_and_handed_on_to_nobody)
 {
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, GROUP_HALTED);
         golden_expect("rollout-hosts", "a lost lease", last.error);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_LOST);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_LOST);
 }
 
-TEST(a_renewed_turn_is_not_lost)
+TEST(a_renewed_lease_is_not_lost)
 {
         begin("a", "1", 0, 0);
         tick("a", "want");
         for (unsigned i = 0; i < 4; i++) {
                 pass_seconds(12);
-                tick_to("a", "roll", HOST_LEASE_ROLLING, EPOCH_RUNNING);
+                tick_to("a", "roll", HOST_LEASE_ROLLING, GROUP_RUNNING);
         }
 }
 
@@ -239,15 +261,15 @@ TEST(who_is_done_reports_when_it_has_drained)
         show();
         ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "");
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
 }
 
-TEST(a_lost_turn_keeps_its_place_though_a_failure_is_allowed)
+TEST(a_lost_lease_keeps_its_place_though_a_failure_is_allowed)
 {
         begin("ab", "1", 0, 1);
         tick("a", "want");
         pass_seconds(31);
-        tick_to("b", "want", HOST_LEASE_WAITING, EPOCH_HALTED);
+        tick_to("b", "want", HOST_LEASE_WAITING, GROUP_HALTED);
 }
 
 TEST(the_return_of_a_lost_host_heals_the_halt)
@@ -255,20 +277,20 @@ TEST(the_return_of_a_lost_host_heals_the_halt)
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "want", EPOCH_HALTED);
-        tick_state("a", "roll", EPOCH_RUNNING);
+        tick_state("b", "want", GROUP_HALTED);
+        tick_state("a", "roll", GROUP_RUNNING);
         ck_assert_str_eq(last.error, "");
         tick("a", "done");
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
 }
 
-TEST(a_turn_that_is_given_back_is_free)
+TEST(a_lease_that_is_given_back_is_free)
 {
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "see", EPOCH_HALTED);
-        tick_to("a", "wait", HOST_LEASE_WAITING, EPOCH_RUNNING);
+        tick_state("b", "see", GROUP_HALTED);
+        tick_to("a", "wait", HOST_LEASE_WAITING, GROUP_RUNNING);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
         tick("b", "done");
         ck_assert_int_eq(tick("b", "wait"), HOST_LEASE_DONE);
@@ -283,12 +305,12 @@ TEST(to_forget_a_lost_host_frees_its_place)
         pass_seconds(31);
         call(rollout_call(&caller, WORDS("forget", "c"), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_UNKNOWN);
-        ck_assert_int_eq(last.state, EPOCH_HALTED);
+        ck_assert_int_eq(last.state, GROUP_HALTED);
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
         ck_assert_str_eq(last.left, " a");
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_ROLLING);
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("b", "done", GROUP_DONE);
         /* It lives after all, and still rolls: the next one knows. */
         ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
         begin_as("b", 2, "id", "1", 0, 0);
@@ -305,16 +327,16 @@ TEST(who_is_forgotten_and_still_rolls_is_not_done)
         tick("b", "want");
         tick("b", "done");
         call(rollout_call(&caller, WORDS("forget", "a"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
         ck_assert_int_eq(tick("a", "roll"), HOST_LEASE_ROLLING);
 }
 
 TEST(more_failures_than_allowed_halt_and_say_which)
 {
         begin("abc", "1", 0, 1);
-        tick_state("a", "fail", EPOCH_RUNNING);
+        tick_state("a", "fail", GROUP_RUNNING);
         tick("b", "want");
-        tick_state("b", "fail", EPOCH_HALTED);
+        tick_state("b", "fail", GROUP_HALTED);
         ck_assert_str_eq(last.error, "a: it does not boot");
         pass_seconds(1);
         ck_assert_int_eq(tick("c", "want"), HOST_LEASE_WAITING);
@@ -328,7 +350,7 @@ TEST(a_halt_lets_those_that_roll_finish)
         tick("b", "want");
         tick("a", "fail");
         ck_assert_int_eq(tick("b", "roll"), HOST_LEASE_ROLLING);
-        tick_to("b", "done", HOST_LEASE_DONE, EPOCH_HALTED);
+        tick_to("b", "done", HOST_LEASE_DONE, GROUP_HALTED);
 }
 
 TEST(a_canary_goes_first_and_all_wait_for_it)
@@ -352,51 +374,116 @@ TEST(a_canary_that_fails_later_halts_what_has_not_begun)
         tick("a", "want");
         tick("a", "done");
         pass_seconds(300);
-        tick_to("a", "fail", HOST_LEASE_FAILED, EPOCH_HALTED);
+        tick_to("a", "fail", HOST_LEASE_FAILED, GROUP_HALTED);
         pass_seconds(600);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
 
-TEST(an_older_epoch_changes_nothing_and_learns_the_newer)
+TEST(an_older_rollout_changes_nothing_and_learns_the_newer)
 {
         begin("ab", "1", 0, 0);
         begin_as("b", 2, "id", "1", 0, 0);
         tick("a", "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_uint_eq(last.number, 2);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
-        const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "other");
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
+        const struct rollout_caller caller = caller_of("a", 1, "id"), other = caller_of("a", 2, "early");
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         call(rollout_call(&other, WORDS("forget", "b"), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         call(rollout_call(&other, WORDS("tick", "want", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
 }
 
 TEST(of_two_that_begin_at_once_one_is_refused)
 {
         join("a");
-        begin_as("a", 1, "first", "1", 0, 0);
-        begin_as("b", 1, "second", "9", 0, 0);
+        order.number = 0;
+        begin_seen("a", 1, "first", "1", 0, 0);
+        begin_seen("b", 2, "second", "9", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
         ck_assert_str_eq(last.id, "first");
         ck_assert_str_eq(last.asked, "1");
+        /* Of one number, too. */
+        order.number = 1;
+        order.id = "other";
+        begin_seen("b", 2, "second", "9", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        order.id = "first";
+        begin_seen("b", 2, "second", "9", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+}
+
+TEST(begins_with_no_number_to_see_what_there_is)
+{
+        begin("a", "1", 0, 0);
+        begin_seen("a", 0, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_uint_eq(last.number, 1);
+        redisReply *reply = server_ask("TIME");
+        ck_assert_ptr_nonnull(reply);
+        ck_assert_int_le(strtoll(reply->element[0]->str, NULL, 10) - (long long)last.now_seconds, 60);
+        freeReplyObject(reply);
+}
+
+TEST(of_one_number_the_lower_id_is_lost)
+{
+        const struct rollout_caller lower = caller_of("a", 5, "a9"), higher = caller_of("b", 5, "b");
+
+        begin_as("c", 5, "a99", "1", 0, 0);
+        call(rollout_call(&lower, WORDS("tick", "want", ""), on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        call(rollout_call(&higher, WORDS("tick", "see", ""), on_answer, NULL));
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
+}
+
+TEST(who_waits_says_why)
+{
+        begin("ab", "1", 0, 0);
+        tick_with("a", "see", "begins no lease for another 5s");
+        show();
+        ck_assert_str_eq(shown[0].text, "begins no lease for another 5s");
+        ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
+        show();
+        ck_assert_str_eq(shown[0].text, "");
+        /* Also of another rollout than the one there. */
+        const struct rollout_caller caller = caller_of("b", 0, "");
+        call(rollout_call(&caller, WORDS("tick", "see", "it is not signed"), on_answer, NULL));
+        show();
+        ck_assert_str_eq(shown[1].text, "it is not signed");
+        tick_with("b", "want", "");
+        show();
+        ck_assert_str_eq(shown[1].text, "");
+}
+
+TEST(without_a_number_nobody_takes_a_lease)
+{
+        static const char *const words[] = {"want", "roll"};
+
+        join("a");
+        server_do("HSET " KEY " state running hosts 9");
+        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+                tick_as("a", "a", 0, words[i]);
+                ck_assert_int_eq(last.mine, HOST_LEASE_WAITING);
+        }
 }
 
 TEST(who_begins_takes_part_though_nobody_was_seen_before)
 {
         begin("", "50%", 0, 0);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         join("b");
-        ck_assert_int_eq(turn_of("b"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
-        tick_state("a", "done", EPOCH_RUNNING);
+        tick_state("a", "done", GROUP_RUNNING);
         pass_seconds(1);
         tick("b", "want");
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("b", "done", GROUP_DONE);
 }
 
 TEST(the_next_begins_whatever_became_of_the_one_before)
@@ -406,10 +493,10 @@ TEST(the_next_begins_whatever_became_of_the_one_before)
         begin("ab", "1", 0, 0);
         tick("a", "want");
         pass_seconds(31);
-        tick_state("b", "want", EPOCH_HALTED);
+        tick_state("b", "want", GROUP_HALTED);
         begin_as("b", 2, "id", "1", 0, 0);
-        ck_assert_int_eq(last.state, EPOCH_RUNNING);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(last.state, GROUP_RUNNING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         call(rollout_call(&caller, WORDS("abort", ""), on_answer, NULL));
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
 }
@@ -433,12 +520,12 @@ TEST(aborted_nobody_begins)
         begin("ab", "2", 0, 0);
         tick("a", "want");
         call(rollout_call(&caller, WORDS("abort", "seal"), on_answer, NULL));
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         ck_assert_str_eq(last.error, "b asked for it");
         ck_assert_str_eq(last.end_mac, "seal");
         pass_seconds(1);
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
-        tick_state("a", "done", EPOCH_ABORTED);
+        tick_state("a", "done", GROUP_ABORTED);
 }
 
 TEST(what_redis_has_forgotten_is_asserted_anew)
@@ -453,18 +540,20 @@ TEST(what_redis_has_forgotten_is_asserted_anew)
         ck_assert_int_eq(tick("b", "want"), HOST_LEASE_WAITING);
 }
 
-TEST(an_epoch_that_redis_has_lost_ends_the_one_before)
+TEST(a_rollout_that_redis_has_lost_ends_the_one_before)
 {
         begin("ab", "1", 0, 0);
         tick_as("b", "b", 2, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         golden_expect("rollout-hosts", "a lost epoch", last.error);
         ck_assert_uint_eq(last.high, 2);
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_WAITING);
         begin_as("a", 2, "id", "1", 0, 0);
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        order.lost = "1";
         begin_as("a", 3, "id", "1", 0, 0);
+        order.lost = "0";
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
         /* Who rolls for the lost one has a lease to say so. */
         ck_assert_int_eq(tick_as("a", "a", 3, "want"), HOST_LEASE_WAITING);
@@ -481,7 +570,7 @@ TEST(emptied_it_goes_on_with_who_comes)
         server_do("FLUSHALL");
         tick("a", "roll");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_BEHIND);
-        ck_assert_int_eq(last.state, EPOCH_ABORTED);
+        ck_assert_int_eq(last.state, GROUP_ABORTED);
         ck_assert_uint_eq(last.number, 0);
         golden_expect("rollout-hosts", "an emptied Redis", last.error);
         begin_as("a", 2, "id", "1", 0, 0);
@@ -495,7 +584,7 @@ TEST(of_two_machines_of_one_name_one_speaks)
         begin("", "1", 0, 0);
         tick_as("second", "a", 1, "want");
         ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_TAKEN);
-        ck_assert_int_eq(turn_of("a"), HOST_LEASE_WAITING);
+        ck_assert_int_eq(lease_of("a"), HOST_LEASE_WAITING);
         ck_assert_int_eq(tick_as("first", "a", 1, "want"), HOST_LEASE_ROLLING);
         /* It has booted anew, say. */
         pass_seconds(31);
@@ -510,11 +599,11 @@ TEST(of_two_machines_of_one_name_one_speaks)
 TEST(who_was_not_heard_of_for_a_day_is_waited_for_no_longer)
 {
         begin("ab", "1", 0, 0);
-        tick_state("a", "done", EPOCH_RUNNING);
+        tick_state("a", "done", GROUP_RUNNING);
         pass_seconds(24 * 3600 + 1);
         tick("a", "see");
         ck_assert_str_eq(last.left, " b");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
 }
 
 TEST(who_comes_while_it_runs_is_waited_for)
@@ -522,11 +611,11 @@ TEST(who_comes_while_it_runs_is_waited_for)
         begin("a", "1", 0, 0);
         tick("a", "want");
         join("b");
-        tick_state("a", "done", EPOCH_RUNNING);
-        tick_state("b", "done", EPOCH_DONE);
+        tick_state("a", "done", GROUP_RUNNING);
+        tick_state("b", "done", GROUP_DONE);
         join("c");
-        ck_assert_int_eq(last.state, EPOCH_DONE);
-        ck_assert_int_eq(turn_of("c"), HOST_LEASE_DONE);
+        ck_assert_int_eq(last.state, GROUP_DONE);
+        ck_assert_int_eq(lease_of("c"), HOST_LEASE_DONE);
 }
 
 TEST(a_forged_type_holds_up_nobody)
@@ -543,18 +632,38 @@ TEST(a_forged_type_holds_up_nobody)
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
 }
 
+/* They begin from what they find, however often somebody writes there. */
 TEST(forged_numbers_hold_up_nobody)
 {
-        static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x",
-                                              "0x7fffffff0000"};
+        static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x", "0x7fffffff0000",
+                                              "4503599627370495"};
 
         join("a");
         for (size_t i = 0; i < ELEMENTSOF(numbers); i++) {
-                server_do("HSET " KEY " number %s high %s", numbers[i], numbers[i]);
+                server_do("HSET " KEY " number %s high %s id x state running", numbers[i], numbers[i]);
                 begin_as("a", 5, "id", "1", 0, 0);
                 ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
                 ck_assert_uint_eq(last.number, 5);
+                /* Nor does a host that takes one for a rollout end those of others. */
+                tick_as("b", "b", 9007199254740991, "see");
+                ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+                ck_assert_int_eq(last.state, GROUP_RUNNING);
         }
+}
+
+TEST(with_a_key_numbers_that_can_be_believed_hold_up_nobody_either)
+{
+        join("a");
+        begin_as("a", 5, "id", "1", 0, 0);
+        server_do("HSET " KEY " number 1700000000 id x");
+        begin_as("a", 6, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OLD);
+        server_do("HSET " KEY " high 1700000000");
+        order.mac = "signature";
+        begin_as("a", 6, "id", "1", 0, 0);
+        ck_assert_int_eq(last.verdict, ROLLOUT_VERDICT_OK);
+        ck_assert_uint_eq(last.number, 6);
+        ck_assert_uint_eq(last.high, 0);
 }
 
 TEST(forged_times_hold_up_nobody)
