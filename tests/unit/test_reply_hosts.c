@@ -24,6 +24,8 @@ TEST(a_host_says_what_it_waits_for_or_why_it_failed)
 {
         expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}", "for its turn");
         expect_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}", "not heard of for 3min 20s");
+        expect_why("running", "{\"state\": \"waiting\", \"progress\": \"begins no turn for another 4min\"}",
+                   "begins no turn for another 4min");
         expect_why("halted", "{\"state\": \"waiting\"}", "");
         expect_why("aborted", "{\"state\": \"waiting\"}", "was not reached");
         expect_why("running", "{\"state\": \"rolling\", \"progress\": null}", "has begun");
