@@ -86,23 +86,48 @@ static void replay(struct group_sim *sim)
         let_all_wait(sim);
 }
 
+/* The newest number that a host takes for one: a forger counts up from that. */
+static uint64_t newest_number(const struct group_sim *sim)
+{
+        uint64_t newest = 1;
+
+        for (size_t i = 0; i < sim->n_hosts; i++)
+                if (sim->host[i].group.number < group_seconds(sim) + ROLLOUT_SLACK_SECONDS - 1000)
+                        newest = MAX(newest, sim->host[i].group.number);
+        return newest;
+}
+
 void group_forge(struct group_sim *sim)
 {
-        uint64_t number = strtoull(keys_field(&sim->redis.keys, "number"), NULL, 10);
+        uint64_t number = newest_number(sim);
 
         if (sim->now < sim->climb_until)
-                forge_rollout(sim, number + rng_range(&sim->rng, 1, 100000));
-        if (sim->now >= sim->storm_until || !rng_chance(&sim->rng, 30))
+                forge_rollout(sim, number + rng_range(&sim->rng, 1, 100));
+        if (sim->now >= sim->storm_until || sim->now < sim->storm_at)
                 return;
-        /* It ends what it has begun, so that that may not count. */
-        if (rng_chance(&sim->rng, 400)) {
-                keys_put(&sim->redis.keys, KEY_ROLLOUT, "state",
-                         rng_chance(&sim->rng, 500) ? "halted" : "aborted", 0);
-        } else if (rng_chance(&sim->rng, 500)) {
-                replay(sim);
-        } else {
+        /* Of another id hosts hold their leases for a while. */
+        sim->storm_at = sim->now + (sim->storm == STORM_IDS ? 40 : 0) * USEC_PER_SEC +
+                        rng_range(&sim->rng, 5, 15) * USEC_PER_SEC;
+        sim->storm_begins = !sim->storm_begins;
+        group_report(sim, "Redis: a forger goes on (%d)", (int)sim->storm);
+        switch (sim->storm) {
+        case STORM_STOPS:
+                /* It ends what it has begun, so that that may not count. */
+                if (!sim->storm_begins) {
+                        keys_put(&sim->redis.keys, KEY_ROLLOUT, "state",
+                                 rng_chance(&sim->rng, 500) ? "halted" : "aborted", 0);
+                        break;
+                }
                 forge_rollout(sim, number + 1);
                 let_all_wait(sim);
+                break;
+        case STORM_IDS:
+                forge_rollout(sim, number);
+                let_all_wait(sim);
+                break;
+        default:
+                replay(sim);
+                break;
         }
         (void)group_excuse(sim);
 }
@@ -162,6 +187,7 @@ static void forge(struct group_sim *sim)
                 break;
         case 11:
                 sim->storm_until = sim->now + rng_range(&sim->rng, 1, 15) * USEC_PER_MIN;
+                sim->storm = rng_range(&sim->rng, STORM_STOPS, STORM_REPLAYS);
                 break;
         default:
                 /* Into a Redis that has none. */
@@ -302,6 +328,13 @@ void group_trouble(struct group_sim *sim)
 
         if (!host || !rng_chance(&sim->rng, 25))
                 return;
+        if (!sim->faults) {
+                if (rng_chance(&sim->rng, 200))
+                        order(sim, host);
+                else if (rng_chance(&sim->rng, 200))
+                        forge(sim);
+                return;
+        }
         switch (rng_range(&sim->rng, 0, 19)) {
         case 0:
         case 1:

@@ -213,11 +213,14 @@ void host_pack(const struct group_sim *sim, struct host *host)
 }
 
 /* What it knows of the group stands in the file that its workers stand in. */
-static void save(const struct group_sim *sim, struct host *host)
+static bool save(const struct group_sim *sim, struct host *host)
 {
-        if (core_save(host->core))
+        bool saved = core_save(host->core);
+
+        if (saved)
                 host_pack(sim, host);
         (void)core_was_saved(host->core);
+        return saved;
 }
 
 /* The restarts that nobody whom it knows has ordered are few, and with a key there are none. */
@@ -258,13 +261,14 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         struct rollout_group *group = &host->group;
         usec_t now = host_now(sim, host);
 
-        save(sim, host);
+        bool saved = save(sim, host);
         if (act == ROLLOUT_ACT_ABORT) {
                 group_report(sim, "%s: aborts its restart", host->name);
                 if (host_restarts(host))
                         core_abort(host->core);
         }
-        if (act != ROLLOUT_ACT_RESTART)
+        /* What is not written is not done: it is tried again. */
+        if (act != ROLLOUT_ACT_RESTART || !saved)
                 return;
         /* Between what it writes and what it does. */
         if (sim->faults && rng_chance(&sim->rng, 20) && core_kill(host->core, false)) {
@@ -273,12 +277,14 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
                 host->up_at = sim->now + rng_wait(&sim->rng, USEC_PER_MIN);
                 return;
         }
-        group_report(sim, "%s: restarts for epoch %llu", host->name, (unsigned long long)group->number);
+        group_report(sim, "%s: restarts for rollout %llu %s", host->name, (unsigned long long)group->number,
+                     group->id);
         check_act(sim, host);
         if (group->number < host->acted_number ||
             (group->number == host->acted_number && strcmp(group->id, host->acted_id) < 0))
-                group_violate(sim, "%s restarts for epoch %llu after %llu", host->name,
-                              (unsigned long long)group->number, (unsigned long long)host->acted_number);
+                group_violate(sim, "%s restarts for rollout %llu %s after %llu %s", host->name,
+                              (unsigned long long)group->number, group->id,
+                              (unsigned long long)host->acted_number, host->acted_id);
         host->acted_number = group->number;
         snprintf(host->acted_id, sizeof(host->acted_id), "%s", group->id);
         if (!host_restarts(host))
@@ -286,7 +292,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         host->restarts = true;
         core_restart(host->core, sim->faults && rng_chance(&sim->rng, 60));
         rollout_group_observe_begun(group, now);
-        save(sim, host);
+        (void)save(sim, host);
 }
 
 void host_call(struct group_sim *sim, struct host *host, int what, const char *const extra[])
@@ -426,9 +432,8 @@ static void observe_restart(struct group_sim *sim, struct host *host)
         enum rollout_state state = core_rollout(host->core, &error);
 
         rollout_group_observe_fleet(&host->group, state, error, host_now(sim, host));
-        if (host->group.lease == before)
-                return;
-        save(sim, host);
+        if (host->group.lease != before)
+                (void)save(sim, host);
 }
 
 static void look(struct group_sim *sim, struct host *host)

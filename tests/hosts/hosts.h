@@ -120,6 +120,9 @@ struct group_sim {
         bool forged;       /* a forger has been at work in this run */
         usec_t climb_until,
                 storm_until; /* so long a forger raises numbers, or begins one rollout after another */
+        usec_t storm_at;     /* when it does so next */
+        bool storm_begins;   /* what it did last is to begin one */
+        enum { STORM_STOPS, STORM_IDS, STORM_REPLAYS } storm;
         struct key recorded[RECORDED_MAX]; /* rollouts that were begun, as a forger keeps them */
         size_t n_recorded;
         bool faults;    /* they still happen */

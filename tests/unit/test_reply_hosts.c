@@ -27,6 +27,7 @@ TEST(a_host_says_what_it_waits_for_or_why_it_failed)
         golden_begin();
         add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 61}");
         add_why("running", "{\"state\": \"waiting\", \"seen_seconds\": 200}");
+        add_why("running", "{\"state\": \"waiting\", \"progress\": \"begins no turn for another 4min\"}");
         add_why("halted", "{\"state\": \"waiting\"}");
         add_why("aborted", "{\"state\": \"waiting\"}");
         add_why("running", "{\"state\": \"rolling\", \"progress\": null}");
