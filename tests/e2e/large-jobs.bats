@@ -39,8 +39,8 @@ END
         # Quiet, it is not proven idle while that job runs.
         sqmgrctl quiet default
         wait_until 20 fleet_is '.workers[0].state == "quiet"'
-        beat=$(last_beat "$pid")
-        wait_until 30 beats_after "$pid" "$beat"
+        beat=$(last_heartbeat "$pid")
+        wait_until 30 sent_heartbeat_after "$pid" "$beat"
         wait_ticks 3
         fleet_is '.workers[0] | .state == "quiet" and .busy == 1'
         kill -KILL "$pid"
