@@ -39,12 +39,12 @@ END
         # Quiet, it is not proven idle while that job runs.
         sqmgrctl quiet default
         wait_until 20 fleet_is '.workers[0].state == "quiet"'
-        beat=$(last_beat "$pid")
-        wait_until 30 beats_after "$pid" "$beat"
+        beat=$(last_heartbeat "$pid")
+        wait_until 30 sent_heartbeat_after "$pid" "$beat"
         wait_ticks 3
         fleet_is '.workers[0] | .state == "quiet" and .busy == 1'
         kill -KILL "$pid"
         wait_until 20 any_event '.event == "rescue-failed" and (.text | contains("was running 1 job when it died that is too large to be read (over 256K) and not put back: enqueue it again"))'
-        told job-rescued 0
+        event_count_is job-rescued 0
         [ "$(redis llen queue:default)" = 0 ]
 }

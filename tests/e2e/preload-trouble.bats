@@ -44,15 +44,32 @@ all_are_known_but_one() {
         wait_until 20 all_are_known_but_one
 }
 
-@test "preload: while the state cannot be written for boot_timeout a worker that died boots separately" {
+@test "preload: while the state cannot be written, the ledger records a fork" {
+        start_fleet 2
+        rm -f "$folder/state.new"
+        mkdir "$folder/state.new"
+        victim=$(fleet '.workers[0].pid')
+        kill -KILL "$victim"
+        wait_until 20 fleet_is ".active == 2 and all(.workers[]; .forked and .pid != $victim)"
+        grep -q 'cannot write the state file' sqmgr.log
+        old=$(worker_pids)
+        record_and_kill
+        rmdir "$folder/state.new"
+        start_sqmgr
+        [ "$(worker_pids)" = "$old" ]
+}
+
+@test "preload: while neither ledger nor state can be written for boot_timeout a worker that died boots separately" {
+        mkdir -p "$folder/state.starts/taken"
         start_fleet 2 'boot_timeout = 8s'
+        grep -q "cannot make the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
         rm -f "$folder/state.new"
         mkdir "$folder/state.new"
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
         fleet_is '.template.refused | startswith("the state file cannot be written")'
-        told preload-refused 1
+        event_count_is preload-refused 1
         rmdir "$folder/state.new"
         wait_until 20 fleet_is '.template.refused == null'
         kill -KILL "$(fleet '.workers[] | select(.forked | not) | .pid')"
@@ -147,7 +164,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         echo "# 15 rounds: $(began | wc -w) workers began, $(marked_pids | wc -w) processes at the end" >&3
 }
 
-@test "preload: where the state cannot be written a fork waits, does nothing, and goes on once it can" {
+@test "preload: where neither ledger nor state can be written a fork waits, does nothing, and goes on once it can" {
         unshare -m true 2>/dev/null || skip 'this machine lets nobody have a mount namespace'
         mkdir "$folder/state"
         # shellcheck disable=SC2034
@@ -156,7 +173,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         make_jobs
         make_release 1 "$noting"
         configure_preload 'active_process_count = 2'
-        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && exec sqmgr -c $folder/sqmgr.ini"
+        launch sqmgr unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/state && mkdir -p $folder/state/state.starts/taken && exec sqmgr -c $folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 60 ready 2
         old=$(worker_pids)
