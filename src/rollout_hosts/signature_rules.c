@@ -38,7 +38,7 @@ char *rollout_signed_text(const char *order, const struct rollout_place *place,
 {
         char *text;
 
-        /* One line per value, so that part of one value cannot pass for another. */
+        /* Each value has a line, so that part of one value cannot pass for another. */
         if (asprintf(&text, "%s\n%s\n%u\n%s\n%s\n%llu\n%s\n%s\n%u\n%u\n%s\n", order, rollout->server,
                      place->database, place->namespace ?: "", place->group,
                      (unsigned long long)rollout->number, rollout->id, rollout->asked,
