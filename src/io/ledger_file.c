@@ -171,6 +171,7 @@ int ledger_file_make_durable(struct ledger_file *file, const char *path, const c
 
         if (r < 0)
                 return r;
+        assert(made.ledger.header && file->ledger.header);
         memcpy(made.ledger.header, file->ledger.header, MIN(made.mapped, file->mapped));
         ledger_file_close(file);
         *file = made;

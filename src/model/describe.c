@@ -182,11 +182,11 @@ static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_TEMPLATE] = "waits for the template of the new generation",
         [WAIT_STATE] = "waits to be written into the state file",
         [WAIT_LEDGER] =
-                "is not stopped: sqmgr cannot write its ledger (see the log), and a second stop signal, "
-                "after a crash of sqmgr, would end its jobs",
+                ("is not stopped: sqmgr cannot write its ledger (see the log), and a second stop signal, "
+                 "after a crash of sqmgr, would end its jobs"),
         [WAIT_UNCONFIRMED] =
-                "may not have received its stop signal: sqmgr ended while sending it, and a second "
-                "one would end its jobs. If it still accepts jobs, send it the signal once",
+                ("may not have received its stop signal: sqmgr ended while sending it, and a second "
+                 "one would end its jobs. If it still accepts jobs, send it the signal once"),
 };
 
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)

@@ -7,7 +7,7 @@
 load helpers
 . "$BATS_TEST_DIRNAME/../../contrib/examples/shared.bash"
 
-print_progress() { echo "# $*" >&3; }
+say() { echo "# $*" >&3; }
 
 @test "async-task: every job ends once, whoever puts it back, and none goes backward" {
         # 24 workers are killed, and more than 10,000 jobs run.

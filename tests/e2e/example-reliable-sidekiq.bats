@@ -8,7 +8,7 @@ load helpers
 # shellcheck source=contrib/examples/shared.bash
 . "$top/contrib/examples/shared.bash"
 
-print_progress() { echo "# $*" >&3; }
+say() { echo "# $*" >&3; }
 
 @test "reliable sidekiq: through a day of trouble every job is done or dead, in order, and somebody is told" {
         start_example reliable-sidekiq
