@@ -99,6 +99,7 @@ same_status() {
         wait_until 20 reachable_is false
         curl -sN --unix-socket "$folder/web.sock" http://localhost/live >live 2>&1 9>&- 3>&- &
         record $!
+        # shellcheck disable=SC2016
         wait_until 30 eval '[ "$(grep -c "^event: page" live)" -ge 4 ]'
         [ "$(grep -o '[0-9]*s ago' live | sort -u | wc -l)" -ge 2 ]
 }
