@@ -77,9 +77,9 @@ struct doctor_worker {
 struct doctor_group {
         const char *trouble; /* why this host takes no part; "": it takes part */
         bool is_unsigned;    /* because the rollout is not signed with the key of this host */
-        /* Where the package makes a key, which counts once rollout_key_file names the file. */
+        /* The file that the package makes; its key counts once rollout_key_file names it. */
         const char *default_key;
-        bool has_default_key; /* that file is there */
+        bool has_default_key; /* the file exists */
 };
 /* Checks a fleet with a rollout_group. */
 void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);

@@ -118,7 +118,7 @@ static void on_begun(const struct rollout_answer *answer, void *userdata)
         group_ask(group, now);
 }
 
-/* there: what Redis shows; NULL: not known yet, which the answer changes. */
+/* Sends `begin`. there: the reply that shows the present state; NULL: none yet, the answer brings it. */
 static int send_begin(struct order *order, const struct rollout_reply *there)
 {
         static const struct rollout_reply nothing;

@@ -9,7 +9,7 @@
 #include "rollout_hosts/rollouts.h"
 #include <unistd.h>
 
-/* Where the package makes a key. */
+/* The package makes a key there. */
 #define DEFAULT_KEY SYSCONFDIR "/sqmgr/rollout.key"
 
 /* A removed fleet has left its group, but is shown until its workers are gone. */
