@@ -112,7 +112,7 @@ void group_forge(struct group_sim *sim)
         group_report(sim, "Redis: a forger goes on (%d)", (int)sim->storm);
         switch (sim->storm) {
         case STORM_STOPS:
-                /* It ends what it has begun, so that that may not count. */
+                /* The forger halts or aborts what he has begun: that may not count. */
                 if (!sim->storm_begins) {
                         keys_put(&sim->redis.keys, KEY_ROLLOUT, "state",
                                  rng_chance(&sim->rng, 500) ? "halted" : "aborted", 0);

@@ -267,7 +267,7 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
                 if (host_restarts(host))
                         core_abort(host->core);
         }
-        /* What is not written is not done: it is tried again. */
+        /* Without a saved state nothing starts; the next reply tries again. */
         if (act != ROLLOUT_ACT_RESTART || !saved)
                 return;
         /* Between what it writes and what it does. */

@@ -168,6 +168,6 @@ void number_text(uint64_t number, char text[24]);
 
 /* faults.c */
 void group_trouble(struct group_sim *sim);
-/* What a forger who stays does in this step. */
+/* Lets a forger who stays act in this step. */
 void group_forge(struct group_sim *sim);
 void group_fail_over(struct group_sim *sim);

@@ -158,8 +158,8 @@ static void check_next(struct group_sim *sim)
         struct host *operator= a_living_host(sim);
         usec_t until = sim->now + PEACE;
         bool begun = false;
-        /* Where somebody forged a number and lost it again, the first one learns it from a host that knows
-         * it. */
+        /* A forged number that is gone again is reported by a host that knows it: then the second order
+         * works. */
         unsigned tries = sim->forged && !sim->keyed ? 2 : 1;
 
         while (operator&& sim->now<until && sim->broken[0] == '\0') {

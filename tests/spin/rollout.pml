@@ -60,7 +60,7 @@ byte rolling, undone;
 #define BELIEVED(n) (n <= LIMIT -> n : 0)
 #define IS_SIGNED (!KEYED || vouched[redis.id] == redis.number)
 #define KNOWN(h) (host[h].number == redis.number && host[h].id == redis.id)
-/* It takes that for the newest. */
+/* The host takes that for the newest. */
 #define ADOPTABLE(h) (redis.number <= LIMIT && NEWER(redis.number, redis.id, host[h].number, host[h].id) && IS_SIGNED)
 /* Redis has lost what it knows. */
 #define BEHIND(h) (NEWER(host[h].number, host[h].id, BELIEVED(redis.number), redis.id))

@@ -233,7 +233,7 @@ TEST(of_one_number_only_the_greater_id_takes_over)
         other_rollout(1, "uno");
         ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
         ck_assert_str_eq(group.id, "uno");
-        /* Who rolls for the other one has a lease to report it. */
+        /* A host that rolls for the other one has a lease to report it. */
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
         now += LEASE;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);

@@ -79,7 +79,7 @@ static void join(const char *host)
 
 static void show(void);
 
-/* What begin_as() says besides; number and id: of the rollout that Redis is thought to have. */
+/* Further words of begin_as(); number and id: of the rollout that Redis is thought to have. */
 static struct {
         const char *mac, *lost, *id;
         uint64_t number;
@@ -632,7 +632,7 @@ TEST(a_forged_type_holds_up_nobody)
         ck_assert_int_eq(tick("a", "want"), HOST_LEASE_ROLLING);
 }
 
-/* They begin from what they find, however often somebody writes there. */
+/* Each order begins from what Redis shows, however often somebody writes there. */
 TEST(forged_numbers_hold_up_nobody)
 {
         static const char *const numbers[] = {"9007199254740991", "-1", "1e308", "nan", "x", "0x7fffffff0000",
