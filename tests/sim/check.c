@@ -631,8 +631,7 @@ static void check_rollout(struct sim *sim, unsigned number)
         struct fleet_sim *model = &sim->fleets[number];
         const struct fleet *fleet = sim->shell.world->fleets[number];
         bool due = false;
-        /* One is tried for 10 s to be met at rest, and a stall that is shorter than a doubt takes its time.
-         */
+        /* Ten seconds of tries to find the worker idle, and a stall too short to be noticed. */
         usec_t most = fleet->settings->traits->quiet_when_idle
                               ? 16 * SEC + 3 * sim->shell.settings.check_interval
                               : SEC;
@@ -643,9 +642,10 @@ static void check_rollout(struct sim *sim, unsigned number)
                 return;
         }
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
-                violate(sim, "P7", "%u new workers failed in a row, and the restart goes on",
-                        model->failures);
-        bool calm = model->link.up && !rollout_is_held(fleet) && sim->now >= sim->proc_fails_until + SEC &&
+                violate(sim, "P7", "%u new workers failed, and the restart goes on", model->failures);
+        bool recorded = !sim->shell.world->ledger_volatile || !fleet->settings->traits->quiet_is_stop;
+        bool calm = model->link.up && !rollout_is_held(fleet) && recorded &&
+                    sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];
