@@ -50,5 +50,11 @@ static inline bool is_shortage(int r)
         return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
+/* For a process that cannot be read, and so is gone or of another user: returns 0 unless r is a shortage. */
+static inline int none_unless_shortage(int r)
+{
+        return is_shortage(r) ? r : 0;
+}
+
 DEFINE_CLEANUP(DIR *, closedir)
 #define _cleanup_closedir_ _cleanup_(closedir_pointer)

@@ -44,16 +44,17 @@ enum ledger_fork {
 /* A slot: the record of one start. Numbers have the byte order of this machine: the contents are void after a
  * reboot. */
 struct ledger_slot {
-        _Atomic uint64_t word; /* bits 0-7: enum ledger_state, 8-31: epoch, 32-63: pid */
-        _Atomic uint64_t
-                start; /* start time of the pid: field 22 of /proc/PID/stat; stored before the word */
-        _Atomic uint64_t
-                asked_at[_LEDGER_ORDER_MAX]; /* monotonic: the signal was about to be sent; 0: never */
-        _Atomic uint32_t sent;               /* bit for each enum ledger_order: it was sent */
-        _Atomic uint32_t quiet_stops;        /* the quiet signal was a stop signal */
-        _Atomic uint32_t reason;             /* enum reason of the last order */
-        _Atomic uint64_t heartbeat_start;    /* like start, of heartbeat_pid */
-        uint64_t started_at;                 /* monotonic; identifies the start, as SQMGR_START does */
+        /* Bits 0 to 7: enum ledger_state; 8 to 31: epoch; 32 to 63: pid. */
+        _Atomic uint64_t word;
+        /* Start time of the pid, field 22 of /proc/PID/stat; stored before the word. */
+        _Atomic uint64_t start;
+        /* When the signal was about to be sent, monotonic; 0: never. */
+        _Atomic uint64_t asked_at[_LEDGER_ORDER_MAX];
+        _Atomic uint32_t sent;            /* a bit for each enum ledger_order that was sent */
+        _Atomic uint32_t quiet_stops;     /* the quiet signal was a stop signal */
+        _Atomic uint32_t reason;          /* enum reason of the last order */
+        _Atomic uint64_t heartbeat_start; /* start time of heartbeat_pid */
+        uint64_t started_at;              /* monotonic; identifies the start, as SQMGR_START does */
         uint64_t generation;
         _Atomic uint32_t heartbeat_pid; /* the process that got the last order; 0: all of the command's */
         uint32_t index;
@@ -140,7 +141,7 @@ bool ledger_is_claimed(const struct ledger_claim *claim, pid_t pid);
 unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start);
 /* A forked worker is about to be let continue. */
 void ledger_go(struct ledger *ledger, unsigned number);
-/* The process is gone, or not ours any more. */
+/* The process is gone, or sqmgr does not supervise it any more. */
 void ledger_end(struct ledger *ledger, unsigned number);
 
 /* Before the signal of this action, ACTION_QUIET or ACTION_STOP, is sent; after it was sent; and after it was

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A larger file is none of ours. */
+/* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)
 
 /* Reserves the space: a store into a page that has none would end sqmgr with SIGBUS. Never shrinks. */
@@ -132,6 +132,9 @@ int ledger_file_open(struct ledger_file *file, const char *path, const char *boo
                 r = open_new(file, path, boot_id, n_slots);
         if (r == 0)
                 return LEDGER_FILE_NEW;
+        /* The contents are not lost: a later start can read the file. */
+        if (is_shortage(r))
+                return r;
         *ret_why = strerrordesc_np(-r);
         r = map(file, -1, ledger_bytes(n_slots));
         if (r < 0)

@@ -26,7 +26,8 @@ enum ledger_file_outcome {
 };
 
 /* Opens or makes the file at path, with this number of slots at least. Only for the holder of the lock beside
- * the state file. May block. Returns an enum ledger_file_outcome, or -ENOMEM if there is no memory at all. */
+ * the state file. May block. Returns an enum ledger_file_outcome, or -errno if memory or descriptors are
+ * short. */
 int ledger_file_open(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots,
                      const char **ret_why);
 /* Makes room for this number of slots. The ledger may move: claims of it become invalid. Returns 0 or

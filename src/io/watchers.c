@@ -16,11 +16,6 @@ struct reading {
         struct watched next; /* without its pid */
 };
 
-static int none_unless_shortage(int r)
-{
-        return is_shortage(r) ? r : 0;
-}
-
 static int add(pid_t pid, void *userdata)
 {
         const struct reading *reading = userdata;

@@ -43,7 +43,7 @@ enum host_lease {
 #define ROLLOUT_ID_MAX    32
 #define ROLLOUT_SHARE_MAX 16
 #define ROLLOUT_MAC_MAX   64
-/* Of the name under which a host calls its Redis. */
+/* Maximum length of the name of a Redis in orders, with its NUL. */
 #define ROLLOUT_SERVER_MAX ROLLOUT_TEXT_MAX
 
 struct rollout_reply {

@@ -65,10 +65,12 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
  *   begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID
  *                      begins the rollout of this number and id, if Redis still has the one of NUMBER and ID.
  *                      HOSTS: `3` or `10%`; CANARY: seconds; LOST: "1" if Redis has lost a newer rollout.
- * With a MAC the numbers in Redis need not be lower: a host with the key has found that they are not signed
+ *                      With a MAC the numbers in Redis need not be lower: a host with the key has found
+ *                      that they are not signed.
  *   abort   MAC        ends this rollout
- *   forget  HOST       removes the host from this rollout. No HMAC: whoever can write to Redis can do the
- * same without the script show               returns all hosts
+ *   forget  HOST       removes the host from this rollout. No MAC: any writer to Redis can do the same
+ *                      without the script.
+ *   show               returns all hosts
  *
  * The reply is an array of words: the words of enum rollout_script_reply; for `show` then five words per
  * host: name, state, seconds in that state, seconds since it was seen, text. */

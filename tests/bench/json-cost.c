@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs to read the oldest job of a queue, whatever others have written there.
+/* Measures the cost of reading the oldest job of a queue, with any text that others may have written there.
  *
  * json-cost SHAPE BYTES: builds a job of that many bytes, of which almost all are items of one shape, and has
  * it read. Prints whether it was read, its bytes, and the most memory that jansson held. Callgrind counts

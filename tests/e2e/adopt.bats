@@ -233,9 +233,9 @@ log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
 
 # Starts a second sqmgr once socket, lock and state of the first were deleted. The first stands still meanwhile, and
 # cannot make its lock again.
-second_is_refused() {
+second_is_refused() { # FILE...: deleted, too
         kill -STOP "$sqmgr_pid"
-        rm -f "$folder"/state* "$folder"/sqmgr.sock*
+        rm -f "$folder"/state{,.lock,.new} "$folder"/sqmgr.sock* "$@"
         run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
         kill -CONT "$sqmgr_pid"
         [ "$status" = 1 ]
@@ -246,7 +246,10 @@ second_is_refused() {
 @test "a second sqmgr is refused while the first lives, though socket, lock and state were deleted" {
         start_fleet 2
         before=$(worker_pids)
+        ledger=$(stat -c %i state.starts && cksum <state.starts)
         second_is_refused
+        # The ledger of the first is as it was.
+        [ "$(stat -c %i state.starts && cksum <state.starts)" = "$ledger" ]
         # The first makes its lock again, and says so once.
         wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs, and is made again"
         wait_until 20 test -s "$folder/state"
@@ -260,7 +263,7 @@ second_is_refused() {
         start_sqmgr
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$before" ]
-        second_is_refused
+        second_is_refused "$folder/state.starts"
         wait_until 20 test -s "$folder/state"
 
         kill_sqmgr

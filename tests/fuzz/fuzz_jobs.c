@@ -38,7 +38,7 @@ static void measure(json_t *value, size_t above, struct extent *extent)
         }
 }
 
-/* What is loaded keeps within its bounds, and wide bounds refuse nothing that jansson reads. */
+/* A loaded text keeps within its bounds, and wide bounds refuse nothing that jansson reads. */
 static void check_bounds(const char *text, size_t len)
 {
         static const struct json_bounds narrow = {.bytes = 64, .values = 2, .depth = 2},

@@ -105,11 +105,11 @@ void group_forge(struct group_sim *sim)
                 forge_rollout(sim, number + rng_range(&sim->rng, 1, 100));
         if (sim->now >= sim->storm_until || sim->now < sim->storm_at)
                 return;
-        /* Of another id hosts hold their leases for a while. */
+        /* For a rollout of another id, hosts hold their leases for a while. */
         sim->storm_at = sim->now + (sim->storm == STORM_IDS ? 40 : 0) * USEC_PER_SEC +
                         rng_range(&sim->rng, 5, 15) * USEC_PER_SEC;
         sim->storm_begins = !sim->storm_begins;
-        group_report(sim, "Redis: a forger goes on (%d)", (int)sim->storm);
+        group_report(sim, "Redis: a forger continues (%d)", (int)sim->storm);
         switch (sim->storm) {
         case STORM_STOPS:
                 /* The forger halts or aborts what he has begun: that may not count. */

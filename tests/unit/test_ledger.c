@@ -344,6 +344,24 @@ TEST_LOOP(a_file_of_another_boot_or_that_is_spoilt_is_made_anew, 7)
         ck_assert_uint_eq(read_starts(&found), 0);
 }
 
+/* The ledger is there, and a start that cannot read it must not make another. */
+TEST(without_descriptors_the_file_is_left_alone)
+{
+        struct ledger_start found, running = start;
+        struct rlimit before;
+        const char *why = "";
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ledger_file_close(&file);
+        unit_leave_descriptors(0, &before);
+        ck_assert_int_eq(ledger_file_open(&file, path, BOOT, SLOTS, &why), -EMFILE);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), 1);
+}
+
 /* Numbers that cannot be do no harm, and their slots are free again. */
 TEST(what_a_slot_cannot_say_is_dropped)
 {

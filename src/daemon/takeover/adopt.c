@@ -61,7 +61,7 @@ static void check_user(const struct search *search, const struct worker *worker,
                     (int)worker->process.pid, (unsigned)uid, (unsigned)wanted);
 }
 
-/* A stop signal that the worker has yet to handle was sent. */
+/* The kernel shows a stop signal that was sent and that the worker has not handled yet. */
 static void confirm_pending(const struct fleet *fleet, const struct proc *proc, struct worker *known)
 {
         int signo = fleet_settings_stop_signal(fleet->settings)
@@ -125,7 +125,7 @@ static int adopt_started(struct search *search, const struct ledger_starts *star
                         continue;
                 }
                 ledger_end(&search->runtime->ledger.ledger, start->number);
-                if (!fleet)
+                if (!fleet && proc_is_alive(start->pid, start->start))
                         log_error("pid %d, which sqmgr started as %s, is left alone: fleet '%s' is no longer "
                                   "configured",
                                   (int)start->pid, WORKER_ID_OF(start->fleet, start->index), start->fleet);
@@ -347,17 +347,10 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct state *state = NULL;
         char why[512] = "";
+        _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
         bool clear = true, more = false;
 
-        _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
-
         int r = search_new(runtime, persist, now, &search);
-        if (r >= 0)
-                r = start_record_open(runtime, persist->boot_id);
-        if (r == 0)
-                adoption_distrust(search->adoption);
-        if (r >= 0)
-                r = ledger_read(&runtime->ledger.ledger, now, &starts);
         if (r < 0)
                 return r;
         int outcome = statefile_read(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
@@ -365,9 +358,14 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
         }
-        if (outcome == STATEFILE_READ && state->first_version)
-                adoption_distrust(search->adoption);
+        /* Before the ledger is opened: it may be in use. */
         r = refuse_other_sqmgr(search, settings, state);
+        if (r >= 0)
+                r = start_record_open(runtime, persist->boot_id);
+        if (r == 0 || (outcome == STATEFILE_READ && state->first_version))
+                adoption_distrust(search->adoption);
+        if (r >= 0)
+                r = ledger_read(&runtime->ledger.ledger, now, &starts);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
         state_free(state);

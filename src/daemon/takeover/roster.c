@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Listed workers of one fleet on this host: whoever can write to Redis can list any number. */
+/* Maximum number of listed workers of one fleet on this host. Any writer to Redis can list more. */
 #define ENTRIES_MAX 4096
 /* Directories that are compared with one fleet's: as many releases may have running workers. */
 #define PLACES_MAX 16
@@ -90,8 +90,7 @@ static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdat
         list->read = reply && r != -ENOMEM;
         if (list->read && r < 0)
                 log_warning("fleet '%s': workers of an earlier sqmgr are not looked for in Redis: its list "
-                            "of them "
-                            "cannot be read",
+                            "of them cannot be read",
                             list->fleet->settings->name);
 }
 

@@ -22,13 +22,6 @@
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
 
-/* A process that cannot be read is not ours: it is gone, or belongs to another user. A shortage proves
- * nothing: a worker that is overlooked would be started again. */
-static int none_unless_shortage(int r)
-{
-        return is_shortage(r) ? r : 0;
-}
-
 int search_service(struct search *search)
 {
         _cleanup_proc_ struct proc *self = NULL;
