@@ -57,7 +57,8 @@ TEST(jobs_that_have_ended_since_they_were_read_may_be_among_those_named)
         t.fleet_settings.drain_timeout = 5 * USEC_PER_MIN;
         struct worker *worker = drain_with_jobs(true);
         test_process(worker)->busy = 1;
-        test_run(&t, 320);
+        while (t.stops == 0)
+                test_tick(&t, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 1);
         ck_assert_uint_eq(t.fleet->totals.jobs_cut_off[CUT_DRAIN_TIMEOUT], 1);
         ck_assert_uint_eq(worker->jobs.count, 2);
