@@ -10,6 +10,8 @@
 #define LEDGER_VERSION 1
 
 #define EPOCH_MAX 0xffffffU
+/* Of the start word: clock ticks for 300 years. */
+#define START_MAX UINT64_C(0xffffffffff)
 
 static uint64_t make_word(enum ledger_state state, uint64_t epoch, pid_t pid)
 {
@@ -19,6 +21,16 @@ static uint64_t make_word(enum ledger_state state, uint64_t epoch, pid_t pid)
 static enum ledger_state word_state(uint64_t word)
 {
         return (enum ledger_state)(word & 0xff);
+}
+
+static uint64_t word_epoch(uint64_t word)
+{
+        return word >> 8 & EPOCH_MAX;
+}
+
+static uint64_t make_start(uint64_t epoch, uint64_t start)
+{
+        return (start & START_MAX) | (epoch & EPOCH_MAX) << 40;
 }
 
 size_t ledger_bytes(size_t n_slots)
@@ -97,7 +109,8 @@ static unsigned put(struct ledger *ledger, const struct ledger_start *start, enu
 
         if (!slot)
                 return 0;
-        atomic_store(&slot->start, start->start);
+        uint64_t epoch = atomic_load(&ledger->header->epoch);
+        atomic_store(&slot->start, make_start(epoch, start->start));
         for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++)
                 atomic_store(&slot->asked_at[i], 0);
         atomic_store(&slot->sent, 0);
@@ -110,7 +123,7 @@ static unsigned put(struct ledger *ledger, const struct ledger_start *start, enu
         slot->started_for = (uint16_t)start->started_for;
         atomic_store(&slot->forked, (uint16_t)start->forked);
         memcpy(slot->fleet, start->fleet, sizeof(slot->fleet));
-        atomic_store(&slot->word, make_word(state, atomic_load(&ledger->header->epoch), start->pid));
+        atomic_store(&slot->word, make_word(state, epoch, start->pid));
         return number;
 }
 
@@ -151,7 +164,7 @@ struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number
 
 static uint64_t claimed_word(const struct ledger_claim *claim, pid_t pid)
 {
-        return make_word(LEDGER_RUNNING, claim->word >> 8, pid);
+        return make_word(LEDGER_RUNNING, word_epoch(claim->word), pid);
 }
 
 bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start)
@@ -160,8 +173,9 @@ bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start)
 
         if (!claim->slot)
                 return true;
-        if (word_state(atomic_load(&claim->slot->word)) == LEDGER_STARTING)
-                atomic_store(&claim->slot->start, start);
+        /* A late child must not change the start time of a process that has the slot by now. */
+        uint64_t epoch = word_epoch(word), unknown = make_start(epoch, 0);
+        (void)atomic_compare_exchange_strong(&claim->slot->start, &unknown, make_start(epoch, start));
         return atomic_compare_exchange_strong(&claim->slot->word, &word, claimed_word(claim, pid)) ||
                word == claimed_word(claim, pid);
 }
@@ -235,7 +249,7 @@ static bool read_slot(const struct ledger *ledger, unsigned number, usec_t now, 
         *ret = (struct ledger_start){
                 .number = number,
                 .pid = (pid_t)(word >> 32),
-                .start = atomic_load(&slot->start),
+                .start = atomic_load(&slot->start) & START_MAX,
                 .index = slot->index,
                 .generation = slot->generation,
                 .started_at = slot->started_at,

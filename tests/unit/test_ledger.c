@@ -96,8 +96,11 @@ TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
         /* Its slot may be another start's by then. */
         for (unsigned i = 0; i < SLOTS; i++)
                 ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        uint64_t unknown = claim.slot->start;
         ck_assert(!ledger_claim(&claim, 50, 7));
         ck_assert_uint_eq(read_starts(&found), 0);
+        /* Nor does it store its start time, which would be another process's. */
+        ck_assert(claim.slot->start == unknown);
 }
 
 /* Check's processes: a claim is made in a child, over the memory that both share. */
