@@ -55,9 +55,8 @@ idle_records() { [ "$(redis scard rq:workers)" = "$1" ] && wait_for_jobs "$1"; }
         restart=$!
         for _ in 1 2; do
                 wait_until 30 frozen
-                # The one that leaves may be gone, or not.
-                registered=$(redis scard rq:workers)
-                wait_until 30 idle_records $((registered + 1))
+                # With the one that is to be replaced; who left before is gone.
+                wait_until 30 idle_records 3
                 kill -CONT "$sqmgr_pid"
         done
         wait "$restart"
