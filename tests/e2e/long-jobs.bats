@@ -86,7 +86,7 @@ END
         wait_until 20 fleet_is '.workers[0].busy == 2'
         run -0 sqmgrctl quiet default/1
         run -0 sqmgrctl status
-        [[ $output =~ 'operator; waits for 2 running jobs, cut off in '[0-9]+'s (drain_timeout 20s)' ]]
+        [[ $output =~ 'operator; waits for 2 running jobs,'.*' cut off in '[0-9]+'s (drain_timeout 20s)' ]]
         wait_until 60 metric_is 'sqmgr_jobs_cut_off_total{fleet="default",by="drain_timeout"} 2'
         sqmgrctl events | grep -q 'warning: default/1 (pid [0-9]*) is cut off after 20s (drain_timeout) with 2 running jobs: Hold (2)'
         touch "$folder/never"
