@@ -63,21 +63,17 @@ load machine
         unit_is sqmgr-restart ExecMainStatus 3
 }
 
-metrics_file=/var/lib/prometheus/node-exporter/sqmgr.prom
+metrics_file=/run/sqmgr-metrics/sqmgr.prom
 metrics_changed() { [ "$(in_machine stat -c %y%i $metrics_file)" != "$1" ]; } # WHAT-IT-WAS
 
 @test "the timer for node_exporter writes the metrics whole, and keeps them where no sqmgr answers" {
         configure <<<'active_process_count = 2'
         start_service 2
         run ! unit is-enabled sqmgr-metrics.timer
-        # Without that folder there is nobody to write for.
-        unit start sqmgr-metrics.service
-        unit_is sqmgr-metrics ConditionResult no
-        in_machine mkdir -p "${metrics_file%/*}"
         unit enable --quiet --now sqmgr-metrics.timer
         wait_until 60 in_machine test -s $metrics_file
         in_machine cat $metrics_file | grep -Fx 'sqmgr_workers{fleet="default",state="active"} 2'
-        [ "$(in_machine stat -c %a:%U $metrics_file)" = 644:root ]
+        [ "$(in_machine stat -c %a:%U $metrics_file)" = 644:sqmgr ]
         was=$(in_machine stat -c %y%i $metrics_file)
         wait_until 60 metrics_changed "$was"
         # Away, and back: the file stays as it was, and goes on by itself.
