@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The script that assigns leases to restart to the hosts of a group; its keys, requests and replies.
  *
- * Only this script writes these keys. A call is one operation with the group's five keys. All times are of
- * Redis' own clock. Each call first marks leases that were not renewed in time as lost. Each call last
+ * In sqmgr, only this script writes these keys. A call is one operation with the group's five keys. All times
+ * are of Redis' own clock. Each call first marks leases that were not renewed in time as lost. Each call last
  * decides whether the rollout is running, halted or done. A halt ends by itself when its reason does.
  *
  * The keys, below `sqmgr:rollout:GROUP`, with the namespace in front:

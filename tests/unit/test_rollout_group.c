@@ -243,25 +243,64 @@ TEST(of_one_number_only_the_greater_id_takes_over)
         ck_assert_str_eq(group.id, "uno");
 }
 
-/* The two were signed, by two hosts that began at the same time, and a writer to Redis shows them in turn. */
+/* A writer to Redis shows the signed rollout, and says that this host may restart. Returns how often it does.
+ */
+static unsigned show_signed(uint64_t number, const char *id)
+{
+        unsigned n = 0;
+
+        other_rollout(number, id);
+        for (unsigned i = 0; i < 4; i++, now += LEASE) {
+                if (word() == ROLLOUT_REQUEST_WANT)
+                        reply.mine = HOST_LEASE_ROLLING;
+                if (rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now) != ROLLOUT_ACT_RESTART)
+                        continue;
+                n++;
+                rollout_group_observe_begun(&group, now);
+                rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
+        }
+        return n;
+}
+
+/* Two hosts began at the same time, and each has signed its rollout. */
 TEST(two_signed_rollouts_of_one_number_restart_a_host_twice_at_most)
 {
         unsigned n = 0;
 
-        for (unsigned i = 0; i < 20; i++, now += ROLLOUT_PAUSE_USEC) {
-                other_rollout(1, i % 2 == 0 ? "one" : "two");
-                for (unsigned j = 0; j < 4; j++, now += LEASE) {
-                        if (word() == ROLLOUT_REQUEST_WANT)
-                                reply.mine = HOST_LEASE_ROLLING;
-                        if (rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now) !=
-                            ROLLOUT_ACT_RESTART)
-                                continue;
-                        n++;
-                        rollout_group_observe_begun(&group, now);
-                        rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
-                }
-        }
+        for (unsigned i = 0; i < 20; i++, now += ROLLOUT_PAUSE_USEC)
+                n += show_signed(1, i % 2 == 0 ? "one" : "two");
         ck_assert_uint_eq(n, 2);
+}
+
+TEST(a_signed_rollout_that_is_shown_again_restarts_nobody)
+{
+        ck_assert_uint_eq(show_signed(1, "one"), 1);
+        ck_assert_uint_eq(show_signed(1, "one"), 0);
+        ck_assert_uint_eq(show_signed(2, "two"), 1);
+        for (unsigned i = 0; i < 4; i++) {
+                struct codec_writer writer = {.now = now};
+
+                ck_assert_uint_eq(show_signed(1, "one"), 0);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+                ck_assert_uint_eq(show_signed(2, "two"), 0);
+                /* Nor after sqmgr was started again. */
+                rollout_group_pack(&group, "g", &writer);
+                struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = now};
+                ck_assert(rollout_group_unpack(&reader, "g", &group));
+                free(writer.bytes);
+        }
+}
+
+TEST(a_signed_rollout_restarts_a_host_once_though_its_abort_is_undone)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                other_rollout(1, "one");
+                reply.state = GROUP_ABORTED;
+                ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now),
+                                 ROLLOUT_ACT_NONE);
+                ck_assert_int_ne(word(), ROLLOUT_REQUEST_WANT);
+                ck_assert_uint_eq(show_signed(1, "one"), i == 0);
+        }
 }
 
 TEST(one_rollout_is_adopted_in_a_second)
