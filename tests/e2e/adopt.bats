@@ -263,8 +263,12 @@ second_is_refused() { # FILE...: deleted, too
         start_sqmgr
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$before" ]
+        ledger=$(cksum <state.starts)
         second_is_refused "$folder/state.starts"
         wait_until 20 test -s "$folder/state"
+        # So is the ledger, with all that it had.
+        wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs, and is made again"
+        [ "$(cksum <state.starts)" = "$ledger" ]
 
         kill_sqmgr
         start_sqmgr

@@ -28,6 +28,13 @@ static size_t wanted_slots(const struct world *world)
         return n;
 }
 
+static void report_volatile(const char *path, const char *why)
+{
+        log_error("cannot make the ledger '%s': %s. Until it can be made, workers whose jobs a second stop "
+                  "signal would end are stopped at deadlines and by orders only",
+                  path, why);
+}
+
 int start_record_open(struct runtime *runtime, const char *boot_id)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
@@ -40,22 +47,29 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
                 return outcome;
         observe_ledger(runtime->world, runtime->ledger.ledger.durable);
         if (outcome == LEDGER_FILE_NONE)
-                log_error(
-                        "cannot make the ledger '%s': %s. Until it can be made, workers whose jobs a second "
-                        "stop signal would end are stopped at deadlines and by orders only",
-                        path, why);
+                report_volatile(path, why);
         return ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
 }
 
-void start_record_retry(struct runtime *runtime, const char *boot_id)
+void start_record_keep(struct runtime *runtime, int lock_error)
 {
-        if (!runtime->world->ledger_volatile)
+        bool was_volatile = runtime->world->ledger_volatile;
+
+        if (!was_volatile && ledger_file_is_in_place(&runtime->ledger))
                 return;
         _cleanup_free_ char *path = ledger_path(runtime);
-        if (!path || ledger_file_make_durable(&runtime->ledger, path, boot_id) < 0)
+        if (!path)
                 return;
-        observe_ledger(runtime->world, true);
-        log_info("the ledger '%s' is made", path);
+        int r = lock_error ?: ledger_file_make_durable(&runtime->ledger, path);
+        observe_ledger(runtime->world, r == 0);
+        if (r == 0 && was_volatile)
+                log_info("the ledger '%s' is made", path);
+        else if (r == 0)
+                log_warning("the ledger '%s' was deleted while sqmgr runs, and is made again: "
+                            "see what removes files there",
+                            path);
+        else if (!was_volatile)
+                report_volatile(path, strerrordesc_np(-r));
 }
 
 void start_record_close(struct runtime *runtime)
