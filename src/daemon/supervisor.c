@@ -130,6 +130,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
                 service_keep_lock(&supervisor->service);
+                attach_record_missing(&supervisor->runtime);
                 start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
         }
         if (due != PASS_POLL_NONE)

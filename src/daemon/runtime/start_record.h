@@ -15,7 +15,7 @@ void start_record_keep(struct runtime *runtime, int lock_error);
 void start_record_close(struct runtime *runtime);
 
 /* Records a start at `index` that is about to be made. Returns the number of its slot; 0 if there is no room:
- * the start is made all the same. */
+ * the start is made all the same, and the ledger counts as volatile until attach_record_missing(). */
 unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
                             uint64_t generation, enum reason reason, usec_t now);
 /* Records the running process of an adopted worker. Returns the number of its slot, or 0. */
