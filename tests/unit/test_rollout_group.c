@@ -136,7 +136,7 @@ TEST(while_the_state_cannot_be_written_no_lease_is_requested_and_one_is_given_ba
         expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
         group.unsaved = false;
         take_lease();
-        /* What has begun goes on. */
+        /* A restart that has begun continues. */
         group.unsaved = true;
         ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
