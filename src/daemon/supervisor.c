@@ -129,6 +129,7 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
+                service_keep_sockets(&supervisor->service);
                 service_keep_lock(&supervisor->service);
                 attach_record_missing(&supervisor->runtime);
                 start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
