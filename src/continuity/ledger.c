@@ -69,6 +69,16 @@ void ledger_miss(struct ledger *ledger)
         atomic_store(&ledger->header->incomplete, 1);
 }
 
+bool ledger_is_complete(const struct ledger *ledger)
+{
+        return atomic_load(&ledger->header->incomplete) == 0;
+}
+
+void ledger_complete(struct ledger *ledger)
+{
+        atomic_store(&ledger->header->incomplete, 0);
+}
+
 bool ledger_take_over(struct ledger *ledger)
 {
         atomic_fetch_add(&ledger->header->epoch, 1);

@@ -46,8 +46,8 @@ enum ledger_fork {
 struct ledger_slot {
         /* Bits 0 to 7: enum ledger_state; 8 to 31: epoch; 32 to 63: pid. */
         _Atomic uint64_t word;
-        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored before
-         * the word. */
+        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored
+         * before the word. */
         _Atomic uint64_t start;
         /* When the signal was about to be sent, monotonic; 0: never. */
         _Atomic uint64_t asked_at[_LEDGER_ORDER_MAX];
@@ -99,6 +99,10 @@ void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
 bool ledger_take_over(struct ledger *ledger);
 /* A process runs that got no slot. */
 void ledger_miss(struct ledger *ledger);
+/* Returns true if all processes have slots. */
+bool ledger_is_complete(const struct ledger *ledger);
+/* All processes have slots again. */
+void ledger_complete(struct ledger *ledger);
 
 /* A start as recorded, checked, and copied from the slot. */
 struct ledger_start {

@@ -129,8 +129,10 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
-                start_record_retry(&supervisor->runtime, supervisor->persist.boot_id);
+                service_keep_sockets(&supervisor->service);
                 service_keep_lock(&supervisor->service);
+                attach_record_missing(&supervisor->runtime);
+                start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);

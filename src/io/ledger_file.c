@@ -98,8 +98,8 @@ static int open_kept(struct ledger_file *file, const char *path, const char *boo
         return 1;
 }
 
-/* Makes a new file: a child of an earlier sqmgr may still have the old one mapped. */
-static int open_new(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots)
+/* Makes a new file, of zeros: a child of an earlier sqmgr may still have the old one mapped. */
+static int open_new(struct ledger_file *file, const char *path, size_t n_slots)
 {
         if (unlink(path) < 0 && errno != ENOENT)
                 return -errno;
@@ -114,7 +114,6 @@ static int open_new(struct ledger_file *file, const char *path, const char *boot
                 (void)unlink(path);
                 return r;
         }
-        ledger_format(file->ledger.header, boot_id);
         r = keep_file(file, path, fd);
         if (r == 0)
                 TAKE_FD(fd);
@@ -129,9 +128,11 @@ int ledger_file_open(struct ledger_file *file, const char *path, const char *boo
         if (r > 0)
                 return LEDGER_FILE_KEPT;
         if (r == 0)
-                r = open_new(file, path, boot_id, n_slots);
-        if (r == 0)
+                r = open_new(file, path, n_slots);
+        if (r == 0) {
+                ledger_format(file->ledger.header, boot_id);
                 return LEDGER_FILE_NEW;
+        }
         /* The contents are not lost: a later start can read the file. */
         if (is_shortage(r))
                 return r;
@@ -167,15 +168,19 @@ int ledger_file_grow(struct ledger_file *file, size_t n_slots)
         return 0;
 }
 
-int ledger_file_make_durable(struct ledger_file *file, const char *path, const char *boot_id)
+int ledger_file_make_durable(struct ledger_file *file, const char *path)
 {
+        const struct ledger *ledger = &file->ledger;
         struct ledger_file made = LEDGER_FILE_INIT;
-        int r = open_new(&made, path, boot_id, file->ledger.n_slots);
+        int r = open_new(&made, path, ledger->n_slots);
 
         if (r < 0)
                 return r;
-        assert(made.ledger.header && file->ledger.header);
-        memcpy(made.ledger.header, file->ledger.header, MIN(made.mapped, file->mapped));
+        assert(made.ledger.header && ledger->header);
+        /* The header comes last: until then, the next sqmgr would not take the file for a whole ledger. */
+        memcpy(made.ledger.slots, ledger->slots, ledger->n_slots * sizeof(*ledger->slots));
+        atomic_thread_fence(memory_order_seq_cst);
+        memcpy(made.ledger.header, ledger->header, sizeof(*ledger->header));
         ledger_file_close(file);
         *file = made;
         return 0;

@@ -33,7 +33,9 @@ int ledger_file_open(struct ledger_file *file, const char *path, const char *boo
 /* Makes room for this number of slots. The ledger may move: claims of it become invalid. Returns 0 or
  * -errno; the ledger is unchanged then. */
 int ledger_file_grow(struct ledger_file *file, size_t n_slots);
-/* Gives the ledger, which has no file, a new one at path. It may move, as above. Returns 0 or -errno. */
-int ledger_file_make_durable(struct ledger_file *file, const char *path, const char *boot_id);
+/* Gives the ledger, which has no file or whose file is not in place, a new one at path. It may move, as
+ * above. All starts must have been claimed: children keep the old memory. Replaces what is at path. Returns
+ * 0, or -errno with the ledger unchanged. */
+int ledger_file_make_durable(struct ledger_file *file, const char *path);
 /* Unmaps the ledger. The contents of the file stay. */
 void ledger_file_close(struct ledger_file *file);

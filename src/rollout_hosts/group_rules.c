@@ -162,8 +162,14 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
         usec_t until = MAX(group->hold_until, may_begin_at(group));
 
         text[0] = '\0';
-        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
+        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING ||
+            (now >= until && !group->unsaved))
                 return text;
+        if (group->unsaved) {
+                snprintf(text, size,
+                         "this host begins no turn while its state file cannot be written: see its log");
+                return text;
+        }
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
                 snprintf(text, size,
@@ -247,7 +253,7 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
                  * host that is not rolling gives it back and requests a new one. */
                 if (is_held(group->mine))
                         return ROLLOUT_REQUEST_WAIT;
-                return group->state == GROUP_RUNNING && group->mine != HOST_LEASE_NONE &&
+                return group->state == GROUP_RUNNING && group->mine != HOST_LEASE_NONE && !group->unsaved &&
                                        now >= group->hold_until && may_begin(group, now)
                                ? ROLLOUT_REQUEST_WANT
                                : ROLLOUT_REQUEST_SEE;
@@ -421,6 +427,12 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
         /* A tick may have seen the rollout before the answer to `begin` came. */
         group->trusted |= is_known(group, reply->number, reply->id);
         return act;
+}
+
+void rollout_group_observe_unsaved(struct rollout_group *group)
+{
+        group->unsaved = true;
+        group->lease = HOST_LEASE_WAITING;
 }
 
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now)

@@ -89,6 +89,7 @@ struct rollout_group {
         /* Set by the caller: */
         bool refused;  /* Redis does not run the script */
         bool draining; /* old workers of the fleet still finish their jobs */
+        bool unsaved;  /* the state cannot be written: a restart would not be known to the next sqmgr */
 };
 
 /* Returns the state of a host that knows no rollout. */
@@ -134,6 +135,8 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
 
 /* Call after the fleet's restart was begun for ROLLOUT_ACT_RESTART. */
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
+/* Call instead if the state could not be written: the lease is given back, for other hosts. */
+void rollout_group_observe_unsaved(struct rollout_group *group);
 /* Reports the state of the fleet's own restart. error: of a halted or aborted restart. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now);

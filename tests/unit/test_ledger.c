@@ -403,13 +403,48 @@ TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
         for (unsigned i = 0; i < SLOTS; i++)
                 ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
         ck_assert_int_eq(ledger_file_grow(&file, 2 * SLOTS), 0);
-        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), -ENOENT);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), -ENOENT);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
-        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
         ck_assert(file.ledger.durable);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ck_assert_uint_eq(read_starts(&found), SLOTS);
+}
+
+/* The child has the memory of the deleted file. Its parent has claimed the start there. */
+TEST(a_child_knows_its_start_after_the_file_was_made_again)
+{
+        struct ledger_start found;
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        int gate[2], status;
+
+        ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                char byte;
+
+                (void)close(gate[1]);
+                ssize_t n = read(gate[0], &byte, 1);
+                _exit(n == 0 && ledger_claim(&claim, getpid(), 9) && !ledger_file_is_in_place(&file) ? 0 : 1);
+        }
+        ck_assert(ledger_claim(&claim, pid, 9));
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert(!ledger_file_is_in_place(&file));
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
+        ck_assert(ledger_file_is_in_place(&file));
+        close_fd(gate[0]);
+        close_fd(gate[1]);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        /* What is recorded from now on is in the new file, too. */
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, pid);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &found), 0);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), 2);
 }
 
 TEST_MAIN("ledger", .each = {setup, teardown})

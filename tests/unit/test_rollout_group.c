@@ -120,6 +120,27 @@ TEST(what_its_own_restart_was_before_the_lease_reports_nothing)
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
 }
 
+/* The next sqmgr would not know of the restart. */
+TEST(while_the_state_cannot_be_written_no_lease_is_requested_and_one_is_given_back)
+{
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        group.unsaved = true;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        group.unsaved = false;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        reply.mine = HOST_LEASE_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        rollout_group_observe_unsaved(&group);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+        reply.mine = HOST_LEASE_WAITING;
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
+        group.unsaved = false;
+        take_lease();
+        /* A restart that has begun continues. */
+        group.unsaved = true;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
+}
+
 TEST(a_restart_that_halts_or_is_aborted_here_fails_its_lease)
 {
         static const enum rollout_state states[] = {ROLLOUT_HALTED, ROLLOUT_ABORTED};
@@ -641,6 +662,9 @@ TEST(why_it_begins_no_lease_yet_is_a_sentence)
         ck_assert(next_restarts(ROLLOUT_DONE));
         ck_assert(!next_restarts(ROLLOUT_DONE));
         golden_add("restarted", rollout_group_pause_text(&group, now, text, sizeof(text)));
+        group.unsaved = true;
+        golden_add("unsaved", rollout_group_pause_text(&group, now, text, sizeof(text)));
+        group.unsaved = false;
         golden_end("rollout-hosts", "pauses");
         group.trusted = true;
         ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");
