@@ -251,6 +251,12 @@ TEST(knows_a_worker_by_its_title)
                 {"rq: Forked 4711 at 1795344309.1", true, 1},
                 /* The process of a job, which may outlive its worker. */
                 {"rq: Processing app.send from default since 1795344309.1", false, 0},
+                {"rq:worker:412d49cc: Listening on work", true, 0},
+                {"rq:worker:412d49cc: Forked 119535 at 1795675820.1", true, 1},
+                {"rq:worker:web:1: Listening on work", true, 0},
+                {"rq:worker:412d49cc: Processing app.send from work since 1795344309.1", false, 0},
+                {"rq:worker:412d49cc", false, 0},
+                {"rqx: Listening on work", false, 0},
                 {"rq: Listening", false, 0},
                 {"rq:", false, 0},
                 {"", false, 0},

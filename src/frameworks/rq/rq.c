@@ -200,11 +200,17 @@ size_t rq_queue_name(const struct field *key, const char **ret)
 
 bool rq_title_parse(const char *title, struct title *ret)
 {
-        static const char listens[] = "rq: Listening on ", forked[] = "rq: Forked ";
-        bool busy = strncmp(title, forked, strlen(forked)) == 0;
+        static const char prefix[] = "rq", named[] = ":worker:";
+        const char *text = title + strlen(prefix);
 
-        if (!busy && strncmp(title, listens, strlen(listens)) != 0)
+        if (strncmp(title, prefix, strlen(prefix)) != 0)
                 return false;
-        *ret = (struct title){.busy = busy, .concurrency = 1};
+        bool has_name = strncmp(text, named, strlen(named)) == 0;
+        const char *listens = strstr(text, ": Listening on "), *forked = strstr(text, ": Forked ");
+        if (!listens && !forked)
+                return false;
+        if (!has_name && text != listens && text != forked)
+                return false;
+        *ret = (struct title){.busy = forked != NULL, .concurrency = 1};
         return true;
 }
