@@ -201,10 +201,10 @@ size_t rq_queue_name(const struct field *key, const char **ret)
 bool rq_title_parse(const char *title, struct title *ret)
 {
         static const char prefix[] = "rq", named[] = ":worker:";
-        const char *text = title + strlen(prefix);
 
         if (strncmp(title, prefix, strlen(prefix)) != 0)
                 return false;
+        const char *text = title + strlen(prefix);
         bool has_name = strncmp(text, named, strlen(named)) == 0;
         const char *listens = strstr(text, ": Listening on "), *forked = strstr(text, ": Forked ");
         if (!listens && !forked)
