@@ -46,8 +46,8 @@ enum ledger_fork {
 struct ledger_slot {
         /* Bits 0 to 7: enum ledger_state; 8 to 31: epoch; 32 to 63: pid. */
         _Atomic uint64_t word;
-        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored before
-         * the word. */
+        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored
+         * before the word. */
         _Atomic uint64_t start;
         /* When the signal was about to be sent, monotonic; 0: never. */
         _Atomic uint64_t asked_at[_LEDGER_ORDER_MAX];
@@ -119,7 +119,7 @@ struct ledger_start {
         uint64_t heartbeat_start;
 };
 
-/* The record of a worker whose process runs. */
+/* The record of a worker whose process runs, with the orders that it has got. */
 struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */
