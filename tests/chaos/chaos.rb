@@ -216,7 +216,8 @@ class Chaos
   end
 
   def look_at_status
-    return unless sqmgr.usable? && sqmgr.answers && monotonic - (@looked_at || 0) >= 1
+    # The reply is waited for: a sqmgr without descriptors, which this loop gives back, would never send it.
+    return unless sqmgr.usable? && sqmgr.answers && @shortages.zero? && monotonic - (@looked_at || 0) >= 1
     @looked_at = monotonic
     return unless (@status = status)
     known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }
@@ -235,7 +236,8 @@ class Chaos
     text = IO.popen(command, err: ["#{@folder}/orders.log", "a"], &:read)
     @slowest = [@slowest, monotonic - begun].max
     return JSON.parse(text) if $?.success?
-    violated("sqmgrctl status: exit #{$?.exitstatus}") unless sqmgr.ended?
+    exit_status = $?.exitstatus
+    violated("sqmgrctl status: exit #{exit_status}") unless sqmgr.ended?
   end
 
   def order(*words, allow: [0])
