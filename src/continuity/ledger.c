@@ -121,12 +121,16 @@ static unsigned put(struct ledger *ledger, const struct ledger_start *start, enu
                 return 0;
         uint64_t epoch = atomic_load(&ledger->header->epoch);
         atomic_store(&slot->start, make_start(epoch, start->start));
-        for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++)
-                atomic_store(&slot->asked_at[i], 0);
-        atomic_store(&slot->sent, 0);
-        atomic_store(&slot->quiet_stops, 0);
-        atomic_store(&slot->reason, 0);
-        atomic_store(&slot->heartbeat_pid, 0);
+        uint32_t sent = 0;
+        for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++) {
+                atomic_store(&slot->asked_at[i], start->asked_at[i]);
+                sent |= start->sent[i] ? 1U << i : 0;
+        }
+        atomic_store(&slot->sent, sent);
+        atomic_store(&slot->quiet_stops, start->quiet_stops);
+        atomic_store(&slot->reason, start->reason);
+        atomic_store(&slot->heartbeat_pid, (uint32_t)start->heartbeat_pid);
+        atomic_store(&slot->heartbeat_start, start->heartbeat_start);
         slot->started_at = start->started_at;
         slot->generation = start->generation;
         slot->index = start->index;
@@ -152,6 +156,18 @@ struct ledger_start ledger_start_of(const struct worker *worker)
         };
 
         snprintf(start.fleet, sizeof(start.fleet), "%s", worker->fleet->settings->name);
+        if (worker->state < WORKER_QUIET)
+                return start;
+        /* The orders of an adopted worker whose record was lost. */
+        bool stops = worker->state > WORKER_QUIET, unconfirmed = worker->orders.unconfirmed;
+        start.asked_at[LEDGER_QUIET] = worker->orders.quiet_at;
+        start.sent[LEDGER_QUIET] = worker->orders.quiet_at != 0 && (stops || !unconfirmed);
+        start.asked_at[LEDGER_STOP] = stops ? worker->orders.stop_at : 0;
+        start.sent[LEDGER_STOP] = start.asked_at[LEDGER_STOP] != 0 && !unconfirmed;
+        start.quiet_stops = worker->orders.quiet_uncaught;
+        start.reason = worker->reason;
+        start.heartbeat_pid = worker->process.heartbeat_pid;
+        start.heartbeat_start = worker->process.heartbeat_start;
         return start;
 }
 

@@ -123,7 +123,7 @@ struct ledger_start {
         uint64_t heartbeat_start;
 };
 
-/* The record of a worker whose process runs. */
+/* The record of a worker whose process runs, with the orders that it has got. */
 struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */

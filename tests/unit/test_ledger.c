@@ -198,6 +198,32 @@ TEST_LOOP(an_order_that_was_sent_is_not_repeated, 2)
         ck_assert(!known.orders.group_signaled);
 }
 
+/* The ledger was lost and the state had the orders; then the state is lost. */
+TEST_LOOP(a_worker_that_is_recorded_again_keeps_its_orders, 2)
+{
+        const struct traits *traits = _i == 0 ? &sidekiq_traits : &plain_traits;
+        enum action_kind kinds[] = {ACTION_QUIET, ACTION_STOP};
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+                for (int outcome = _i == 0 ? SENT : UNKNOWN; outcome <= SENT; outcome += 2) {
+                        struct worker lost = settle(traits, kinds[i], outcome);
+                        struct ledger_start found, again = ledger_start_of(&lost);
+                        struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE, .state_at = 1000};
+                        unsigned number = ledger_add(&file.ledger, &again);
+
+                        ck_assert_uint_eq(read_starts(&found), 1);
+                        ledger_settle(&found, traits, &known);
+                        ledger_end(&file.ledger, number);
+                        ck_assert_int_eq(known.state, lost.state);
+                        ck_assert_int_eq(known.reason, REASON_MEMORY);
+                        ck_assert_uint_eq(known.orders.quiet_at, lost.orders.quiet_at);
+                        ck_assert_uint_eq(known.orders.stop_at, lost.orders.stop_at);
+                        ck_assert_int_eq(known.orders.unconfirmed, lost.orders.unconfirmed);
+                        ck_assert_int_eq(known.process.heartbeat_pid, 60);
+                        ck_assert_uint_eq(known.process.heartbeat_start, 8);
+                }
+}
+
 TEST(an_order_that_may_not_have_been_sent_is_repeated_where_that_does_no_harm)
 {
         ck_assert_int_eq(settle(&sidekiq_traits, ACTION_QUIET, UNKNOWN).state, WORKER_ACTIVE);
