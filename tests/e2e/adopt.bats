@@ -364,8 +364,15 @@ second_is_refused() { # FILE...: deleted, too
         fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\" and .reason == \"operator\""
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 3'
         alive "$victim"
-        rm "$folder/steer/busy.$victim"
+
+        # The state is lost, and the job ends before anybody looks: of the quiet worker only the ledger knows.
+        record_and_kill
+        rm "$folder/state" "$folder/steer/busy.$victim"
+        processors() { [ "$(cat "/proc/$victim/task"/*/comm | grep -c processor)" = "$1" ]; }
+        wait_until 20 processors 0
+        start_sqmgr
         wait_until 20 gone "$victim"
+        wait_until 20 fleet_is '.active == 4 and (.workers | length) == 4'
 
         for order in quiet stop; do
                 sqmgrctl $order default
