@@ -372,7 +372,8 @@ second_is_refused() { # FILE...: deleted, too
         wait_until 20 processors 0
         start_sqmgr
         wait_until 20 gone "$victim"
-        wait_until 20 fleet_is '.active == 4 and (.workers | length) == 4'
+        sqmgrctl scale default 2
+        wait_until 20 fleet_is '.active == 2 and (.workers | length) == 2'
 
         for order in quiet stop; do
                 sqmgrctl $order default
