@@ -203,7 +203,8 @@ int ledger_file_make_durable(struct ledger_file *file, const char *path)
         memcpy(made.ledger.slots, ledger->slots, ledger->n_slots * sizeof(*ledger->slots));
         atomic_thread_fence(memory_order_seq_cst);
         memcpy(made.ledger.header, ledger->header, sizeof(*ledger->header));
-        if (ledger_file_is_lost(&made)) {
+        /* The guard has removed the new file. */
+        if (ledger_file_is_lost(&made) || ledger_file_is_lost(file)) {
                 ledger_file_close(&made);
                 return -EIO;
         }

@@ -37,7 +37,7 @@ static bool replace(const struct mapping *mapping)
 
         if (memory == MAP_FAILED)
                 return false;
-        /* What cannot be read is zero: free slots. */
+        /* Bytes that cannot be read are zero: free slots. */
         while (done < mapping->bytes &&
                (n = pread(mapping->fd, memory + done, mapping->bytes - done, (off_t)done)) > 0)
                 done += (size_t)n;

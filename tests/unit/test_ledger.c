@@ -518,6 +518,17 @@ TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
         ck_assert_int_eq(found.pid, 50);
 }
 
+/* Whoever truncated the file has deleted it, too, before anything was stored. */
+TEST(a_ledger_that_cannot_be_read_is_not_made_durable)
+{
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), -EIO);
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert_int_eq(access(path, F_OK), -1);
+}
+
 /* Orders that are younger than the state are not forgotten where the file can still be read. */
 TEST(a_lost_ledger_keeps_what_its_file_says)
 {
