@@ -6,9 +6,12 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/ledger_file.h"
+#include "io/ledger_guard.h"
 #include "model/fleet.h"
 #include "unit.h"
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -471,6 +474,123 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ck_assert_uint_eq(read_starts(&found), 2);
+}
+
+/* A store into a page that the file does not have raises SIGBUS, as one on a full disk that copies on write.
+ */
+static void lose_file(void)
+{
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        ledger_miss(&file.ledger);
+}
+
+TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
+{
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+        lose_file();
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert(!ledger_file_is_in_place(&file));
+        /* The next sqmgr must not believe the file. */
+        ck_assert_int_eq(access(path, F_OK), -1);
+        /* The memory is usable, but cannot grow: its slots do not know the workers. */
+        ck_assert_uint_eq(read_starts(&found), 0);
+        unsigned number = ledger_add(&file.ledger, &running);
+        ck_assert_uint_ne(number, 0);
+        ck_assert_int_eq(ledger_file_grow(&file, 1000), -EIO);
+
+        ck_assert_int_eq(ledger_file_detach(&file, BOOT), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+        ck_assert(!file.ledger.durable);
+        ck_assert_uint_eq(file.ledger.n_slots, SLOTS);
+        ck_assert_uint_eq(read_starts(&found), 0);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
+        ck_assert(file.ledger.durable);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+}
+
+/* Whoever truncated the file has deleted it, too, before anything was stored. */
+TEST(a_ledger_that_cannot_be_read_is_not_made_durable)
+{
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), -EIO);
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert_int_eq(access(path, F_OK), -1);
+}
+
+/* Orders that are younger than the state are not forgotten where the file can still be read. */
+TEST(a_lost_ledger_keeps_what_its_file_says)
+{
+        struct ledger_start found, running = start;
+        size_t n_slots = 2 * (size_t)sysconf(_SC_PAGESIZE) / ledger_bytes(0);
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_file_grow(&file, n_slots), 0);
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, sysconf(_SC_PAGESIZE)), 0);
+        ledger_end(&file.ledger, (unsigned)n_slots);
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert(ledger_is_valid(file.ledger.header, BOOT));
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+}
+
+/* The child has the mapping of the file. It decides by its parent whether it runs. */
+TEST(a_child_survives_a_lost_ledger_and_leaves_the_file)
+{
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        int status;
+
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+                _exit(!ledger_claim(&claim, getpid(), 9) && ledger_file_is_lost(&file) ? 0 : 1);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        ck_assert_int_eq(access(path, F_OK), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+}
+
+/* A fault elsewhere, or a signal that somebody sent, ends the process as without the guard. */
+TEST_LOOP(another_sigbus_ends_the_process, 2)
+{
+        int status;
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+
+                (void)signal(SIGBUS, SIG_DFL);
+                if (ledger_guard_install() < 0)
+                        _exit(1);
+                void *memory = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                if (memory == MAP_FAILED || truncate(path, 0) < 0)
+                        _exit(1);
+                if (_i == 0)
+                        *(volatile char *)memory = 1;
+                else
+                        (void)raise(SIGBUS);
+                _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFSIGNALED(status));
+        ck_assert_int_eq(WTERMSIG(status), SIGBUS);
 }
 
 TEST_MAIN("ledger", .each = {setup, teardown})

@@ -35,6 +35,15 @@ static void report_volatile(const char *path, const char *how, const char *why)
                   path, how, why);
 }
 
+static void report_lost(const char *path)
+{
+        log_error(
+                "cannot write the ledger '%s' any more: its disk is full, or it was truncated. Until it can "
+                "be made again, workers whose jobs a second stop signal would end are stopped at deadlines "
+                "and by orders only",
+                path);
+}
+
 int start_record_open(struct runtime *runtime, const char *boot_id)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
@@ -45,10 +54,27 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
         int outcome = ledger_file_open(&runtime->ledger, path, boot_id, wanted_slots(runtime->world), &why);
         if (outcome < 0)
                 return outcome;
-        observe_ledger(runtime->world, runtime->ledger.ledger.durable);
+        bool complete = ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+        bool lost = ledger_file_is_lost(&runtime->ledger);
+        observe_ledger(runtime->world, runtime->ledger.ledger.durable && !lost);
         if (outcome == LEDGER_FILE_NONE)
                 report_volatile(path, "", why);
-        return ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+        else if (lost)
+                report_lost(path);
+        return complete && !lost;
+}
+
+bool start_record_renew(struct runtime *runtime, const char *boot_id)
+{
+        if (!ledger_file_is_lost(&runtime->ledger))
+                return false;
+        if (!runtime->world->ledger_volatile)
+                report_lost(runtime->ledger.path);
+        observe_ledger(runtime->world, false);
+        if (ledger_file_detach(&runtime->ledger, boot_id) < 0)
+                return false;
+        ledger_miss(&runtime->ledger.ledger);
+        return true;
 }
 
 void start_record_keep(struct runtime *runtime, int lock_error)
@@ -56,7 +82,8 @@ void start_record_keep(struct runtime *runtime, int lock_error)
         bool was_volatile = runtime->world->ledger_volatile;
         bool in_place = ledger_file_is_in_place(&runtime->ledger);
 
-        if (!was_volatile && in_place)
+        /* A lost ledger may not know all workers: start_record_renew() comes first. */
+        if ((!was_volatile && in_place) || ledger_file_is_lost(&runtime->ledger))
                 return;
         _cleanup_free_ char *path = ledger_path(runtime);
         if (!path)

@@ -8,6 +8,9 @@
 /* Opens the ledger. Returns 1 if it names all processes that an earlier sqmgr of this boot has started, 0 if
  * there may be others, or -errno. */
 int start_record_open(struct runtime *runtime, const char *boot_id);
+/* If the file of the ledger is lost, makes the ledger empty and volatile, and reports that. Returns true if
+ * no worker has a slot any more. */
+bool start_record_renew(struct runtime *runtime, const char *boot_id);
 /* Makes the file of the ledger again if somebody has deleted it, or if it could not be made before. Call at
  * each regular poll. lock_error: why the lock of the state file, which the ledger needs, is not held; 0: it
  * is held. */

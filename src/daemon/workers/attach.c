@@ -115,6 +115,17 @@ void attach_record_missing(struct runtime *runtime)
         ledger_complete(ledger);
 }
 
+void attach_record_lost(struct runtime *runtime, const char *boot_id)
+{
+        if (!start_record_renew(runtime, boot_id))
+                return;
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        if (worker->handle)
+                                worker->handle->record = 0;
+        attach_record_missing(runtime);
+}
+
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now)
 {
         struct process *process = worker->handle;

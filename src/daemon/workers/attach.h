@@ -18,5 +18,7 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
 /* Gives each worker that has no slot in the ledger one, if there is room by now. Call at each regular poll,
  * before start_record_keep(). */
 void attach_record_missing(struct runtime *runtime);
+/* Records all workers again if the file of the ledger is lost. Call at each wakeup. */
+void attach_record_lost(struct runtime *runtime, const char *boot_id);
 /* For struct links: process pid was found to send heartbeats for this worker. */
 void attach_heartbeat(struct worker *worker, pid_t pid, usec_t now);
