@@ -48,7 +48,8 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
         observe_ledger(runtime->world, runtime->ledger.ledger.durable);
         if (outcome == LEDGER_FILE_NONE)
                 report_volatile(path, "", why);
-        return ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+        ledger_take_over(&runtime->ledger.ledger);
+        return 0;
 }
 
 void start_record_keep(struct runtime *runtime, int lock_error)

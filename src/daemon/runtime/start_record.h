@@ -5,8 +5,7 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* Opens the ledger. Returns 1 if it names all processes that an earlier sqmgr of this boot has started, 0 if
- * there may be others, or -errno. */
+/* Opens the ledger; see ledger_is_trusted(). Returns 0 or -errno. */
 int start_record_open(struct runtime *runtime, const char *boot_id);
 /* Makes the file of the ledger again if somebody has deleted it, or if it could not be made before. Call at
  * each regular poll. lock_error: why the lock of the state file, which the ledger needs, is not held; 0: it
