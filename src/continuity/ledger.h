@@ -68,8 +68,8 @@ static_assert(sizeof(struct ledger_slot) == 128, "a slot is two cache lines, in 
 
 /* Why processes may run that have no slot. Versions that know fewer bits search for workers if any is set. */
 enum ledger_gap {
-        LEDGER_GAP_SLOT = 1 << 0,   /* this sqmgr has a process that got no slot */
-        LEDGER_GAP_SEARCH = 1 << 1, /* workers of an earlier sqmgr are not all found yet */
+        LEDGER_GAP_SLOT = 1 << 0,   /* a process of this sqmgr got no slot */
+        LEDGER_GAP_SEARCH = 1 << 1, /* the search for workers of an earlier sqmgr has not ended */
 };
 
 /* The first 128 bytes of the memory. */
