@@ -67,6 +67,12 @@ struct ledger_slot {
 };
 static_assert(sizeof(struct ledger_slot) == 128, "a slot is two cache lines, in all versions");
 
+/* Why processes may run that have no slot. Versions that know fewer bits search for workers if any is set. */
+enum ledger_gap {
+        LEDGER_GAP_SLOT = 1 << 0,   /* a process of this sqmgr got no slot */
+        LEDGER_GAP_SEARCH = 1 << 1, /* the search for workers of an earlier sqmgr has not ended */
+};
+
 /* The first 128 bytes of the memory. */
 struct ledger_header {
         char magic[8];
@@ -74,7 +80,7 @@ struct ledger_header {
         uint32_t slot_bytes;
         _Atomic uint64_t epoch;
         char boot_id[64];
-        _Atomic uint32_t incomplete; /* a process runs that got no slot: nonzero */
+        _Atomic uint32_t gaps; /* bits of enum ledger_gap */
         char unused[36];
 };
 static_assert(sizeof(struct ledger_header) == sizeof(struct ledger_slot), "slots are aligned");
@@ -89,21 +95,28 @@ struct ledger {
 
 /* Returns the bytes of a ledger with this number of slots. */
 size_t ledger_bytes(size_t n_slots);
-/* Writes the header of an empty ledger. bytes: zeros, ledger_bytes(0) at least. */
+/* Writes the header of an empty ledger, which is not trusted. bytes: zeros, ledger_bytes(0) at least. */
 void ledger_format(void *bytes, const char *boot_id);
 /* Returns true if header begins a ledger of this boot, of a known version. */
 bool ledger_is_valid(const struct ledger_header *header, const char *boot_id);
 /* The ledger is in these bytes, also after they were moved or have grown. */
 void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
-/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. Returns false if
- * processes may run that the ledger does not know. */
-bool ledger_take_over(struct ledger *ledger);
-/* A process runs that got no slot. */
+/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. A process that got
+ * no slot is now one to search for. */
+void ledger_take_over(struct ledger *ledger);
+/* A process of this sqmgr runs that got no slot. */
 void ledger_miss(struct ledger *ledger);
-/* Returns true if all processes have slots. */
+/* Returns true if all processes of this sqmgr have slots. */
 bool ledger_is_complete(const struct ledger *ledger);
-/* All processes have slots again. */
+/* All processes of this sqmgr have slots again. */
 void ledger_complete(struct ledger *ledger);
+/* Workers of an earlier sqmgr may run that the ledger does not name. Stays so for the next sqmgrs, until
+ * ledger_trust(). */
+void ledger_distrust(struct ledger *ledger);
+/* The search for these workers has ended. */
+void ledger_trust(struct ledger *ledger);
+/* Returns true if the ledger names all workers of earlier sqmgrs. */
+bool ledger_is_trusted(const struct ledger *ledger);
 
 /* A start as recorded, checked, and copied from the slot. */
 struct ledger_start {
@@ -161,8 +174,9 @@ struct ledger_starts {
         size_t n;
 };
 
-/* Lists the running starts that began by now, and frees slots that say what cannot be. Returns 0, or -ENOMEM.
- * To be freed by ledger_starts_free(). */
+/* Lists the running starts that began by now, and frees all other slots. The ledger is distrusted if one of
+ * these was of a running start, and said what cannot be. Returns 0, or -ENOMEM. To be freed by
+ * ledger_starts_free(). */
 int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret);
 /* Removes the start of this worker of the fleet from the list. Returns true if it was there. A record that
  * names its process otherwise is older than a downgrade, and is dropped. */

@@ -601,10 +601,16 @@ TEST(accepts_the_sample_once_it_is_edited)
 
 TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {
-                "tls_",            "include = ",        "socket_group = ", "alert_user = ",
-                "user = ",         "group = ",          "'stop_signal'",   "password and password_file",
-                "password_file /", "rollout_key_file /"};
+        static const char *const expected[] = {"tls_",
+                                               "include = ",
+                                               "socket_group = ",
+                                               "alert_user = ",
+                                               "user = ",
+                                               "group = ",
+                                               "'stop_signal'",
+                                               "password and password_file",
+                                               "password_file /",
+                                               "rollout_key_file /"};
         _cleanup_free_ char *text = NULL;
 
         write_sample(SAMPLE_WITH_EXAMPLES);

@@ -41,7 +41,7 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/starts", dir);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_NEW);
-        ck_assert(ledger_take_over(&file.ledger));
+        ledger_take_over(&file.ledger);
 }
 
 static void teardown(void)
@@ -94,7 +94,7 @@ TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
         unsigned late = ledger_begin(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, late);
 
-        ck_assert(ledger_take_over(&file.ledger));
+        ledger_take_over(&file.ledger);
         ck_assert(!ledger_claim(&claim, 50, 7));
         /* Its slot may be another start's by then. */
         for (unsigned i = 0; i < SLOTS; i++)
@@ -142,9 +142,38 @@ TEST(slots_run_out_and_more_are_made)
 
 TEST(the_next_sqmgr_learns_that_a_process_has_no_slot)
 {
+        ledger_trust(&file.ledger);
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_trusted(&file.ledger));
         ledger_miss(&file.ledger);
-        ck_assert(!ledger_take_over(&file.ledger));
-        ck_assert(ledger_take_over(&file.ledger));
+        ck_assert(!ledger_is_complete(&file.ledger));
+        ck_assert(ledger_is_trusted(&file.ledger));
+        /* The next sqmgr has slots for its own processes, and searches for the others. */
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_complete(&file.ledger));
+        ck_assert(!ledger_is_trusted(&file.ledger));
+}
+
+TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert(!ledger_is_trusted(&file.ledger));
+                /* A process that has no slot for a while changes nothing. */
+                ck_assert(ledger_is_complete(&file.ledger));
+                ledger_miss(&file.ledger);
+                ledger_complete(&file.ledger);
+                ledger_file_close(&file);
+                ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+                ledger_take_over(&file.ledger);
+        }
+        ledger_miss(&file.ledger);
+        ledger_trust(&file.ledger);
+        ck_assert(!ledger_is_complete(&file.ledger));
+        ledger_complete(&file.ledger);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_trusted(&file.ledger));
 }
 
 static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
@@ -398,7 +427,7 @@ TEST(without_descriptors_the_file_is_left_alone)
 TEST(what_a_slot_cannot_say_is_dropped)
 {
         struct ledger_start found;
-        struct ledger_start bad[] = {start, start, start, start, start, start, start};
+        struct ledger_start bad[] = {start, start, start, start, start, start};
 
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
                 bad[i].pid = 50;
@@ -409,12 +438,41 @@ TEST(what_a_slot_cannot_say_is_dropped)
         bad[2].index = 0;
         bad[3].generation = UINT64_MAX;
         bad[4].started_at = NOW + 1;
-        bad[5].started_for = _REASON_MAX;
-        memset(bad[6].fleet, 'x', sizeof(bad[6].fleet));
+        memset(bad[5].fleet, 'x', sizeof(bad[5].fleet));
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                ledger_trust(&file.ledger);
                 ck_assert_uint_ne(ledger_add(&file.ledger, &bad[i]), 0);
                 ck_assert_uint_eq(read_starts(&found), 0);
+                /* The process may run: the next search has to find it. */
+                ck_assert(!ledger_is_trusted(&file.ledger));
         }
+}
+
+TEST(slots_without_a_process_are_no_cause_for_a_search)
+{
+        struct ledger_start found;
+
+        ledger_trust(&file.ledger);
+        ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        ledger_take_over(&file.ledger);
+        ck_assert_uint_eq(read_starts(&found), 0);
+        ck_assert(ledger_is_trusted(&file.ledger));
+}
+
+TEST(reasons_of_a_later_version_are_read_as_none)
+{
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        running.started_for = running.reason = _REASON_MAX;
+        ledger_trust(&file.ledger);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+        ck_assert_uint_eq(found.started_for, REASON_NONE);
+        ck_assert_uint_eq(found.reason, REASON_NONE);
+        ck_assert(ledger_is_trusted(&file.ledger));
 }
 
 TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)

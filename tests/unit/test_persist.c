@@ -5,6 +5,7 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/runtime/start_record.h"
+#include "daemon/takeover/adopt.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
@@ -14,7 +15,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static struct persist persist;
 
-static void setup(void)
+static void setup_fleet(const char *framework)
 {
         char text[256];
 
@@ -22,11 +23,18 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/state", dir);
         snprintf(text, sizeof(text),
-                 "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
+                 "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS
+                 "[fleet:web]\ncommand=/bin/sleep 1000\nframework=%s\n",
+                 path, framework);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);
+}
+
+static void setup(void)
+{
+        setup_fleet("sidekiq");
 }
 
 static void teardown(void)
@@ -238,6 +246,59 @@ TEST(while_a_deleted_ledger_cannot_be_made_again_it_ends_with_sqmgr)
         ck_assert(!runtime_world->ledger_volatile);
         ck_assert_uint_eq(next_sqmgr_reads(&found), 1);
         ck_assert_int_eq(found.pid, worker->process.pid);
+}
+
+/* The Redis that may list workers does not answer, so no search ends soon. */
+static void setup_listed(void)
+{
+        setup_fleet("rq");
+        runtime.ledger = LEDGER_FILE_INIT;
+        ck_assert_int_eq(start_record_open(&runtime, persist.boot_id), 0);
+}
+
+static void teardown_listed(void)
+{
+        persist.search = adopt_free(persist.search);
+        teardown_ledger();
+}
+
+TEST_FIXTURE(setup_listed, teardown_listed)
+
+/* As a new sqmgr, whose workers have another instance than those of other tests. */
+static void adopt(void)
+{
+        start_record_close(&runtime);
+        persist.search = adopt_free(persist.search);
+        strcpy(runtime.instance, "fedcba9876543210");
+        ck_assert_int_eq(adopt_begin(&runtime, &persist, runtime_settings, clock_now(CLOCK_MONOTONIC)), 0);
+}
+
+TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                adopt();
+                ck_assert_ptr_nonnull(persist.search);
+                keep_ledger();
+                ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+                ck_assert(!runtime_world->ledger_volatile);
+        }
+        persist.search->adoption->sought[0].until = 0;
+        run_until(!persist.search);
+        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        adopt();
+        ck_assert_ptr_null(persist.search);
+        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+}
+
+TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
+{
+        const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
+
+        ledger_trust(&runtime.ledger.ledger);
+        ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
+        adopt();
+        ck_assert_ptr_nonnull(persist.search);
+        ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
 }
 
 static struct wakeup wakeup;

@@ -54,14 +54,16 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
         int outcome = ledger_file_open(&runtime->ledger, path, boot_id, wanted_slots(runtime->world), &why);
         if (outcome < 0)
                 return outcome;
-        bool complete = ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+        ledger_take_over(&runtime->ledger.ledger);
         bool lost = ledger_file_is_lost(&runtime->ledger);
         observe_ledger(runtime->world, runtime->ledger.ledger.durable && !lost);
         if (outcome == LEDGER_FILE_NONE)
                 report_volatile(path, "", why);
-        else if (lost)
+        else if (lost) {
                 report_lost(path);
-        return complete && !lost;
+                ledger_distrust(&runtime->ledger.ledger);
+        }
+        return 0;
 }
 
 bool start_record_renew(struct runtime *runtime, const char *boot_id)

@@ -5,8 +5,7 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* Opens the ledger. Returns 1 if it names all processes that an earlier sqmgr of this boot has started, 0 if
- * there may be others, or -errno. */
+/* Opens the ledger; see ledger_is_trusted(). Returns 0 or -errno. */
 int start_record_open(struct runtime *runtime, const char *boot_id);
 /* If the file of the ledger is lost, makes the ledger empty and volatile, and reports that. Returns true if
  * no worker has a slot any more. */
