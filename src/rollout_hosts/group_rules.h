@@ -45,6 +45,7 @@ enum rollout_trouble {
         ROLLOUT_TROUBLE_UNSIGNED, /* rollout_key_file is set, and the rollout has no valid HMAC of that key */
         ROLLOUT_TROUBLE_FORGED,   /* a number beyond rollout_number_max(), or no id */
         ROLLOUT_TROUBLE_ELSEWHERE, /* signed with this key, but for a Redis of another name */
+        ROLLOUT_TROUBLE_OLD,       /* older than ROLLOUT_AGE_SECONDS, and this host knows no other */
         _ROLLOUT_TROUBLE_MAX,
 };
 
@@ -78,6 +79,7 @@ struct rollout_group {
         char error[ROLLOUT_TEXT_MAX + 1]; /* why the lease failed */
 
         usec_t hold_until;         /* no lease is requested before */
+        uint64_t too_old;          /* the rollout that was last found too old; 0: none since one is known */
         usec_t adopted_at;         /* when another rollout was adopted; 0: never */
         usec_t asked_at;           /* when the script last answered; 0: not since the last connect */
         enum rollout_request said; /* the request that is not answered yet */

@@ -51,6 +51,9 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 /* A number later than Redis' clock by more than this is not believed. The clocks of servers that take over
  * from each other must differ by less. */
 #define ROLLOUT_SLACK_SECONDS (24 * 3600)
+/* A host that knows no rollout takes part in none whose number is earlier than Redis' clock by more than
+ * this: a party that can write to Redis may have kept it, with its HMAC, to replay it. */
+#define ROLLOUT_AGE_SECONDS (24 * 3600)
 
 /* The operations and their arguments. Before these, each call has the calling host, its instance, and the
  * number and id of the newest rollout that the host knows (0 and "": none).

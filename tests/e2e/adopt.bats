@@ -266,9 +266,11 @@ second_is_refused() { # FILE...: deleted, too
         [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/sqmgr.sock'"* ]]
         sqmgrctl ping
 
-        # Workers that were adopted are no children of the first.
+        # Workers that were adopted are no children of the first, whose program file has another name now.
         kill_sqmgr
-        start_sqmgr
+        cp "$(command -v sqmgr)" "$folder/supervisor"
+        launch sqmgr "$folder/supervisor" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$before" ]
         ledger=$(cksum <state.starts)

@@ -8,8 +8,8 @@
 
 #define SECOND USEC_PER_SEC
 #define LEASE  (ROLLOUT_LEASE_SECONDS * SECOND)
-/* Of Redis. */
-#define CLOCK UINT64_C(1800000000)
+/* Of Redis: no number is too old by then. */
+#define CLOCK (UINT64_C(1) * ROLLOUT_AGE_SECONDS)
 
 static struct rollout_group group;
 static struct rollout_reply reply;
@@ -281,6 +281,35 @@ static unsigned show_signed(uint64_t number, const char *id)
                 rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
         }
         return n;
+}
+
+TEST(a_host_that_knows_none_takes_part_in_no_rollout_of_more_than_a_day_ago)
+{
+        for (uint64_t number = 1; number < 5; number++) {
+                reply.now_seconds = number + ROLLOUT_AGE_SECONDS + 1;
+                ck_assert_uint_eq(show_signed(number, "old"), 0);
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_uint_eq(group.number, 0);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_OLD);
+        }
+        /* If that has ended, nothing is reported. */
+        reply.state = GROUP_DONE;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_NONE);
+        ck_assert(!rollout_group_is_due(&group, reply.number, reply.id, GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, reply.number + 1, reply.id, GROUP_DONE, now));
+        /* A rollout of a day ago counts, and after it a newer one at any age. */
+        reply.now_seconds = 5 + ROLLOUT_AGE_SECONDS;
+        ck_assert_uint_eq(show_signed(5, "a day"), 1);
+        reply.now_seconds *= 3;
+        ck_assert_uint_eq(show_signed(6, "newer"), 1);
+}
+
+TEST(an_order_on_this_host_counts_though_the_clock_of_redis_was_set)
+{
+        reply.now_seconds = CLOCK * 3;
+        (void)rollout_group_observe_ordered(&group, &reply, now);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
 }
 
 /* Two hosts began at the same time, and each has signed its rollout. */
@@ -634,7 +663,7 @@ TEST(why_it_takes_no_part_is_a_sentence)
                 [ROLLOUT_TROUBLE_NONE] = "none",           [ROLLOUT_TROUBLE_LOST] = "lost",
                 [ROLLOUT_TROUBLE_TAKEN] = "taken",         [ROLLOUT_TROUBLE_FULL] = "full",
                 [ROLLOUT_TROUBLE_UNSIGNED] = "unsealed",   [ROLLOUT_TROUBLE_FORGED] = "forged",
-                [ROLLOUT_TROUBLE_ELSEWHERE] = "elsewhere",
+                [ROLLOUT_TROUBLE_ELSEWHERE] = "elsewhere", [ROLLOUT_TROUBLE_OLD] = "old",
         };
 
         take_lease();

@@ -272,6 +272,29 @@ TEST(knows_a_worker_by_its_title)
         }
 }
 
+TEST(an_idle_worker_shows_its_queues)
+{
+        static const struct {
+                const char *title, *queues;
+        } titles[] = {
+                {"rq: Listening on high,default", "high,default"},
+                {"rq:worker:web:1: Listening on work", "work"},
+                {"rq: Listening on work -v", "work"},
+                {"rq: Listening on ", ""},
+                {"rq:worker:412d49cc: Forked 119535 at 1795675820.1", NULL},
+                {"rq:", NULL},
+                {"", NULL},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(titles); i++) {
+                struct field queues = {0};
+
+                ck_assert_int_eq(rq_title_queues(titles[i].title, &queues), !!titles[i].queues);
+                if (titles[i].queues)
+                        ck_assert(decode_field_is(&queues, titles[i].queues));
+        }
+}
+
 TEST(names_queues)
 {
         static const struct {
