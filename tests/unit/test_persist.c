@@ -290,6 +290,26 @@ TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
         ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
 }
 
+/* The sqmgr before was killed as it sent the signal. */
+TEST(an_adopted_worker_whose_stop_signal_may_be_lost_is_reported)
+{
+        struct fleet *fleet = runtime_world->fleets[0];
+        struct worker *worker = runtime_start_worker();
+
+        assert(worker);
+        worker->orders.unconfirmed = true;
+        worker->orders.quiet_at = worker->spawned_at;
+        worker->state = WORKER_QUIET;
+        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        process_free(TAKE_PTR(worker->handle));
+        observe_unadopted(worker);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_STOP_UNCONFIRMED], 0);
+        adopt();
+        ck_assert_uint_eq(fleet->n_workers, 2);
+        ck_assert(fleet->workers[1]->orders.unconfirmed);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_STOP_UNCONFIRMED], 1);
+}
+
 TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
 {
         const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};

@@ -9,6 +9,7 @@
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
@@ -18,6 +19,7 @@
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "observe/observe.h"
 #include "settings/operations.h"
 #include <pwd.h>
 #include <string.h>
@@ -90,6 +92,8 @@ static int adopt_known(struct search *search, struct fleet *fleet, struct worker
                                     heartbeat ? known->process.heartbeat_start : 0, now);
         if (!worker)
                 return -ENOMEM;
+        if (worker->state != WORKER_GONE && worker->orders.unconfirmed)
+                observe_unconfirmed(worker, execute_stop_signal(worker));
         if (!heartbeat && known->process.heartbeat_pid != 0 && identity[0] != '\0')
                 rescue_begin(search->runtime, fleet, known, identity, &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
