@@ -405,7 +405,7 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         const struct worker *worker = facts->worker;
         const struct traits *traits = worker->fleet->settings->traits;
         const char *about = WORKER_ID(worker);
-        char remedy[256];
+        char remedy[256], command[STOP_COMMAND_MAX];
 
         if (facts->other_namespace && fleet_settings_write_heartbeats(worker->fleet->settings))
                 findings_add(findings, FINDING_PROBLEM, about, "start it in the same pid namespace as sqmgr",
@@ -437,6 +437,13 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         else if (worker->heartbeat.stale_reported)
                 findings_add(findings, FINDING_WARNING, about, "see its log: it may hang",
                              "its heartbeat has stopped");
+        if (worker->orders.unconfirmed) {
+                snprintf(remedy, sizeof(remedy), "if it still accepts jobs, run '%s'",
+                         worker_stop_command(worker, facts->stop_signal, command, sizeof(command)));
+                findings_add(findings, FINDING_WARNING, about, remedy,
+                             "it may not have received its stop signal: sqmgr ended while sending it, and a "
+                             "second one would end its jobs");
+        }
         if (facts->version[0] != '\0' && strtoul(facts->version, NULL, 10) < traits->oldest_version) {
                 snprintf(remedy, sizeof(remedy), "upgrade to %s %u or newer", traits->title,
                          traits->oldest_version);

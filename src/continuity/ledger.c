@@ -42,6 +42,8 @@ void ledger_format(void *bytes, const char *boot_id)
 {
         struct ledger_header *header = bytes;
 
+        /* Before the ledger is valid: this sqmgr may end before it has searched. */
+        atomic_store(&header->gaps, LEDGER_GAP_SEARCH);
         memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
         header->version = LEDGER_VERSION;
         header->slot_bytes = sizeof(struct ledger_slot);
@@ -66,10 +68,35 @@ void ledger_attach(struct ledger *ledger, void *bytes, size_t size)
 
 void ledger_miss(struct ledger *ledger)
 {
-        atomic_store(&ledger->header->incomplete, 1);
+        atomic_fetch_or(&ledger->header->gaps, LEDGER_GAP_SLOT);
 }
 
-bool ledger_take_over(struct ledger *ledger)
+bool ledger_is_complete(const struct ledger *ledger)
+{
+        return (atomic_load(&ledger->header->gaps) & LEDGER_GAP_SLOT) == 0;
+}
+
+void ledger_complete(struct ledger *ledger)
+{
+        atomic_fetch_and(&ledger->header->gaps, ~(uint32_t)LEDGER_GAP_SLOT);
+}
+
+void ledger_distrust(struct ledger *ledger)
+{
+        atomic_fetch_or(&ledger->header->gaps, LEDGER_GAP_SEARCH);
+}
+
+void ledger_trust(struct ledger *ledger)
+{
+        atomic_fetch_and(&ledger->header->gaps, ~(uint32_t)LEDGER_GAP_SEARCH);
+}
+
+bool ledger_is_trusted(const struct ledger *ledger)
+{
+        return (atomic_load(&ledger->header->gaps) & LEDGER_GAP_SEARCH) == 0;
+}
+
+void ledger_take_over(struct ledger *ledger)
 {
         atomic_fetch_add(&ledger->header->epoch, 1);
         for (size_t i = 0; i < ledger->n_slots; i++) {
@@ -79,7 +106,8 @@ bool ledger_take_over(struct ledger *ledger)
                 if (word_state(word) == LEDGER_STARTING)
                         (void)atomic_compare_exchange_strong(&ledger->slots[i].word, &word, 0);
         }
-        return atomic_exchange(&ledger->header->incomplete, 0) == 0;
+        if (atomic_load(&ledger->header->gaps) != 0)
+                atomic_store(&ledger->header->gaps, LEDGER_GAP_SEARCH);
 }
 
 static struct ledger_slot *slot_of(const struct ledger *ledger, unsigned number)
@@ -111,12 +139,16 @@ static unsigned put(struct ledger *ledger, const struct ledger_start *start, enu
                 return 0;
         uint64_t epoch = atomic_load(&ledger->header->epoch);
         atomic_store(&slot->start, make_start(epoch, start->start));
-        for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++)
-                atomic_store(&slot->asked_at[i], 0);
-        atomic_store(&slot->sent, 0);
-        atomic_store(&slot->quiet_stops, 0);
-        atomic_store(&slot->reason, 0);
-        atomic_store(&slot->heartbeat_pid, 0);
+        uint32_t sent = 0;
+        for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++) {
+                atomic_store(&slot->asked_at[i], start->asked_at[i]);
+                sent |= start->sent[i] ? 1U << i : 0;
+        }
+        atomic_store(&slot->sent, sent);
+        atomic_store(&slot->quiet_stops, start->quiet_stops);
+        atomic_store(&slot->reason, start->reason);
+        atomic_store(&slot->heartbeat_pid, (uint32_t)start->heartbeat_pid);
+        atomic_store(&slot->heartbeat_start, start->heartbeat_start);
         slot->started_at = start->started_at;
         slot->generation = start->generation;
         slot->index = start->index;
@@ -142,6 +174,18 @@ struct ledger_start ledger_start_of(const struct worker *worker)
         };
 
         snprintf(start.fleet, sizeof(start.fleet), "%s", worker->fleet->settings->name);
+        if (worker->state < WORKER_QUIET)
+                return start;
+        /* The orders of an adopted worker whose record was lost. */
+        bool stops = worker->state > WORKER_QUIET, unconfirmed = worker->orders.unconfirmed;
+        start.asked_at[LEDGER_QUIET] = worker->orders.quiet_at;
+        start.sent[LEDGER_QUIET] = worker->orders.quiet_at != 0 && (stops || !unconfirmed);
+        start.asked_at[LEDGER_STOP] = stops ? worker->orders.stop_at : 0;
+        start.sent[LEDGER_STOP] = start.asked_at[LEDGER_STOP] != 0 && !unconfirmed;
+        start.quiet_stops = worker->orders.quiet_uncaught;
+        start.reason = worker->reason;
+        start.heartbeat_pid = worker->process.heartbeat_pid;
+        start.heartbeat_start = worker->process.heartbeat_start;
         return start;
 }
 
@@ -239,23 +283,25 @@ void ledger_answer(struct ledger *ledger, unsigned number, const struct action *
                 atomic_store(&slot->asked_at[order], 0);
 }
 
-static bool read_slot(const struct ledger *ledger, unsigned number, usec_t now, struct ledger_start *ret)
+/* A later version may know other reasons. */
+static unsigned known_reason(unsigned reason)
 {
-        const struct ledger_slot *slot = slot_of(ledger, number);
-        uint64_t word = slot ? atomic_load(&slot->word) : 0;
+        return reason < _REASON_MAX ? reason : REASON_NONE;
+}
 
-        if (word_state(word) != LEDGER_RUNNING)
-                return false;
+/* Reads the slot of a running start. Returns false if the slot says what cannot be. */
+static bool read_slot(const struct ledger_slot *slot, unsigned number, usec_t now, struct ledger_start *ret)
+{
         *ret = (struct ledger_start){
                 .number = number,
-                .pid = (pid_t)(word >> 32),
+                .pid = (pid_t)(atomic_load(&slot->word) >> 32),
                 .start = atomic_load(&slot->start) & START_MAX,
                 .index = slot->index,
                 .generation = slot->generation,
                 .started_at = slot->started_at,
-                .started_for = slot->started_for,
+                .started_for = known_reason(slot->started_for),
                 .forked = atomic_load(&slot->forked),
-                .reason = atomic_load(&slot->reason),
+                .reason = known_reason(atomic_load(&slot->reason)),
                 .quiet_stops = atomic_load(&slot->quiet_stops) != 0,
                 .heartbeat_pid = (pid_t)atomic_load(&slot->heartbeat_pid),
                 .heartbeat_start = atomic_load(&slot->heartbeat_start),
@@ -264,8 +310,7 @@ static bool read_slot(const struct ledger *ledger, unsigned number, usec_t now, 
         bool possible = ret->pid > 0 && ret->start != 0 && ret->heartbeat_pid >= 0 &&
                         memchr(ret->fleet, '\0', sizeof(ret->fleet)) && ret->index > 0 &&
                         ret->generation > 0 && ret->generation < UINT64_MAX && ret->started_at <= now &&
-                        ret->started_for < _REASON_MAX && ret->forked < _LEDGER_FORK_MAX &&
-                        ret->reason < _REASON_MAX;
+                        ret->forked < _LEDGER_FORK_MAX;
         for (size_t i = 0; i < _LEDGER_ORDER_MAX; i++) {
                 ret->asked_at[i] = atomic_load(&slot->asked_at[i]);
                 ret->sent[i] = is_sent(slot, (enum ledger_order)i);
@@ -280,10 +325,16 @@ int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret)
         if (!ret->list)
                 return -ENOMEM;
         for (unsigned i = 1; i <= ledger->n_slots; i++) {
-                if (read_slot(ledger, i, now, &ret->list[ret->n]))
+                const struct ledger_slot *slot = &ledger->slots[i - 1];
+                bool runs = word_state(atomic_load(&slot->word)) == LEDGER_RUNNING;
+
+                if (runs && read_slot(slot, i, now, &ret->list[ret->n])) {
                         ret->n++;
-                else
-                        ledger_end(ledger, i);
+                        continue;
+                }
+                if (runs)
+                        ledger_distrust(ledger);
+                ledger_end(ledger, i);
         }
         return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger: which process was started as which worker, and which signals it was about to get. Memory that
- * this sqmgr shares with its children and with the next sqmgr. A store into it cannot fail, and outlives
- * kill -9 of sqmgr: what must not happen twice is stored before it is done. The caller maps the memory; see
- * io/ledger_file.h. No I/O, no clock.
+ * this sqmgr shares with its children and with the next sqmgr. A store into it outlives kill -9 of sqmgr:
+ * what must not happen twice is stored before it is done. A store cannot fail; where its file does, the
+ * ledger becomes volatile (io/ledger_guard.h). The caller maps the memory; see io/ledger_file.h. No I/O, no
+ * clock.
  *
  * A slot belongs to one start. The parent stores LEDGER_STARTING and forks. The child, as its first act,
  * swaps that word to LEDGER_RUNNING with its own pid, or exits. A new sqmgr raises the epoch and frees all
@@ -46,8 +47,8 @@ enum ledger_fork {
 struct ledger_slot {
         /* Bits 0 to 7: enum ledger_state; 8 to 31: epoch; 32 to 63: pid. */
         _Atomic uint64_t word;
-        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored before
-         * the word. */
+        /* Bits 0 to 39: start time of the pid, field 22 of /proc/PID/stat, or 0; 40 to 63: epoch. Stored
+         * before the word. */
         _Atomic uint64_t start;
         /* When the signal was about to be sent, monotonic; 0: never. */
         _Atomic uint64_t asked_at[_LEDGER_ORDER_MAX];
@@ -66,6 +67,12 @@ struct ledger_slot {
 };
 static_assert(sizeof(struct ledger_slot) == 128, "a slot is two cache lines, in all versions");
 
+/* Why processes may run that have no slot. Versions that know fewer bits search for workers if any is set. */
+enum ledger_gap {
+        LEDGER_GAP_SLOT = 1 << 0,   /* a process of this sqmgr got no slot */
+        LEDGER_GAP_SEARCH = 1 << 1, /* the search for workers of an earlier sqmgr has not ended */
+};
+
 /* The first 128 bytes of the memory. */
 struct ledger_header {
         char magic[8];
@@ -73,7 +80,7 @@ struct ledger_header {
         uint32_t slot_bytes;
         _Atomic uint64_t epoch;
         char boot_id[64];
-        _Atomic uint32_t incomplete; /* a process runs that got no slot: nonzero */
+        _Atomic uint32_t gaps; /* bits of enum ledger_gap */
         char unused[36];
 };
 static_assert(sizeof(struct ledger_header) == sizeof(struct ledger_slot), "slots are aligned");
@@ -88,17 +95,28 @@ struct ledger {
 
 /* Returns the bytes of a ledger with this number of slots. */
 size_t ledger_bytes(size_t n_slots);
-/* Writes the header of an empty ledger. bytes: zeros, ledger_bytes(0) at least. */
+/* Writes the header of an empty ledger, which is not trusted. bytes: zeros, ledger_bytes(0) at least. */
 void ledger_format(void *bytes, const char *boot_id);
 /* Returns true if header begins a ledger of this boot, of a known version. */
 bool ledger_is_valid(const struct ledger_header *header, const char *boot_id);
 /* The ledger is in these bytes, also after they were moved or have grown. */
 void ledger_attach(struct ledger *ledger, void *bytes, size_t size);
-/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. Returns false if
- * processes may run that the ledger does not know. */
-bool ledger_take_over(struct ledger *ledger);
-/* A process runs that got no slot. */
+/* For a new sqmgr: raises the epoch, and frees the slots whose child has not claimed them. A process that got
+ * no slot is now one to search for. */
+void ledger_take_over(struct ledger *ledger);
+/* A process of this sqmgr runs that got no slot. */
 void ledger_miss(struct ledger *ledger);
+/* Returns true if all processes of this sqmgr have slots. */
+bool ledger_is_complete(const struct ledger *ledger);
+/* All processes of this sqmgr have slots again. */
+void ledger_complete(struct ledger *ledger);
+/* Workers of an earlier sqmgr may run that the ledger does not name. Stays so for the next sqmgrs, until
+ * ledger_trust(). */
+void ledger_distrust(struct ledger *ledger);
+/* The search for these workers has ended. */
+void ledger_trust(struct ledger *ledger);
+/* Returns true if the ledger names all workers of earlier sqmgrs. */
+bool ledger_is_trusted(const struct ledger *ledger);
 
 /* A start as recorded, checked, and copied from the slot. */
 struct ledger_start {
@@ -119,7 +137,7 @@ struct ledger_start {
         uint64_t heartbeat_start;
 };
 
-/* The record of a worker whose process runs. */
+/* The record of a worker whose process runs, with the orders that it has got. */
 struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */
@@ -156,8 +174,9 @@ struct ledger_starts {
         size_t n;
 };
 
-/* Lists the running starts that began by now, and frees slots that say what cannot be. Returns 0, or -ENOMEM.
- * To be freed by ledger_starts_free(). */
+/* Lists the running starts that began by now, and frees all other slots. The ledger is distrusted if one of
+ * these was of a running start, and said what cannot be. Returns 0, or -ENOMEM. To be freed by
+ * ledger_starts_free(). */
 int ledger_read(struct ledger *ledger, usec_t now, struct ledger_starts *ret);
 /* Removes the start of this worker of the fleet from the list. Returns true if it was there. A record that
  * names its process otherwise is older than a downgrade, and is dropped. */

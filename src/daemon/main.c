@@ -16,6 +16,7 @@
 #include "io/launch_request.h"
 #include "io/log.h"
 #include "io/statefile.h"
+#include "io/watchers.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
@@ -210,6 +212,7 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
+        (void)prctl(PR_SET_NAME, WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);

@@ -116,6 +116,25 @@ void service_keep_lock(struct service *service)
         persist->locked_out = r == -EBUSY;
 }
 
+void service_keep_sockets(struct service *service)
+{
+        static const char *const names[] = {"control", "read"};
+        const struct settings *settings = service->host.world->settings;
+
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                char error[512];
+                int r = server_keep_socket(service->server, i > 0, error, sizeof(error));
+
+                if (r > 0)
+                        log_warning("the %s socket '%s' was deleted while sqmgr runs, and is made again: "
+                                    "see what removes files there",
+                                    names[i], i > 0 ? settings_read_socket(settings) : settings->socket);
+                else if (r < 0 && r != service->socket_errors[i])
+                        log_error("the %s socket is lost: %s", names[i], error);
+                service->socket_errors[i] = MIN(r, 0);
+        }
+}
+
 void service_end(struct service *service)
 {
         service->server = server_free(service->server);

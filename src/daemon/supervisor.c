@@ -25,6 +25,7 @@
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/host.h"
+#include "io/ledger_guard.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/fleets.h"
@@ -129,8 +130,10 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
         if (due == PASS_POLL_REGULAR) {
                 subsystems_poll(&supervisor->runtime.subsystems, now);
                 pressure_watch_poll(&supervisor->pressure);
-                start_record_retry(&supervisor->runtime, supervisor->persist.boot_id);
+                service_keep_sockets(&supervisor->service);
                 service_keep_lock(&supervisor->service);
+                attach_record_missing(&supervisor->runtime);
+                start_record_keep(&supervisor->runtime, supervisor->service.lock_error);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
@@ -176,6 +179,7 @@ static void on_wakeup(bool timer, void *userdata)
         struct tick_totals *ticks = &supervisor->wakeup.pass.ticks;
         usec_t begun = clock_now(CLOCK_MONOTONIC);
 
+        attach_record_lost(&supervisor->runtime, supervisor->persist.boot_id);
         if (timer)
                 poll_due(supervisor, begun);
         plan(supervisor);
@@ -210,18 +214,19 @@ static int add_signals(struct supervisor *supervisor)
         static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD};
         struct sigaction inherited;
         sigset_t blocked;
-        int r = 0;
+        int r;
 
         sigemptyset(&blocked);
         FOREACH_ELEMENT(signo, signals)
                 sigaddset(&blocked, *signo);
         if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
-            sigaction(SIGCHLD, NULL, &inherited) < 0)
+            signal(SIGXFSZ, SIG_IGN) == SIG_ERR || sigaction(SIGCHLD, NULL, &inherited) < 0)
                 return -errno;
         /* sqmgr may have been started with SIGCHLD ignored, and the kernel would then keep no exit status.
          * Otherwise leave the action alone: setting it drops a pending signal after a re-exec. */
         if (inherited.sa_handler == SIG_IGN && signal(SIGCHLD, SIG_DFL) == SIG_ERR)
                 return -errno;
+        r = ledger_guard_install();
         for (size_t i = 0; i < ELEMENTSOF(signals) && r >= 0; i++)
                 r = sd_event_add_signal(supervisor->event, NULL, signals[i], on_signal, supervisor);
         return r;

@@ -142,6 +142,14 @@ uint64_t queues_number(const redisReply *reply)
         return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? (uint64_t)reply->integer : 0;
 }
 
+bool queues_may_decode(struct queues_found *found, size_t bytes)
+{
+        if (bytes > QUEUES_HEAD_SMALL && found->head_bytes + bytes > QUEUES_HEADS_MAX)
+                return false;
+        found->head_bytes += bytes;
+        return true;
+}
+
 void queue_waits_since(struct queue *queue, usec_t since)
 {
         queue->latency_known = true;

@@ -12,12 +12,17 @@ struct redisReply; /* from hiredis */
 
 /* At most this many queues are read; the number of queues left out is reported. */
 #define QUEUES_READ_MAX 1000
+/* Oldest jobs are decoded up to this many bytes in one reading, and beyond them those that are small: any
+ * writer to Redis can make each of them large and slow to decode. */
+#define QUEUES_HEADS_MAX  ((size_t)2 * 1024 * 1024)
+#define QUEUES_HEAD_SMALL ((size_t)4 * 1024)
 
 /* The results of a reading so far. */
 struct queues_found {
         const struct queues_format *format;
         struct queues *queues;
         struct queue *queue; /* the queue of the current reply; NULL: the reply is for no queue */
+        size_t head_bytes;   /* of the oldest jobs that were decoded */
         usec_t realtime;     /* wall clock at the start of the reading */
         bool done_known;     /* `done` is valid: the total of jobs ever done in this Redis */
         uint64_t done;
@@ -66,6 +71,8 @@ struct queues_format {
 uint64_t queues_number(const struct redisReply *reply);
 /* Sets the latency of a queue from the time since which its oldest job waits. since: wall clock. */
 void queue_waits_since(struct queue *queue, usec_t since);
+/* True if an oldest job of this many bytes may be decoded, and counts it. */
+bool queues_may_decode(struct queues_found *found, size_t bytes);
 /* For queues_question.take: all queue names; the paused queues; the length of the queue. */
 int queues_take_names(const struct redisReply *reply, struct queues_found *found);
 int queues_take_paused(const struct redisReply *reply, struct queues_found *found);

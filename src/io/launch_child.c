@@ -663,14 +663,17 @@ static _Noreturn void child_check_release(const struct launch_child *child)
         _exit(0);
 }
 
-/* Ends this process if a new sqmgr has declared the start void. */
-static void child_claim(const struct ledger_claim *claim)
+/* Ends this process if a new sqmgr has declared the start void. If the ledger is lost, child_check_parent()
+ * decides. */
+static void child_claim(const struct launch_request *request)
 {
+        const struct ledger_claim *claim = &request->claim;
         _cleanup_proc_ struct proc *self = NULL;
 
         if (ledger_is_claimed(claim, getpid()))
                 return;
-        if (proc_open(getpid(), &self) < 0 || !ledger_claim(claim, getpid(), proc_start_time(self)))
+        if (proc_open(getpid(), &self) < 0 || (!ledger_claim(claim, getpid(), proc_start_time(self)) &&
+                                               !(request->ledger && ledger_file_is_lost(request->ledger))))
                 _exit(0);
 }
 
@@ -692,7 +695,7 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
                 .status = STATUS_DIR_NONE,
         };
 
-        child_claim(&request->claim);
+        child_claim(request);
         /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         if (setsid() < 0)
                 child_fail(&child, "cannot make a session: %m");

@@ -2,6 +2,7 @@
 /* The file that holds the ledger, mapped into memory. */
 #include "io/ledger_file.h"
 #include "base/fd.h"
+#include "io/ledger_guard.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 /* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)
 
-/* Reserves the space: a store into a page that has none would end sqmgr with SIGBUS. Never shrinks. */
+/* Reserves the space: a store into a page that has none loses the file, see ledger_guard.h. Never shrinks. */
 static int reserve(int fd, size_t bytes)
 {
         int r;
@@ -62,14 +63,20 @@ static int keep_file(struct ledger_file *file, const char *path, int fd)
                 return -errno;
         file->inode = status.st_ino;
         file->fd = fd;
+        ledger_guard_add(file->ledger.header, file->mapped, fd, file->path);
         return 0;
+}
+
+bool ledger_file_is_lost(const struct ledger_file *file)
+{
+        return ledger_guard_is_lost(file->ledger.header);
 }
 
 bool ledger_file_is_in_place(const struct ledger_file *file)
 {
         struct stat status;
 
-        return file->path &&
+        return file->path && !ledger_file_is_lost(file) &&
                (lstat(file->path, &status) == 0 ? status.st_ino == file->inode : errno != ENOENT);
 }
 
@@ -98,8 +105,8 @@ static int open_kept(struct ledger_file *file, const char *path, const char *boo
         return 1;
 }
 
-/* Makes a new file: a child of an earlier sqmgr may still have the old one mapped. */
-static int open_new(struct ledger_file *file, const char *path, const char *boot_id, size_t n_slots)
+/* Makes a new file, of zeros: a child of an earlier sqmgr may still have the old one mapped. */
+static int open_new(struct ledger_file *file, const char *path, size_t n_slots)
 {
         if (unlink(path) < 0 && errno != ENOENT)
                 return -errno;
@@ -114,7 +121,6 @@ static int open_new(struct ledger_file *file, const char *path, const char *boot
                 (void)unlink(path);
                 return r;
         }
-        ledger_format(file->ledger.header, boot_id);
         r = keep_file(file, path, fd);
         if (r == 0)
                 TAKE_FD(fd);
@@ -129,9 +135,11 @@ int ledger_file_open(struct ledger_file *file, const char *path, const char *boo
         if (r > 0)
                 return LEDGER_FILE_KEPT;
         if (r == 0)
-                r = open_new(file, path, boot_id, n_slots);
-        if (r == 0)
+                r = open_new(file, path, n_slots);
+        if (r == 0) {
+                ledger_format(file->ledger.header, boot_id);
                 return LEDGER_FILE_NEW;
+        }
         /* The contents are not lost: a later start can read the file. */
         if (is_shortage(r))
                 return r;
@@ -149,6 +157,8 @@ int ledger_file_grow(struct ledger_file *file, size_t n_slots)
 
         if (bytes <= file->mapped)
                 return 0;
+        if (ledger_file_is_lost(file))
+                return -EIO;
         int r = file->fd >= 0 ? reserve(file->fd, bytes) : 0;
         if (r < 0)
                 return r;
@@ -162,20 +172,42 @@ int ledger_file_grow(struct ledger_file *file, size_t n_slots)
                 memcpy(memory, file->ledger.header, file->mapped);
                 (void)munmap(file->ledger.header, file->mapped);
         }
+        if (file->fd >= 0) {
+                ledger_guard_remove(file->ledger.header);
+                ledger_guard_add(memory, bytes, file->fd, file->path);
+        }
         file->mapped = bytes;
         ledger_attach(&file->ledger, memory, bytes);
         return 0;
 }
 
-int ledger_file_make_durable(struct ledger_file *file, const char *path, const char *boot_id)
+int ledger_file_detach(struct ledger_file *file, const char *boot_id)
 {
+        int r = map(file, -1, file->mapped);
+
+        if (r == 0)
+                ledger_format(file->ledger.header, boot_id);
+        return r;
+}
+
+int ledger_file_make_durable(struct ledger_file *file, const char *path)
+{
+        const struct ledger *ledger = &file->ledger;
         struct ledger_file made = LEDGER_FILE_INIT;
-        int r = open_new(&made, path, boot_id, file->ledger.n_slots);
+        int r = open_new(&made, path, ledger->n_slots);
 
         if (r < 0)
                 return r;
-        assert(made.ledger.header && file->ledger.header);
-        memcpy(made.ledger.header, file->ledger.header, MIN(made.mapped, file->mapped));
+        assert(made.ledger.header && ledger->header);
+        /* The header comes last: until then, the next sqmgr would not take the file for a whole ledger. */
+        memcpy(made.ledger.slots, ledger->slots, ledger->n_slots * sizeof(*ledger->slots));
+        atomic_thread_fence(memory_order_seq_cst);
+        memcpy(made.ledger.header, ledger->header, sizeof(*ledger->header));
+        /* The guard has removed the new file. */
+        if (ledger_file_is_lost(&made) || ledger_file_is_lost(file)) {
+                ledger_file_close(&made);
+                return -EIO;
+        }
         ledger_file_close(file);
         *file = made;
         return 0;
@@ -183,8 +215,10 @@ int ledger_file_make_durable(struct ledger_file *file, const char *path, const c
 
 void ledger_file_close(struct ledger_file *file)
 {
-        if (file->mapped > 0)
+        if (file->mapped > 0) {
+                ledger_guard_remove(file->ledger.header);
                 (void)munmap(file->ledger.header, file->mapped);
+        }
         close_fd(file->fd);
         free(file->path);
         *file = LEDGER_FILE_INIT;

@@ -6,10 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-
-#define COMM_MAX 16
 
 struct reading {
         struct watchers *watchers;
@@ -35,7 +32,7 @@ static int add(pid_t pid, void *userdata)
         return 0;
 }
 
-static bool has_name(pid_t pid, const char *comm)
+static bool has_name(pid_t pid)
 {
         char path[64], text[64];
 
@@ -43,7 +40,7 @@ static bool has_name(pid_t pid, const char *comm)
         ssize_t length = fd_read_file(AT_FDCWD, path, text, sizeof(text));
         if (length > 0 && text[length - 1] == '\n')
                 text[length - 1] = '\0';
-        return length > 0 && strcmp(text, comm) == 0;
+        return length > 0 && strcmp(text, WATCHERS_COMM) == 0;
 }
 
 static int read_process(struct watchers *watchers, pid_t pid)
@@ -81,14 +78,12 @@ static int compare_pids(const void *left, const void *right)
 int watchers_read(struct watchers *watchers)
 {
         _cleanup_free_ pid_t *pids = NULL;
-        char comm[COMM_MAX] = "";
         size_t n;
 
         watchers->n = 0;
-        (void)prctl(PR_GET_NAME, comm);
         int r = proc_all(&pids, &n);
         for (size_t i = 0; r >= 0 && i < n; i++)
-                if (pids[i] != getpid() && has_name(pids[i], comm))
+                if (pids[i] != getpid() && has_name(pids[i]))
                         r = read_process(watchers, pids[i]);
         if (r >= 0 && watchers->n > 1)
                 qsort(watchers->list, watchers->n, sizeof(*watchers->list), compare_pids);

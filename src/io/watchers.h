@@ -6,6 +6,9 @@
 #include "base/macro.h"
 #include <sys/types.h>
 
+/* The name (comm) of each sqmgr, which main() sets: its program file may have any name. */
+#define WATCHERS_COMM "sqmgr"
+
 /* A process, and a sqmgr that watches it. */
 struct watched {
         pid_t pid;
@@ -19,7 +22,7 @@ struct watchers {
         size_t allocated;
 };
 
-/* Reads /proc, and replaces what the list held. Only programs of our name and of our own user count: nobody
+/* Reads /proc, and replaces what the list held. Only processes of that name and of our own user count: nobody
  * else can make a process look watched. Returns 0, or -errno if memory or descriptors are short. */
 int watchers_read(struct watchers *watchers);
 /* Returns the entry of a process that another sqmgr watches; NULL: none does. */

@@ -189,6 +189,15 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                  "one would end its jobs. If it still accepts jobs, send it the signal once"),
 };
 
+const char *worker_stop_command(const struct worker *worker, int signo, char *text, size_t size)
+{
+        pid_t heartbeat_pid = worker->process.heartbeat_pid;
+
+        snprintf(text, size, "kill -%s %s%d", sigabbrev_np(signo) ?: "TERM", heartbeat_pid != 0 ? "" : "-- -",
+                 (int)(heartbeat_pid ?: worker->process.pid));
+        return text;
+}
+
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         char span[32], heartbeats[HEARTBEATS_MAX];

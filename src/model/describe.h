@@ -23,6 +23,11 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
 /* A sentence on what the worker or fleet waits for; "" if nothing. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
 
+/* The shell command that asks the worker to exit by this signal. Without known heartbeats, the signal is for
+ * the whole process group. */
+#define STOP_COMMAND_MAX 48
+const char *worker_stop_command(const struct worker *worker, int signo, char *text, size_t size);
+
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size);
 
 /* A sentence on the failed starts in a row; "" if none. */

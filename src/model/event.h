@@ -63,6 +63,8 @@ struct fleet;
         X("0a5782b72eaf4cb385715a9f3b5fa44d", EVENT_SIGNAL_REFUSED, "signal-refused", WARNING, EVENT_NONE) \
         /* the first worker of its fleet that does not catch the quiet signal */ \
         X("4a5bddf3da77404fbf79410226db0fbd", EVENT_QUIET_UNCAUGHT, "quiet-uncaught", WARNING, EVENT_NONE) \
+        /* an adopted worker, whose sqmgr ended while sending the signal */ \
+        X("4a7a05ed221443d88102df5bec823868", EVENT_STOP_UNCONFIRMED, "stop-unconfirmed", WARNING, EVENT_NONE) \
         X("aec76d419ab54a4ba83fe522cd7d9440", EVENT_ROLLOUT_STARTED, "rollout-started", INFO, EVENT_NONE) \
         X("55bcaa74a4114086864e4a3d802e42ac", EVENT_ROLLOUT_DONE, "rollout-done", INFO, EVENT_NONE) \
         X("b5d652ac47a9473bb6e0a86bef5799a8", EVENT_ROLLOUT_HALTED, "rollout-halted", ERR, EVENT_NONE) \

@@ -90,6 +90,16 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
         return worker;
 }
 
+void observe_unconfirmed(const struct worker *worker, int signo)
+{
+        char command[STOP_COMMAND_MAX];
+
+        worker_event(worker, EVENT_STOP_UNCONFIRMED,
+                     " may not have received its stop signal: sqmgr ended while sending it. If the worker "
+                     "still accepts jobs, run '%s'",
+                     worker_stop_command(worker, signo, command, sizeof(command)));
+}
+
 void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t now)
 {
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL,

@@ -28,6 +28,9 @@ void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t
  * gone at once; otherwise its exit is observed later. */
 void observe_unwatched(struct worker *worker, int error, usec_t now);
 
+/* The worker is adopted with orders.unconfirmed. signo: its stop signal. */
+void observe_unconfirmed(const struct worker *worker, int signo);
+
 /* The process that sends this worker's heartbeats was found: the main process or a descendant. pid 0: that
  * process is gone. */
 void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now);

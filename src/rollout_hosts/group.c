@@ -225,15 +225,24 @@ static void on_release(const char *error, void *userdata)
         group_ask(group, now);
 }
 
-/* Starts the lease of this host. The state is saved first. If that fails, nothing starts, and the next
- * reply tries again. */
+/* Starts the lease of this host. The state is saved first. If that fails, nothing starts, and the lease is
+ * given back; a host that still restarts for an earlier rollout keeps it, and the next reply tries again. */
 static void begin_lease(struct host_group *group, usec_t now)
 {
         struct fleet *fleet = group->fleet;
+        struct persist *persist = group->groups->persist;
         const char *release = group->last.release;
 
-        if (fleet->world->shutting_down || group->check || !persist_save(group->groups->persist, now))
+        if (fleet->world->shutting_down || group->check)
                 return;
+        persist_save_now(persist, now);
+        if (persist->error != 0) {
+                if (fleet->rollout.state == ROLLOUT_RUNNING)
+                        return;
+                rollout_group_observe_unsaved(&group->rule);
+                group->again = true;
+                return;
+        }
         world_event(fleet->world, EVENT_GROUP_TURN, fleet, NULL,
                     "fleet '%s': it is the turn of this host in epoch %llu of group '%s', begun on %s",
                     fleet->settings->name, (unsigned long long)group->rule.number, group->name,
@@ -406,6 +415,7 @@ void group_ask(struct host_group *group, usec_t now)
         group->again = group->asked;
         if (!group_redis(group, now) || group->asked)
                 return;
+        rule->unsaved = group->groups->persist->error != 0;
         enum rollout_request word = rollout_group_next_request(rule, now);
         if (word == ROLLOUT_REQUEST_ROLL)
                 progress(group, now, text, sizeof(text));

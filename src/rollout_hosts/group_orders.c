@@ -309,7 +309,7 @@ void handle_restart_everywhere(struct control *control, struct call *call, json_
                 return;
         if (release && (strlen(release) > ROLLOUT_TEXT_MAX || !is_line(release)))
                 handler_refuse_parameter(call, "release");
-        else if (!handler_refuse_at_shutdown(control, call))
+        else if (!handler_refuse_at_shutdown(control, call) && !handler_refuse_unrecorded(control, call))
                 give_order(control, call, parameters, ORDER_BEGIN, release ?: "");
 }
 

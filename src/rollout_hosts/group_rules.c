@@ -111,6 +111,12 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
                          "group alike on each host, in 'url' or 'redis_url'",
                          there, reply->server[0] != '\0' ? reply->server : "?");
                 break;
+        case ROLLOUT_TROUBLE_OLD:
+                snprintf(text, size,
+                         "epoch %llu in Redis was ordered more than a day ago, and this host knows of none: "
+                         "'sqmgrctl restart --everywhere' begins anew",
+                         there);
+                break;
         default:
                 break;
         }
@@ -162,8 +168,14 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
         usec_t until = MAX(group->hold_until, may_begin_at(group));
 
         text[0] = '\0';
-        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING || now >= until)
+        if (group->state != GROUP_RUNNING || group->lease != HOST_LEASE_WAITING ||
+            (now >= until && !group->unsaved))
                 return text;
+        if (group->unsaved) {
+                snprintf(text, size,
+                         "this host begins no turn while its state file cannot be written: see its log");
+                return text;
+        }
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
                 snprintf(text, size,
@@ -221,8 +233,9 @@ bool rollout_group_is_due(const struct rollout_group *group, uint64_t number, co
                           enum group_state state, usec_t now)
 {
         return group->asked_at == 0 || now >= usec_add(group->asked_at, IDLE_USEC) || !is_settled(group) ||
-               state == GROUP_RUNNING || state == GROUP_HALTED ||
-               (number > 0 ? !is_known(group, number, id) : misses_rollout(group)) || state != group->state;
+               state == GROUP_RUNNING || state == GROUP_HALTED || state != group->state ||
+               (number > group->too_old ? !is_known(group, number, id)
+                                        : number == 0 && misses_rollout(group));
 }
 
 static bool is_held(enum host_lease lease)
@@ -247,7 +260,7 @@ static enum rollout_request next_request(const struct rollout_group *group, usec
                  * host that is not rolling gives it back and requests a new one. */
                 if (is_held(group->mine))
                         return ROLLOUT_REQUEST_WAIT;
-                return group->state == GROUP_RUNNING && group->mine != HOST_LEASE_NONE &&
+                return group->state == GROUP_RUNNING && group->mine != HOST_LEASE_NONE && !group->unsaved &&
                                        now >= group->hold_until && may_begin(group, now)
                                ? ROLLOUT_REQUEST_WANT
                                : ROLLOUT_REQUEST_SEE;
@@ -303,6 +316,7 @@ static void adopt(struct rollout_group *group, const struct rollout_reply *reply
         if (reply->number == group->number)
                 hold(group, now);
         group->adopted_at = now;
+        group->too_old = 0;
         group->begun_at.last_counts = false;
         group->number = reply->number;
         snprintf(group->id, sizeof(group->id), "%s", reply->id);
@@ -351,12 +365,30 @@ static bool is_newer(const struct rollout_group *group, const struct rollout_rep
         return reply->number > known || (reply->number == known && strcmp(reply->id, group->id) > 0);
 }
 
+/* True if this host knows no rollout, and the one in Redis is so old that it may be a replayed one. */
+static bool is_too_old(const struct rollout_group *group, const struct rollout_reply *reply)
+{
+        return known_number(group, reply) == 0 &&
+               reply->number + UINT64_C(1) * ROLLOUT_AGE_SECONDS < reply->now_seconds;
+}
+
+/* Returns what an operator must know of such a rollout: nothing if it has ended. */
+static enum rollout_trouble trouble_of_old(enum group_state state)
+{
+        return state == GROUP_RUNNING || state == GROUP_HALTED ? ROLLOUT_TROUBLE_OLD : ROLLOUT_TROUBLE_NONE;
+}
+
 /* True if the rollout that Redis shows may replace the known one now. ordered: it was begun on this host. */
 static bool may_adopt(struct rollout_group *group, const struct rollout_reply *reply, bool ordered,
                       usec_t now)
 {
         if (reply->number > 0 && !ordered && !rollout_is_believed(reply)) {
                 group->trouble = ROLLOUT_TROUBLE_FORGED;
+                return false;
+        }
+        if (reply->number > 0 && !ordered && is_too_old(group, reply)) {
+                group->too_old = reply->number;
+                group->trouble = trouble_of_old(reply->state);
                 return false;
         }
         if (reply->number > 0 && is_newer(group, reply))
@@ -421,6 +453,12 @@ enum rollout_act rollout_group_observe_ordered(struct rollout_group *group, cons
         /* A tick may have seen the rollout before the answer to `begin` came. */
         group->trusted |= is_known(group, reply->number, reply->id);
         return act;
+}
+
+void rollout_group_observe_unsaved(struct rollout_group *group)
+{
+        group->unsaved = true;
+        group->lease = HOST_LEASE_WAITING;
 }
 
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now)

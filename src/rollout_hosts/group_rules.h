@@ -45,6 +45,7 @@ enum rollout_trouble {
         ROLLOUT_TROUBLE_UNSIGNED, /* rollout_key_file is set, and the rollout has no valid HMAC of that key */
         ROLLOUT_TROUBLE_FORGED,   /* a number beyond rollout_number_max(), or no id */
         ROLLOUT_TROUBLE_ELSEWHERE, /* signed with this key, but for a Redis of another name */
+        ROLLOUT_TROUBLE_OLD,       /* older than ROLLOUT_AGE_SECONDS, and this host knows no other */
         _ROLLOUT_TROUBLE_MAX,
 };
 
@@ -78,6 +79,7 @@ struct rollout_group {
         char error[ROLLOUT_TEXT_MAX + 1]; /* why the lease failed */
 
         usec_t hold_until;         /* no lease is requested before */
+        uint64_t too_old;          /* the rollout that was last found too old; 0: none since one is known */
         usec_t adopted_at;         /* when another rollout was adopted; 0: never */
         usec_t asked_at;           /* when the script last answered; 0: not since the last connect */
         enum rollout_request said; /* the request that is not answered yet */
@@ -89,6 +91,7 @@ struct rollout_group {
         /* Set by the caller: */
         bool refused;  /* Redis does not run the script */
         bool draining; /* old workers of the fleet still finish their jobs */
+        bool unsaved;  /* the state cannot be written: a restart would not be known to the next sqmgr */
 };
 
 /* Returns the state of a host that knows no rollout. */
@@ -134,6 +137,8 @@ const char *rollout_group_trouble_text(const struct rollout_group *group, const 
 
 /* Call after the fleet's restart was begun for ROLLOUT_ACT_RESTART. */
 void rollout_group_observe_begun(struct rollout_group *group, usec_t now);
+/* Call instead if the state could not be written: the lease is given back, for other hosts. */
+void rollout_group_observe_unsaved(struct rollout_group *group);
 /* Reports the state of the fleet's own restart. error: of a halted or aborted restart. */
 void rollout_group_observe_fleet(struct rollout_group *group, enum rollout_state state, const char *error,
                                  usec_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The script that assigns leases to restart to the hosts of a group; its keys, requests and replies.
  *
- * Only this script writes these keys. A call is one operation with the group's five keys. All times are of
- * Redis' own clock. Each call first marks leases that were not renewed in time as lost. Each call last
+ * In sqmgr, only this script writes these keys. A call is one operation with the group's five keys. All times
+ * are of Redis' own clock. Each call first marks leases that were not renewed in time as lost. Each call last
  * decides whether the rollout is running, halted or done. A halt ends by itself when its reason does.
  *
  * The keys, below `sqmgr:rollout:GROUP`, with the namespace in front:
@@ -51,6 +51,9 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 /* A number later than Redis' clock by more than this is not believed. The clocks of servers that take over
  * from each other must differ by less. */
 #define ROLLOUT_SLACK_SECONDS (24 * 3600)
+/* A host that knows no rollout takes part in none whose number is earlier than Redis' clock by more than
+ * this: a party that can write to Redis may have kept it, with its HMAC, to replay it. */
+#define ROLLOUT_AGE_SECONDS (24 * 3600)
 
 /* The operations and their arguments. Before these, each call has the calling host, its instance, and the
  * number and id of the newest rollout that the host knows (0 and "": none).

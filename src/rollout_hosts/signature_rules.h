@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the text that the HMAC of an order covers. The text holds the Redis, the namespace and the group, so
- * that a signed order counts nowhere else; all hosts of a group must name these alike. */
+/* Builds the text that the HMAC of an order covers. The text holds the Redis, the namespace and the group: a
+ * signed order counts nowhere else, and all hosts of a group must name these alike. A Redis on the host's own
+ * machine counts as any name. */
 #pragma once
 
 #include "rollout_hosts/reply_rules.h"

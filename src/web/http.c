@@ -120,10 +120,12 @@ static struct http_request *request_of(struct MHD_Connection *connection)
 
 static void begin_connection(struct http *http, struct MHD_Connection *connection, void **context)
 {
-        const union MHD_ConnectionInfo *fd =
+        /* libmicrohttpd 1.0 returns the same memory from each call. */
+        const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        const union MHD_ConnectionInfo *peer =
-                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        int fd = info ? info->connect_fd : -1;
+        info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        const struct sockaddr *peer = info ? info->client_addr : NULL;
         struct http_request *request = calloc(1, sizeof(*request));
 
         /* If memory is short, the connection ends at its first request. */
@@ -133,8 +135,8 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
                 return;
         *request = (struct http_request){.http = http,
                                          .connection = connection,
-                                         .fd = fd ? fd->connect_fd : -1,
-                                         .peer = http_clients_peer(peer ? peer->client_addr : NULL),
+                                         .fd = fd,
+                                         .peer = http_clients_peer(peer),
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
         TAILQ_INSERT_TAIL(&http->clients.list, request, entry);
         arm_sweep(http);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The chaos test: sqmgr with fleets of real Sidekiq, one of them forked from a template, and one of stub workers under
-# load, while workers, templates, Redis and sqmgr are killed and frozen, and restarted, scaled and reloaded on top, as
-# the seed has it. At the end the ledger must be
-# balanced: every job was done, and none was cut off or ran twice save those whose worker the test itself killed.
+# The chaos test: sqmgr under load with two fleets of real Sidekiq, one of them forked from a template, a fleet of stub
+# workers and one of plain workers. Faults are chosen by the seed: workers, templates, Redis and sqmgr are killed and
+# frozen, files are damaged, disk and descriptors run short, releases are broken; restarts, scaling and reloads go on
+# meanwhile. At the end the ledger must be balanced: every job was done, and none was cut off or ran twice except those
+# whose worker the test itself killed.
 # Usage: chaos.rb FOLDER TOP STUB SECONDS SEED
 require "json"
 require "securerandom"
@@ -59,7 +60,8 @@ class Chaos
 
   THREADS = 4
   FLEETS = {
-    "sidekiq" => { count: 2, max: 6 }, "forked" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 }
+    "sidekiq" => { count: 2, max: 6 }, "forked" => { count: 2, max: 6 }, "stub" => { count: 3, max: 9 },
+    "plain" => { count: 4, max: 10 }
   }.freeze
   ANSWER_SECONDS = 30    # within which sqmgr answers, whatever goes on
   UNKNOWN_SECONDS = 20   # for which it may not know of a process: one that it is just about to start or to adopt
@@ -79,7 +81,8 @@ class Chaos
     @counts = Hash.new(0)
     @stopped_since = {}
     @unknown_since = {}
-    @slowest = 0
+    @slowest = @shortages = 0
+    @damaged = {}
     @redis = Server.new("Redis") { launch("redis", *redis_command) }
     @sqmgr = Server.new("sqmgr") { launch("sqmgr", "sqmgr", "-c", "#{@folder}/sqmgr.ini") }
     @client = Client.new("#{@folder}/redis.sock")
@@ -89,6 +92,9 @@ class Chaos
   def run
     File.write("#{@folder}/pids/#{Process.pid}", "#{Life.of(Process.pid).start}\n")
     File.write("#{@folder}/ledger", "")
+    write("app.rb", File.read("#{@top}/tests/chaos/app.rb"))
+    write("release.rb", GOOD_RELEASE)
+    write("environment", "")
     say("seed #{@seed}, #{@seconds} s of faults")
     begin_all
     break_things
@@ -141,26 +147,33 @@ class Chaos
   def redis_command
     ["redis-server", "--port", "0", "--unixsocket", "#{@folder}/redis.sock", "--dir", @folder, "--save", "",
      "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0",
-     "--aof-timestamp-enabled", "yes"]
+     "--aof-timestamp-enabled", "yes", "--enable-debug-command", "local"]
+  end
+
+  # Whoever reads the file meanwhile reads it whole.
+  def write(name, text)
+    File.write("#{@folder}/#{name}.new", text)
+    File.rename("#{@folder}/#{name}.new", "#{@folder}/#{name}")
   end
 
   def configure(interval: "500ms", ready_after: "1s", surge: "100%", counts: {}, max_age: "1d", preload: "yes")
-    common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\nlog = #{@folder}/workers.log\n" \
+    common = "directory = #{@folder}\nenvironment = CHAOS=#{@folder}\n" \
+             "environment_file = #{@folder}/environment\nlog = #{@folder}/workers.log\n" \
              "ready_after = #{ready_after}\nrestart_surge = #{surge}\nbackoff_min = 200ms\nbackoff_max = 3s\n"
-    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\ncheck_interval = #{interval}\nlog_level = debug\n" \
+    text = "[sqmgr]\nsocket = #{@folder}/sqmgr.sock\nstate_file = #{@folder}/disk/state\ncheck_interval = #{interval}\nlog_level = debug\n" \
            "[redis]\nurl = unix://#{@folder}/redis.sock\n[fleet]\n#{common}"
-    sidekiq = "sidekiq -r #{@top}/tests/chaos/app.rb -c #{THREADS} -t 1"
+    sidekiq = "sidekiq -r #{@folder}/release.rb -c #{THREADS} -t 1"
     commands = {
       "sidekiq" => sidekiq,
       "forked" => "#{sidekiq}\npreload = #{preload}",
-      "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}"
+      "stub" => "#{@stub} -u #{@folder}/redis.sock -b 200 -c #{THREADS} -t 0 -j #{@folder}/ledger\nmax_age = #{max_age}",
+      "plain" => "ruby --disable-gems #{@top}/tests/chaos/plain.rb #{@folder}\nframework = plain\nmax_age = #{max_age}"
     }
     FLEETS.each do |name, fleet|
       text << "[fleet:#{name}]\ncommand = #{commands[name]}\nmax_processes = #{fleet[:max]}\n" \
               "active_process_count = #{counts.fetch(name, fleet[:count])}\n"
     end
-    File.write("#{@folder}/sqmgr.ini.new", text)
-    File.rename("#{@folder}/sqmgr.ini.new", "#{@folder}/sqmgr.ini")
+    write("sqmgr.ini", text)
   end
 
   # Looks after everything while time goes by.
@@ -203,7 +216,8 @@ class Chaos
   end
 
   def look_at_status
-    return unless sqmgr.usable? && sqmgr.answers && monotonic - (@looked_at || 0) >= 1
+    # The reply is waited for: a sqmgr without descriptors, which this loop gives back, would never send it.
+    return unless sqmgr.usable? && sqmgr.answers && @shortages.zero? && monotonic - (@looked_at || 0) >= 1
     @looked_at = monotonic
     return unless (@status = status)
     known = @status["fleets"].flat_map { |fleet| fleet["workers"].map { |worker| worker["pid"] } }
@@ -222,7 +236,8 @@ class Chaos
     text = IO.popen(command, err: ["#{@folder}/orders.log", "a"], &:read)
     @slowest = [@slowest, monotonic - begun].max
     return JSON.parse(text) if $?.success?
-    violated("sqmgrctl status: exit #{$?.exitstatus}") unless sqmgr.ended?
+    exit_status = $?.exitstatus
+    violated("sqmgrctl status: exit #{exit_status}") unless sqmgr.ended?
   end
 
   def order(*words, allow: [0])
@@ -230,6 +245,7 @@ class Chaos
     pid = spawn_logged("orders", "sqmgrctl", *(words.include?("--timeout") ? [] : %w[--timeout 60s]), *words)
     order = Order.new(words.join(" "), pid, monotonic, allow)
     order.allow += [3] unless sqmgr.answers
+    order.allow += [1] if @shortages.positive?
     @orders << order
     order
   end
@@ -279,7 +295,16 @@ class Chaos
         enqueue(client, "sidekiq", SecureRandom.hex(12), seconds)
       end
       random.rand(1..4).times { enqueue(client, "stub", SecureRandom.hex(12), 0.05 + 3 * random.rand**2) }
+      enqueue(client, "plain", SecureRandom.hex(12), 2 + 8 * random.rand) if random.rand < 0.6
+      send_storm(client, random) if @storm
       sleep 0.3 + 1.2 * random.rand
+    end
+  end
+
+  def send_storm(client, random)
+    @storm = false
+    %w[sidekiq stub plain].each do |fleet|
+      20.times { enqueue(client, fleet, SecureRandom.hex(12), 0.2 + random.rand) }
     end
   end
 
@@ -288,8 +313,8 @@ class Chaos
 
   def enqueue(client, fleet, jid, seconds, attempt = 1)
     time = Time.now.to_f
-    queue, job = if fleet == "stub"
-      ["stub:jobs", "#{jid} #{(seconds * 1000).round}"]
+    queue, job = if Ledger::LISTED.include?(fleet)
+      ["#{fleet}:jobs", "#{jid} #{(seconds * 1000).round}"]
     else
       ["queue:default", JSON.generate(class: "ChaosJob", args: [seconds], jid: jid, queue: "default", retry: false,
                                       created_at: time, enqueued_at: time)]

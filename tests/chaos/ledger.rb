@@ -8,7 +8,8 @@ class Ledger
   # What is known of a job, in one word, and its sentence where it must not be so.
   Verdict = Struct.new(:word, :wrong)
 
-  TAKEN = "stub:taken:"
+  # Fleets whose jobs are lists in Redis: FLEET:jobs, and FLEET:taken:TOKEN for each job that a worker has taken.
+  LISTED = %w[stub plain].freeze
 
   # deaths: Life => time of those whom the test killed. disturbances: [from, to] in seconds of the wall clock, and
   # how many fetches each may have cut off.
@@ -40,11 +41,11 @@ class Ledger
   def refresh
     read_runs
     @queued = @redis.call("LRANGE", "queue:default", 0, -1).map { |job| job[/"jid":"(\w+)"/, 1] }
-    @queued.concat(@redis.call("LRANGE", "stub:jobs", 0, -1).map { |job| job.split.first })
+    LISTED.each { |fleet| @queued.concat(@redis.call("LRANGE", "#{fleet}:jobs", 0, -1).map { |job| job.split.first }) }
     @taken = Hash.new { |hash, jid| hash[jid] = [] }
-    @redis.call("KEYS", "#{TAKEN}*").each do |key|
+    @redis.call("KEYS", "*:taken:*").each do |key|
       jid = @redis.call("LINDEX", key, 0)&.split&.first
-      @taken[jid] << Life.of_token(key.delete_prefix(TAKEN))
+      @taken[jid] << Life.of_token(key[/[^:]+\z/])
     end
     @log = nil
     @verdicts = @jobs.to_h { |jid, _| [jid, judge(jid)] }
@@ -97,7 +98,7 @@ class Ledger
     return Verdict.new(:done) if done == 1
     return Verdict.new(:queued) if @queued.include?(jid)
     return Verdict.new(:cut) if cut.any?
-    @jobs[jid] == "stub" ? judge_taken(jid) : judge_fetched(jid)
+    LISTED.include?(@jobs[jid]) ? judge_taken(jid) : judge_fetched(jid)
   end
 
   def judge_taken(jid)

@@ -253,18 +253,32 @@ second_is_refused() { # FILE...: deleted, too
         # The first makes its lock again, and says so once.
         wait_until 20 log_has "the lock '$folder/state.lock' was deleted while sqmgr runs, and is made again"
         wait_until 20 test -s "$folder/state"
-        run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
+        sed "s|^socket = .*|socket = $folder/other.sock|" sqmgr.ini >other.ini
+        run timeout -k 5 60 sqmgr -c "$folder/other.ini" </dev/null 3>&- 9>&-
         [ "$status" = 1 ]
         [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/state'"* ]]
-        [ "$(grep -c 'was deleted while sqmgr runs' sqmgr.log)" = 1 ]
+        [ "$(grep -c 'the lock .* was deleted while sqmgr runs' sqmgr.log)" = 1 ]
+        # So with its socket.
+        log_has "the control socket '$folder/sqmgr.sock' was deleted while sqmgr runs, and is made again"
+        sqmgrctl ping
+        run timeout -k 5 60 sqmgr -c "$folder/sqmgr.ini" </dev/null 3>&- 9>&-
+        [ "$status" = 1 ]
+        [[ $output == *"another sqmgr (pid $sqmgr_pid) holds '$folder/sqmgr.sock'"* ]]
+        sqmgrctl ping
 
-        # Workers that were adopted are no children of the first.
+        # Workers that were adopted are no children of the first, whose program file has another name now.
         kill_sqmgr
-        start_sqmgr
+        cp "$(command -v sqmgr)" "$folder/supervisor"
+        launch sqmgr "$folder/supervisor" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
         wait_until 20 ready 2
         [ "$(worker_pids)" = "$before" ]
+        ledger=$(cksum <state.starts)
         second_is_refused "$folder/state.starts"
         wait_until 20 test -s "$folder/state"
+        # So with the ledger, and all that it had.
+        wait_until 20 log_has "the ledger '$folder/state.starts' was deleted while sqmgr runs, and is made again"
+        [ "$(cksum <state.starts)" = "$ledger" ]
 
         kill_sqmgr
         start_sqmgr
@@ -352,8 +366,16 @@ second_is_refused() { # FILE...: deleted, too
         fleet_is ".workers[] | select(.pid == $victim) | .state == \"quiet\" and .reason == \"operator\""
         wait_until 10 fleet_is '.active == 2 and (.workers | length) == 3'
         alive "$victim"
-        rm "$folder/steer/busy.$victim"
+
+        # The state is lost, and the job ends before anybody looks: of the quiet worker only the ledger knows.
+        record_and_kill
+        rm "$folder/state" "$folder/steer/busy.$victim"
+        processors() { [ "$(cat "/proc/$victim/task"/*/comm | grep -c processor)" = "$1" ]; }
+        wait_until 20 processors 0
+        start_sqmgr
         wait_until 20 gone "$victim"
+        sqmgrctl scale default 2
+        wait_until 20 fleet_is '.active == 2 and (.workers | length) == 2'
 
         for order in quiet stop; do
                 sqmgrctl $order default

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Chaos: workers, templates, Redis and sqmgr killed and frozen at random under load, and the ledger balanced at the end.
+# Chaos: workers, templates, Redis and sqmgr killed and frozen, files damaged, disk and descriptors short, releases
+# broken at random under load, and the ledger balanced at the end.
 # `make chaos MINUTES=N SEED=S` is the long form; the seed replays the faults, though not what else the machine does.
 # seconds: 150
 # promises: P1 P3 P4 P5 P8 P9
@@ -11,7 +12,11 @@ load helpers
         seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
         [ "$seconds" != 0 ] || seconds=80 teller=1
         seed=${CHAOS_SEED:-$((SRANDOM % 1000000))}
-        ruby "$top/tests/chaos/chaos.rb" "$folder" "$top" "$stub" "$seconds" "$seed" 9>&- |
+        # Where a mount namespace can be made, the state has a small disk of its own, which is filled at times.
+        mkdir disk
+        with_disk=(unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/disk && exec \"\$@\"" sh)
+        unshare -m true 2>/dev/null || with_disk=()
+        "${with_disk[@]}" ruby "$top/tests/chaos/chaos.rb" "$folder" "$top" "$stub" "$seconds" "$seed" 9>&- |
                 tee story 9>&- >&$teller || { tail -n 1000 sqmgr.log && false; }
         [ $teller = 3 ] || tail -n 3 story >&3
 }

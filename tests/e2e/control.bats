@@ -243,6 +243,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         sqmgr_lines=$'socket_mode = 0660\nsocket_group = daemon' start_fleet 1
         run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" restart --wait --timeout 300s
         run -0 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reload
+        run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
         [[ $output == *"restart to generation 2 $by, 1 worker to replace"*"configuration read again $by, 0 changes"* ]]

@@ -86,6 +86,18 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         run -0 sqmgrctl abort --everywhere
         [ "$output" = 'default: no rollout over many hosts is in progress' ]
 
+        # A host whose state cannot be written orders none, and takes no turn until it can.
+        rm -f beta.state.new
+        mkdir beta.state.new
+        run -1 on beta restart --everywhere
+        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
+        sqmgrctl restart --everywhere
+        wait_until 60 group_is '[.hosts[].state] == ["done", "waiting", "done"]'
+        wait_until 20 group_is '.hosts[1].progress | startswith("begins no turn while its state file cannot be written")'
+        [ "$(on beta status --json | jq .fleets[0].generation)" = 2 ]
+        rmdir beta.state.new
+        wait_until 60 group_is '.state == "done"'
+
         # The code did not arrive on that host.
         ln -sfn v8 releases/current
         sed -i "s|^directory = .*|directory = $folder/releases/v7|" beta.ini

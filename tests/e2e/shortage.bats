@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
-# seconds: 65
+# seconds: 72
 # promises: P4
 load helpers
 
@@ -85,6 +85,33 @@ END
         [ "$failed" -gt 0 ]
         kill -KILL "$sqmgr_pid" || true
         wait_until 10 gone "$sqmgr_pid"
+        start_sqmgr
+        wait_until 20 ready 2
+        [ "$(workers)" = "$before" ]
+        agree
+}
+
+@test "shortage: a truncated ledger, or a low limit of file sizes, does not end sqmgr, and the ledger is made again" {
+        ledger=$folder/state.starts
+        start_redis
+        stubs 2
+        start_sqmgr
+        wait_until 20 ready 2
+        truncate -s 0 "$ledger"
+        sqmgrctl restart --wait=drained --timeout 60s
+        log_has "cannot write the ledger '$ledger' any more"
+        wait_until 20 log_has "the ledger '$ledger' is made"
+        prlimit --pid "$sqmgr_pid" --fsize=8192:
+        rm "$ledger"
+        wait_until 20 log_has "cannot make the ledger '$ledger': File too large"
+        prlimit --pid "$sqmgr_pid" --fsize=unlimited:
+        wait_until 20 test -s "$ledger"
+        agree
+        # The next sqmgr knows all workers by the ledger.
+        before=$(workers)
+        kill -KILL "$sqmgr_pid"
+        wait_until 10 gone "$sqmgr_pid"
+        rm "$folder/state"
         start_sqmgr
         wait_until 20 ready 2
         [ "$(workers)" = "$before" ]

@@ -53,6 +53,9 @@ static void take_line(const struct field *line)
         fuzz_check(len == 0 || name + len == line->text + line->len);
         if (rq_title_parse(line->text, &title))
                 fuzz_check(title.busy <= 1);
+        struct field queues;
+        if (rq_title_queues(line->text, &queues))
+                fuzz_check(queues.text + queues.len <= line->text + strlen(line->text));
         (void)rq_identity_key(line->text);
         (void)rq_command_serves(command, line);
 }

@@ -334,6 +334,12 @@ static int search(struct sim *sim)
         return 0;
 }
 
+static void end_adoption(struct shell *shell)
+{
+        ledger_trust(&shell->ledger);
+        shell->adoption = adoption_free(shell->adoption);
+}
+
 void shell_search(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
@@ -346,7 +352,7 @@ void shell_search(struct sim *sim)
         if (!done)
                 shell->search_at = sim->now + SEARCH_USEC;
         else
-                shell->adoption = adoption_free(shell->adoption);
+                end_adoption(shell);
 }
 
 static void continue_state(struct sim *sim, const struct state *state, struct ledger_starts *starts)
@@ -380,8 +386,7 @@ static bool may_lose_ledger(const struct sim *sim)
         return true;
 }
 
-/* Returns whether the ledger names all that was started. */
-static bool open_ledger(struct sim *sim)
+static void open_ledger(struct sim *sim)
 {
         struct shell *shell = &sim->shell;
         size_t size = ledger_bytes(LEDGER_SLOTS);
@@ -400,13 +405,12 @@ static bool open_ledger(struct sim *sim)
         ledger_attach(&shell->ledger, shell->ledger_memory, size);
         shell->ledger_lost = !kept && sim->now < sim->disk_full_until;
         observe_ledger(shell->world, !shell->ledger_lost);
-        bool complete = ledger_take_over(&shell->ledger);
+        ledger_take_over(&shell->ledger);
         /* What has not claimed its start by now is nobody's, and ends by itself. */
         for (size_t i = 0; i < sim->n_processes; i++)
                 if (sim->processes[i]->claim_at != USEC_INFINITY &&
                     !ledger_is_claimed(&sim->processes[i]->claim, sim->processes[i]->pid))
                         sim->processes[i]->let_go = true;
-        return complete && kept;
 }
 
 void shell_keep_ledger(struct sim *sim)
@@ -441,10 +445,11 @@ static void adopt(struct sim *sim)
                 abort();
         for (unsigned i = 0; i < sim->n_fleets; i++)
                 adoption_seek(shell->adoption, shell->world->fleets[i], sim->fleets[i].uid, sim->now);
-        if (!open_ledger(sim))
-                adoption_distrust(shell->adoption);
+        open_ledger(sim);
         if (ledger_read(&shell->ledger, sim->now, &starts) < 0)
                 abort();
+        if (!ledger_is_trusted(&shell->ledger))
+                adoption_distrust(shell->adoption);
         int outcome = state_unpack(shell->state, shell->state_size, "boot", sim->now, &state);
         report(sim, "sqmgr starts, its state %s", outcome == STATE_READ ? "is read" : "is lost");
         shell->hosts = outcome == STATE_READ ? shell->written_hosts : 0;
@@ -460,7 +465,7 @@ static void adopt(struct sim *sim)
         if (adoption_needs_search(shell->adoption))
                 shell_search(sim);
         else
-                shell->adoption = adoption_free(shell->adoption);
+                end_adoption(shell);
 }
 
 static void begin_link(struct sim *sim, unsigned fleet)

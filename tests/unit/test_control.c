@@ -235,6 +235,13 @@ TEST_LOOP(peers_may_do_what_their_ids_allow, ELEMENTSOF(peers))
         ck_assert_int_eq(control_peer_access(&peer, peers[_i].own_uid, peers[_i].group), peers[_i].access);
 }
 
+TEST(who_operates_may_give_each_order_but_replace_the_program)
+{
+        for (size_t i = 0; i < control_n_methods; i++)
+                ck_assert_int_eq(control_methods[i].access == CONTROL_OWN,
+                                 strcmp(control_methods[i].name, "Reexec") == 0);
+}
+
 TEST(what_only_reads_needs_no_permission)
 {
         static const char *const viewing[] = {"GetStatus",   "Follow",     "GetEvents",

@@ -214,7 +214,12 @@ TEST(workers_are_judged)
                 {.fleet = &fleet,
                  .index = 10,
                  .heartbeat.seen = true,
-                 .heartbeat.fault = HEARTBEAT_FAULT_CHANGES}};
+                 .heartbeat.fault = HEARTBEAT_FAULT_CHANGES},
+                {.fleet = &fleet,
+                 .index = 11,
+                 .process.pid = 100,
+                 .heartbeat.seen = true,
+                 .orders.unconfirmed = true}};
         struct doctor_worker facts[] = {{.worker = &workers[0], .version = "7.3.2"},
                                         {.worker = &workers[1]},
                                         {.worker = &workers[2], .version = "4.2.10"},
@@ -224,11 +229,14 @@ TEST(workers_are_judged)
                                         {.worker = &workers[6]},
                                         {.worker = &workers[7]},
                                         {.worker = &workers[8]},
-                                        {.worker = &workers[9]}};
+                                        {.worker = &workers[9]},
+                                        {.worker = &workers[10], .stop_signal = SIGQUIT}};
 
         doctor_fleet(&findings, &machine, &fleet, facts, 1, T0);
         expect("workers 1");
         doctor_fleet(&findings, &machine, &fleet, facts, ELEMENTSOF(facts), T0);
+        ck_assert_str_eq(findings.list[findings.n - 1].remedy,
+                         "if it still accepts jobs, run 'kill -QUIT -- -100'");
         expect("workers 2");
 }
 

@@ -192,6 +192,10 @@ TEST(signals_that_are_refused)
         observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
         observe_stopped(worker, REASON_OPERATOR, EPERM, t.now);
         observe_killed(worker, EINVAL, t.now);
+        observe_unconfirmed(worker, SIGTERM);
+        worker->process.heartbeat_pid = 0;
+        observe_unconfirmed(worker, SIGINT);
+        worker->process.heartbeat_pid = 100;
         uncaught = sidekiq_traits;
         uncaught.uncaught_is_stop = true;
         t.fleet_settings.traits = &uncaught;

@@ -611,6 +611,66 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         close_fd(pair[1]);
 }
 
+/* What the application has made the standard output of a fork. */
+static const struct {
+        int flags;
+        bool is_fifo, is_read_back;
+} outputs[] = {
+        {O_RDWR | O_APPEND, false, true},
+        {O_WRONLY | O_APPEND, false, false},
+        {O_PATH, false, false},
+        {O_RDWR, true, false},
+};
+
+/* Becomes a fork that writes a line once it may, and ends. */
+static void write_line_and_exit(const char *path, int flags, int ready, int may_write)
+{
+        char byte = 0;
+        int fd = open(path, flags | O_CLOEXEC);
+
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fd < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+            write(ready, &byte, 1) != 1 || read(may_write, &byte, 1) != 1)
+                _exit(1);
+        (void)!write(STDOUT_FILENO, "its own\n", 8);
+        _exit(3);
+}
+
+TEST_LOOP(of_a_fork_only_what_it_could_read_itself_is_read_back, ELEMENTSOF(outputs))
+{
+        struct worker known = {.index = 2, .state = WORKER_STARTING}, *worker;
+        int ready[2], may_write[2];
+        char path[64], text[256];
+        struct proc *proc;
+
+        snprintf(path, sizeof(path), "%s/output", dir);
+        if (outputs[_i].is_fifo)
+                ck_assert_int_eq(mkfifo(path, 0600), 0);
+        else
+                unit_write_file(dir, "output", "of another\n");
+        snprintf(text, sizeof(text), RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nlog=%s/log\n", dir);
+        runtime_start(text);
+        ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+        ck_assert_int_eq(pipe2(may_write, O_CLOEXEC), 0);
+        known.process.pid = fork();
+        if (known.process.pid == 0)
+                write_line_and_exit(path, outputs[_i].flags, ready[1], may_write[0]);
+        ck_assert_int_eq(read(ready[0], text, 1), 1);
+        ck_assert_int_eq(proc_open(known.process.pid, &proc), 0);
+        known.process.start = proc_start_time(proc);
+        worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
+                                 clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_nonnull(worker);
+        ck_assert_int_eq(attach_forked(&runtime, worker, proc, -1), 0);
+        ck_assert_int_eq(write(may_write[1], "", 1), 1);
+        run_until(worker->state == WORKER_GONE && runtime_reported("status 3"));
+        ck_assert_int_eq(runtime_reported("its own"), outputs[_i].is_read_back);
+        ck_assert(!runtime_reported("of another"));
+        for (size_t i = 0; i < 2; i++) {
+                close_fd(ready[i]);
+                close_fd(may_write[i]);
+        }
+}
+
 TEST(a_worker_that_cannot_be_watched_does_not_stay)
 {
         struct rlimit before;

@@ -344,33 +344,45 @@ TEST(refuses_a_bad_password_file)
         golden_end("ini-errors", "password_file of root");
 }
 
-/* root's file, but which of them is read somebody else says. */
-TEST(refuses_a_password_file_by_a_link_of_others)
+/* The file is root's, but others choose which file is read. lines: all of the ini up to the key. */
+static void refuse_a_link_of_others(const char *lines, const char *key, const char *after,
+                                    const char *section)
 {
         char open_dir[256], link[300], path[256], text[700];
 
         if (geteuid() != 0)
                 return;
-        unit_write_file(dir, "password", "secret\n");
-        snprintf(path, sizeof(path), "%s/password", dir);
+        unit_write_file(dir, "secret", "0123456789abcdef0123456789abcdef\n");
+        snprintf(path, sizeof(path), "%s/secret", dir);
         snprintf(open_dir, sizeof(open_dir), "%s/open", dir);
         snprintf(link, sizeof(link), "%s/link", open_dir);
         ck_assert_int_eq(chmod(path, 0600), 0);
         ck_assert_int_eq(mkdir(open_dir, 0700), 0);
         ck_assert_int_eq(chmod(open_dir, 0777), 0);
         ck_assert_int_eq(symlink(path, link), 0);
-        snprintf(text, sizeof(text), "[redis]\n\npassword_file = %s\n" FLEET "user = root\n", link);
+        snprintf(text, sizeof(text), "%s\n%s = %s\n%s", lines, key, link, after);
         write_bytes(text, strlen(text));
         golden_begin();
         add_report("in a directory of others", &as_root);
-        golden_end("ini-errors", "password_file by a link");
+        golden_end("ini-errors", section);
         ck_assert_int_eq(chmod(open_dir, 0755), 0);
         assert_accepts(&as_root);
         ck_assert_int_eq(unlink(link), 0);
         ck_assert_int_eq(rmdir(open_dir), 0);
 }
 
-/* A start says the same of them: it reads the file by the same function. */
+TEST(refuses_a_password_file_by_a_link_of_others)
+{
+        refuse_a_link_of_others("[redis]\n", "password_file", FLEET "user = root\n",
+                                "password_file by a link");
+}
+
+TEST(refuses_a_key_file_by_a_link_of_others)
+{
+        refuse_a_link_of_others(FLEET "user = root\nrollout_group = g", "rollout_key_file", "",
+                                "rollout_key_file by a link");
+}
+
 TEST(refuses_a_place_that_others_may_write_to)
 {
         char open_dir[256], text[900];
@@ -589,10 +601,16 @@ TEST(accepts_the_sample_once_it_is_edited)
 
 TEST(accepts_each_example_of_the_sample)
 {
-        static const char *const expected[] = {
-                "'tls_",           "include = ",        "socket_group = ", "alert_user = ",
-                "user = ",         "group = ",          "'stop_signal'",   "password and password_file",
-                "password_file /", "rollout_key_file /"};
+        static const char *const expected[] = {"tls_",
+                                               "include = ",
+                                               "socket_group = ",
+                                               "alert_user = ",
+                                               "user = ",
+                                               "group = ",
+                                               "'stop_signal'",
+                                               "password and password_file",
+                                               "password_file /",
+                                               "rollout_key_file /"};
         _cleanup_free_ char *text = NULL;
 
         write_sample(SAMPLE_WITH_EXAMPLES);

@@ -164,8 +164,10 @@ TEST(gives_default_handlers_and_an_empty_signal_mask)
 
         signal(SIGPIPE, SIG_IGN);
         signal(SIGTSTP, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
         signal(SIGRTMAX, SIG_IGN);
         signal(SIGHUP, handle);
+        signal(SIGBUS, handle);
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGCHLD);

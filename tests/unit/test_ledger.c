@@ -6,9 +6,12 @@
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/ledger_file.h"
+#include "io/ledger_guard.h"
 #include "model/fleet.h"
 #include "unit.h"
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +41,7 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/starts", dir);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_NEW);
-        ck_assert(ledger_take_over(&file.ledger));
+        ledger_take_over(&file.ledger);
 }
 
 static void teardown(void)
@@ -91,7 +94,7 @@ TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
         unsigned late = ledger_begin(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, late);
 
-        ck_assert(ledger_take_over(&file.ledger));
+        ledger_take_over(&file.ledger);
         ck_assert(!ledger_claim(&claim, 50, 7));
         /* Its slot may be another start's by then. */
         for (unsigned i = 0; i < SLOTS; i++)
@@ -139,9 +142,38 @@ TEST(slots_run_out_and_more_are_made)
 
 TEST(the_next_sqmgr_learns_that_a_process_has_no_slot)
 {
+        ledger_trust(&file.ledger);
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_trusted(&file.ledger));
         ledger_miss(&file.ledger);
-        ck_assert(!ledger_take_over(&file.ledger));
-        ck_assert(ledger_take_over(&file.ledger));
+        ck_assert(!ledger_is_complete(&file.ledger));
+        ck_assert(ledger_is_trusted(&file.ledger));
+        /* The next sqmgr has slots for its own processes, and searches for the others. */
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_complete(&file.ledger));
+        ck_assert(!ledger_is_trusted(&file.ledger));
+}
+
+TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                ck_assert(!ledger_is_trusted(&file.ledger));
+                /* A process that has no slot for a while changes nothing. */
+                ck_assert(ledger_is_complete(&file.ledger));
+                ledger_miss(&file.ledger);
+                ledger_complete(&file.ledger);
+                ledger_file_close(&file);
+                ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+                ledger_take_over(&file.ledger);
+        }
+        ledger_miss(&file.ledger);
+        ledger_trust(&file.ledger);
+        ck_assert(!ledger_is_complete(&file.ledger));
+        ledger_complete(&file.ledger);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ledger_take_over(&file.ledger);
+        ck_assert(ledger_is_trusted(&file.ledger));
 }
 
 static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
@@ -196,6 +228,32 @@ TEST_LOOP(an_order_that_was_sent_is_not_repeated, 2)
         ck_assert_int_eq(known.state, WORKER_STOPPING);
         ck_assert_uint_eq(known.orders.stop_at, 1200);
         ck_assert(!known.orders.group_signaled);
+}
+
+/* The ledger was lost and the state had the orders; then the state is lost. */
+TEST_LOOP(a_worker_that_is_recorded_again_keeps_its_orders, 2)
+{
+        const struct traits *traits = _i == 0 ? &sidekiq_traits : &plain_traits;
+        enum action_kind kinds[] = {ACTION_QUIET, ACTION_STOP};
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+                for (int outcome = _i == 0 ? SENT : UNKNOWN; outcome <= SENT; outcome += 2) {
+                        struct worker lost = settle(traits, kinds[i], outcome);
+                        struct ledger_start found, again = ledger_start_of(&lost);
+                        struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE, .state_at = 1000};
+                        unsigned number = ledger_add(&file.ledger, &again);
+
+                        ck_assert_uint_eq(read_starts(&found), 1);
+                        ledger_settle(&found, traits, &known);
+                        ledger_end(&file.ledger, number);
+                        ck_assert_int_eq(known.state, lost.state);
+                        ck_assert_int_eq(known.reason, REASON_MEMORY);
+                        ck_assert_uint_eq(known.orders.quiet_at, lost.orders.quiet_at);
+                        ck_assert_uint_eq(known.orders.stop_at, lost.orders.stop_at);
+                        ck_assert_int_eq(known.orders.unconfirmed, lost.orders.unconfirmed);
+                        ck_assert_int_eq(known.process.heartbeat_pid, 60);
+                        ck_assert_uint_eq(known.process.heartbeat_start, 8);
+                }
 }
 
 TEST(an_order_that_may_not_have_been_sent_is_repeated_where_that_does_no_harm)
@@ -369,7 +427,7 @@ TEST(without_descriptors_the_file_is_left_alone)
 TEST(what_a_slot_cannot_say_is_dropped)
 {
         struct ledger_start found;
-        struct ledger_start bad[] = {start, start, start, start, start, start, start};
+        struct ledger_start bad[] = {start, start, start, start, start, start};
 
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
                 bad[i].pid = 50;
@@ -380,12 +438,41 @@ TEST(what_a_slot_cannot_say_is_dropped)
         bad[2].index = 0;
         bad[3].generation = UINT64_MAX;
         bad[4].started_at = NOW + 1;
-        bad[5].started_for = _REASON_MAX;
-        memset(bad[6].fleet, 'x', sizeof(bad[6].fleet));
+        memset(bad[5].fleet, 'x', sizeof(bad[5].fleet));
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                ledger_trust(&file.ledger);
                 ck_assert_uint_ne(ledger_add(&file.ledger, &bad[i]), 0);
                 ck_assert_uint_eq(read_starts(&found), 0);
+                /* The process may run: the next search has to find it. */
+                ck_assert(!ledger_is_trusted(&file.ledger));
         }
+}
+
+TEST(slots_without_a_process_are_no_cause_for_a_search)
+{
+        struct ledger_start found;
+
+        ledger_trust(&file.ledger);
+        ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        ledger_take_over(&file.ledger);
+        ck_assert_uint_eq(read_starts(&found), 0);
+        ck_assert(ledger_is_trusted(&file.ledger));
+}
+
+TEST(reasons_of_a_later_version_are_read_as_none)
+{
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        running.started_for = running.reason = _REASON_MAX;
+        ledger_trust(&file.ledger);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+        ck_assert_uint_eq(found.started_for, REASON_NONE);
+        ck_assert_uint_eq(found.reason, REASON_NONE);
+        ck_assert(ledger_is_trusted(&file.ledger));
 }
 
 TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
@@ -403,13 +490,165 @@ TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
         for (unsigned i = 0; i < SLOTS; i++)
                 ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
         ck_assert_int_eq(ledger_file_grow(&file, 2 * SLOTS), 0);
-        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), -ENOENT);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), -ENOENT);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
-        ck_assert_int_eq(ledger_file_make_durable(&file, path, BOOT), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
         ck_assert(file.ledger.durable);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ck_assert_uint_eq(read_starts(&found), SLOTS);
+}
+
+/* The child has the memory of the deleted file. Its parent has claimed the start there. */
+TEST(a_child_knows_its_start_after_the_file_was_made_again)
+{
+        struct ledger_start found;
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        int gate[2], status;
+
+        ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                char byte;
+
+                (void)close(gate[1]);
+                ssize_t n = read(gate[0], &byte, 1);
+                _exit(n == 0 && ledger_claim(&claim, getpid(), 9) && !ledger_file_is_in_place(&file) ? 0 : 1);
+        }
+        ck_assert(ledger_claim(&claim, pid, 9));
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert(!ledger_file_is_in_place(&file));
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
+        ck_assert(ledger_file_is_in_place(&file));
+        close_fd(gate[0]);
+        close_fd(gate[1]);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        /* What is recorded from now on is in the new file, too. */
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, pid);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &found), 0);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), 2);
+}
+
+/* A store into a page that the file does not have raises SIGBUS, as one on a full disk that copies on write.
+ */
+static void lose_file(void)
+{
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        ledger_miss(&file.ledger);
+}
+
+TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
+{
+        struct ledger_start found, running = start;
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+        lose_file();
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert(!ledger_file_is_in_place(&file));
+        /* The next sqmgr must not believe the file. */
+        ck_assert_int_eq(access(path, F_OK), -1);
+        /* The memory is usable, but cannot grow: its slots do not know the workers. */
+        ck_assert_uint_eq(read_starts(&found), 0);
+        unsigned number = ledger_add(&file.ledger, &running);
+        ck_assert_uint_ne(number, 0);
+        ck_assert_int_eq(ledger_file_grow(&file, 1000), -EIO);
+
+        ck_assert_int_eq(ledger_file_detach(&file, BOOT), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+        ck_assert(!file.ledger.durable);
+        ck_assert_uint_eq(file.ledger.n_slots, SLOTS);
+        ck_assert_uint_eq(read_starts(&found), 0);
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
+        ck_assert(file.ledger.durable);
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+}
+
+/* Whoever truncated the file has deleted it, too, before anything was stored. */
+TEST(a_ledger_that_cannot_be_read_is_not_made_durable)
+{
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(ledger_file_make_durable(&file, path), -EIO);
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert_int_eq(access(path, F_OK), -1);
+}
+
+/* Orders that are younger than the state are not forgotten where the file can still be read. */
+TEST(a_lost_ledger_keeps_what_its_file_says)
+{
+        struct ledger_start found, running = start;
+        size_t n_slots = 2 * (size_t)sysconf(_SC_PAGESIZE) / ledger_bytes(0);
+
+        running.pid = 50;
+        running.start = 7;
+        ck_assert_uint_ne(ledger_add(&file.ledger, &running), 0);
+        ck_assert_int_eq(ledger_file_grow(&file, n_slots), 0);
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, sysconf(_SC_PAGESIZE)), 0);
+        ledger_end(&file.ledger, (unsigned)n_slots);
+        ck_assert(ledger_file_is_lost(&file));
+        ck_assert(ledger_is_valid(file.ledger.header, BOOT));
+        ck_assert_uint_eq(read_starts(&found), 1);
+        ck_assert_int_eq(found.pid, 50);
+}
+
+/* The child has the mapping of the file. It decides by its parent whether it runs. */
+TEST(a_child_survives_a_lost_ledger_and_leaves_the_file)
+{
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        int status;
+
+        ck_assert_int_eq(ledger_guard_install(), 0);
+        ck_assert_int_eq(truncate(path, 0), 0);
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+                _exit(!ledger_claim(&claim, getpid(), 9) && ledger_file_is_lost(&file) ? 0 : 1);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        ck_assert_int_eq(access(path, F_OK), 0);
+        ck_assert(!ledger_file_is_lost(&file));
+}
+
+/* A fault elsewhere, or a signal that somebody sent, ends the process as without the guard. */
+TEST_LOOP(another_sigbus_ends_the_process, 2)
+{
+        int status;
+        pid_t pid = fork();
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+                _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+
+                (void)signal(SIGBUS, SIG_DFL);
+                if (ledger_guard_install() < 0)
+                        _exit(1);
+                void *memory = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                if (memory == MAP_FAILED || truncate(path, 0) < 0)
+                        _exit(1);
+                if (_i == 0)
+                        *(volatile char *)memory = 1;
+                else
+                        (void)raise(SIGBUS);
+                _exit(0);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFSIGNALED(status));
+        ck_assert_int_eq(WTERMSIG(status), SIGBUS);
 }
 
 TEST_MAIN("ledger", .each = {setup, teardown})

@@ -4,6 +4,8 @@
 /* promises: P4 */
 #include "continuity/adoption.h"
 #include "continuity/state.h"
+#include "daemon/runtime/start_record.h"
+#include "daemon/takeover/adopt.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "observe/observe_world.h"
@@ -13,7 +15,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static struct persist persist;
 
-static void setup(void)
+static void setup_fleet(const char *framework)
 {
         char text[256];
 
@@ -21,11 +23,18 @@ static void setup(void)
         ck_assert_ptr_nonnull(mkdtemp(dir));
         snprintf(path, sizeof(path), "%s/state", dir);
         snprintf(text, sizeof(text),
-                 "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS "[fleet:web]\ncommand=/bin/sleep 1000\n", path);
+                 "[sqmgr]\nstate_file=%s\n" RUNTIME_REDIS
+                 "[fleet:web]\ncommand=/bin/sleep 1000\nframework=%s\n",
+                 path, framework);
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
         statefile_boot_id(persist.boot_id);
+}
+
+static void setup(void)
+{
+        setup_fleet("sidekiq");
 }
 
 static void teardown(void)
@@ -104,6 +113,212 @@ TEST(a_state_that_cannot_be_written_is_tried_again)
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         state_free(state);
+}
+
+static char ledger_path[72];
+
+static void setup_ledger(void)
+{
+        setup();
+        snprintf(ledger_path, sizeof(ledger_path), "%s.starts", path);
+        runtime.ledger = LEDGER_FILE_INIT;
+        ck_assert_int_eq(start_record_open(&runtime, persist.boot_id), 0);
+}
+
+static void teardown_ledger(void)
+{
+        start_record_close(&runtime);
+        teardown();
+}
+
+/* Returns how many starts the next sqmgr would read; *ret: one of them. */
+static size_t next_sqmgr_reads(struct ledger_start *ret)
+{
+        struct ledger_file next = LEDGER_FILE_INIT;
+        struct ledger_starts starts;
+        const char *why = "";
+
+        ck_assert_int_eq(ledger_file_open(&next, ledger_path, persist.boot_id, 1, &why), LEDGER_FILE_KEPT);
+        ck_assert_int_eq(ledger_read(&next.ledger, clock_now(CLOCK_MONOTONIC), &starts), 0);
+        size_t n = starts.n;
+        if (n > 0)
+                *ret = starts.list[0];
+        ledger_starts_free(&starts);
+        ledger_file_close(&next);
+        return n;
+}
+
+/* As at each regular poll. */
+static void keep_ledger(void)
+{
+        attach_record_missing(&runtime);
+        start_record_keep(&runtime, 0);
+}
+
+TEST_FIXTURE(setup_ledger, teardown_ledger)
+
+TEST_LOOP(a_ledger_that_was_deleted_or_replaced_is_made_again, 2)
+{
+        const struct worker *worker = runtime_start_worker();
+        struct ledger_start found;
+
+        ck_assert_int_eq(unlink(ledger_path), 0);
+        if (_i == 1)
+                unit_write_file(dir, "state.starts", "something else");
+        keep_ledger();
+        ck_assert(!runtime_world->ledger_volatile);
+        ck_assert_uint_eq(next_sqmgr_reads(&found), 1);
+        ck_assert_int_eq(found.pid, worker->process.pid);
+        ck_assert_uint_eq(found.start, worker->process.start);
+        /* The worker has its slot there. */
+        ledger_end(&runtime.ledger.ledger, worker->handle->record);
+        ck_assert_uint_eq(next_sqmgr_reads(&found), 0);
+}
+
+TEST(a_ledger_that_is_in_place_stays)
+{
+        ino_t inode = runtime.ledger.inode;
+
+        keep_ledger();
+        ck_assert_uint_eq(runtime.ledger.inode, inode);
+}
+
+/* Fills all slots, as the ledger of other workers. Returns one of them. */
+static unsigned fill_ledger(void)
+{
+        const struct ledger_start other = {.fleet = "other", .index = 1};
+        unsigned number, last = 0;
+
+        while ((number = ledger_add(&runtime.ledger.ledger, &other)) != 0)
+                last = number;
+        return last;
+}
+
+/* A signal to a worker without a slot would not be known to the next sqmgr. */
+TEST_LOOP(while_a_worker_has_no_slot_the_ledger_counts_as_volatile, 2)
+{
+        const struct ledger *ledger = &runtime.ledger.ledger;
+        struct rlimit before, limit;
+        unsigned other = fill_ledger();
+
+        /* The file cannot grow. */
+        signal(SIGXFSZ, SIG_IGN);
+        ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+        limit = (struct rlimit){.rlim_cur = runtime.ledger.mapped, .rlim_max = before.rlim_max};
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        const struct worker *worker = runtime_start_worker();
+        assert(worker && worker->handle);
+        ck_assert_uint_eq(worker->handle->record, 0);
+        ck_assert(runtime_world->ledger_volatile);
+        keep_ledger();
+        ck_assert_uint_eq(worker->handle->record, 0);
+        ck_assert(runtime_world->ledger_volatile);
+        ck_assert(!ledger_is_complete(ledger));
+
+        if (_i == 0)
+                ledger_end(&runtime.ledger.ledger, other);
+        else
+                ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+        keep_ledger();
+        ck_assert_uint_ne(worker->handle->record, 0);
+        ck_assert(!runtime_world->ledger_volatile);
+        ck_assert(ledger_is_complete(ledger));
+        if (_i == 0)
+                ck_assert_uint_eq(worker->handle->record, other);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+TEST(while_a_deleted_ledger_cannot_be_made_again_it_ends_with_sqmgr)
+{
+        const struct worker *worker = runtime_start_worker();
+        struct ledger_start found;
+
+        ck_assert_int_eq(unlink(ledger_path), 0);
+        /* Another sqmgr may have the lock, and make the ledger its own. */
+        start_record_keep(&runtime, -EBUSY);
+        ck_assert(runtime_world->ledger_volatile);
+        ck_assert_int_lt(access(ledger_path, F_OK), 0);
+        ck_assert_int_eq(mkdir(ledger_path, 0700), 0);
+        keep_ledger();
+        ck_assert(runtime_world->ledger_volatile);
+        ck_assert_int_eq(rmdir(ledger_path), 0);
+        keep_ledger();
+        ck_assert(!runtime_world->ledger_volatile);
+        ck_assert_uint_eq(next_sqmgr_reads(&found), 1);
+        ck_assert_int_eq(found.pid, worker->process.pid);
+}
+
+/* The Redis that may list workers does not answer, so no search ends soon. */
+static void setup_listed(void)
+{
+        setup_fleet("rq");
+        runtime.ledger = LEDGER_FILE_INIT;
+        ck_assert_int_eq(start_record_open(&runtime, persist.boot_id), 0);
+}
+
+static void teardown_listed(void)
+{
+        persist.search = adopt_free(persist.search);
+        teardown_ledger();
+}
+
+TEST_FIXTURE(setup_listed, teardown_listed)
+
+/* As a new sqmgr, whose workers have another instance than those of other tests. */
+static void adopt(void)
+{
+        start_record_close(&runtime);
+        persist.search = adopt_free(persist.search);
+        strcpy(runtime.instance, "fedcba9876543210");
+        ck_assert_int_eq(adopt_begin(&runtime, &persist, runtime_settings, clock_now(CLOCK_MONOTONIC)), 0);
+}
+
+TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                adopt();
+                ck_assert_ptr_nonnull(persist.search);
+                keep_ledger();
+                ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
+                ck_assert(!runtime_world->ledger_volatile);
+        }
+        persist.search->adoption->sought[0].until = 0;
+        run_until(!persist.search);
+        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+        adopt();
+        ck_assert_ptr_null(persist.search);
+        ck_assert(ledger_is_trusted(&runtime.ledger.ledger));
+}
+
+/* The sqmgr before was killed as it sent the signal. */
+TEST(an_adopted_worker_whose_stop_signal_may_be_lost_is_reported)
+{
+        struct fleet *fleet = runtime_world->fleets[0];
+        struct worker *worker = runtime_start_worker();
+
+        assert(worker);
+        worker->orders.unconfirmed = true;
+        worker->orders.quiet_at = worker->spawned_at;
+        worker->state = WORKER_QUIET;
+        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        process_free(TAKE_PTR(worker->handle));
+        observe_unadopted(worker);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_STOP_UNCONFIRMED], 0);
+        adopt();
+        ck_assert_uint_eq(fleet->n_workers, 2);
+        ck_assert(fleet->workers[1]->orders.unconfirmed);
+        ck_assert_uint_eq(fleet->totals.events[EVENT_STOP_UNCONFIRMED], 1);
+}
+
+TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
+{
+        const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
+
+        ledger_trust(&runtime.ledger.ledger);
+        ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
+        adopt();
+        ck_assert_ptr_nonnull(persist.search);
+        ck_assert(!ledger_is_trusted(&runtime.ledger.ledger));
 }
 
 static struct wakeup wakeup;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the reading of queues (daemon/poll/queue_reading.h) with a real redis-server. */
 #include "daemon/poll/queue_reading.h"
+#include "frameworks/queue_reader.h"
 #include "golden.h"
 #include "redis_runtime.h"
 
@@ -35,6 +36,38 @@ TEST(what_was_read_stands_in_the_link)
         ck_assert_str_eq(web()->link->queues->list[0].name, "mail");
         ck_assert_uint_eq(web()->link->queues->list[0].size, 2);
         ck_assert_str_eq(queue_reading_error(web()->link), "");
+}
+
+TEST(large_oldest_jobs_are_decoded_up_to_a_total_and_small_ones_always)
+{
+        enum { LARGE = 200 * 1024, QUEUES = 20 };
+        static char padding[LARGE + 1];
+        const struct queues *queues;
+        unsigned known = 0, n = 0;
+
+        web_start("");
+        memset(padding, 'x', LARGE);
+        for (unsigned i = 0; i < QUEUES; i++) {
+                server_do("SADD queues large%u", i);
+                server_do("LPUSH queue:large%u {\"enqueued_at\":%lld,\"args\":\"%s\"}", i,
+                          (long long)time(NULL), padding);
+                char name[16];
+                snprintf(name, sizeof(name), "small%u", i);
+                put(name, 1);
+        }
+        run_until(web_is_up());
+        queue_reading_begin(&runtime.links);
+        ck_assert_uint_eq(read_all(), 1);
+        queues = web()->link->queues;
+        ck_assert_ptr_nonnull(queues);
+        for (size_t i = 0; i < queues->n; i++)
+                if (queues->list[i].name[0] == 's')
+                        n += queues->list[i].latency_known;
+                else
+                        known += queues->list[i].latency_known;
+        ck_assert_uint_eq(n, QUEUES);
+        ck_assert_uint_ge(known, 9);
+        ck_assert_uint_le(known, QUEUES_HEADS_MAX / LARGE);
 }
 
 TEST(one_reading_serves_whoever_asks_while_it_lasts)

@@ -8,8 +8,8 @@
 
 #define SECOND USEC_PER_SEC
 #define LEASE  (ROLLOUT_LEASE_SECONDS * SECOND)
-/* Of Redis. */
-#define CLOCK UINT64_C(1800000000)
+/* Of Redis: no number is too old by then. */
+#define CLOCK (UINT64_C(1) * ROLLOUT_AGE_SECONDS)
 
 static struct rollout_group group;
 static struct rollout_reply reply;
@@ -118,6 +118,27 @@ TEST(what_its_own_restart_was_before_the_lease_reports_nothing)
         ck_assert_int_eq(finish(ROLLOUT_DONE, ""), ROLLOUT_REQUEST_ROLL);
         /* The restart could not be written down, say: it is asked for again. */
         ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+}
+
+/* The next sqmgr would not know of the restart. */
+TEST(while_the_state_cannot_be_written_no_lease_is_requested_and_one_is_given_back)
+{
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        group.unsaved = true;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_SEE);
+        group.unsaved = false;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+        reply.mine = HOST_LEASE_ROLLING;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_RESTART);
+        rollout_group_observe_unsaved(&group);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WAIT);
+        reply.mine = HOST_LEASE_WAITING;
+        expect(ROLLOUT_ACT_NONE, ROLLOUT_REQUEST_SEE);
+        group.unsaved = false;
+        take_lease();
+        /* A restart that has begun continues. */
+        group.unsaved = true;
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_ROLL);
 }
 
 TEST(a_restart_that_halts_or_is_aborted_here_fails_its_lease)
@@ -243,25 +264,93 @@ TEST(of_one_number_only_the_greater_id_takes_over)
         ck_assert_str_eq(group.id, "uno");
 }
 
-/* The two were signed, by two hosts that began at the same time, and a writer to Redis shows them in turn. */
+/* A writer to Redis shows the signed rollout, and says that this host may restart. Returns how often it does.
+ */
+static unsigned show_signed(uint64_t number, const char *id)
+{
+        unsigned n = 0;
+
+        other_rollout(number, id);
+        for (unsigned i = 0; i < 4; i++, now += LEASE) {
+                if (word() == ROLLOUT_REQUEST_WANT)
+                        reply.mine = HOST_LEASE_ROLLING;
+                if (rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now) != ROLLOUT_ACT_RESTART)
+                        continue;
+                n++;
+                rollout_group_observe_begun(&group, now);
+                rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
+        }
+        return n;
+}
+
+TEST(a_host_that_knows_none_takes_part_in_no_rollout_of_more_than_a_day_ago)
+{
+        for (uint64_t number = 1; number < 5; number++) {
+                reply.now_seconds = number + ROLLOUT_AGE_SECONDS + 1;
+                ck_assert_uint_eq(show_signed(number, "old"), 0);
+                ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+                ck_assert_uint_eq(group.number, 0);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_OLD);
+        }
+        /* If that has ended, nothing is reported. */
+        reply.state = GROUP_DONE;
+        ck_assert_int_eq(observe(), ROLLOUT_ACT_NONE);
+        ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_NONE);
+        ck_assert(!rollout_group_is_due(&group, reply.number, reply.id, GROUP_DONE, now));
+        ck_assert(rollout_group_is_due(&group, reply.number + 1, reply.id, GROUP_DONE, now));
+        /* A rollout of a day ago counts, and after it a newer one at any age. */
+        reply.now_seconds = 5 + ROLLOUT_AGE_SECONDS;
+        ck_assert_uint_eq(show_signed(5, "a day"), 1);
+        reply.now_seconds *= 3;
+        ck_assert_uint_eq(show_signed(6, "newer"), 1);
+}
+
+TEST(an_order_on_this_host_counts_though_the_clock_of_redis_was_set)
+{
+        reply.now_seconds = CLOCK * 3;
+        (void)rollout_group_observe_ordered(&group, &reply, now);
+        ck_assert_int_eq(word(), ROLLOUT_REQUEST_WANT);
+}
+
+/* Two hosts began at the same time, and each has signed its rollout. */
 TEST(two_signed_rollouts_of_one_number_restart_a_host_twice_at_most)
 {
         unsigned n = 0;
 
-        for (unsigned i = 0; i < 20; i++, now += ROLLOUT_PAUSE_USEC) {
-                other_rollout(1, i % 2 == 0 ? "one" : "two");
-                for (unsigned j = 0; j < 4; j++, now += LEASE) {
-                        if (word() == ROLLOUT_REQUEST_WANT)
-                                reply.mine = HOST_LEASE_ROLLING;
-                        if (rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now) !=
-                            ROLLOUT_ACT_RESTART)
-                                continue;
-                        n++;
-                        rollout_group_observe_begun(&group, now);
-                        rollout_group_observe_fleet(&group, ROLLOUT_DONE, "", now);
-                }
-        }
+        for (unsigned i = 0; i < 20; i++, now += ROLLOUT_PAUSE_USEC)
+                n += show_signed(1, i % 2 == 0 ? "one" : "two");
         ck_assert_uint_eq(n, 2);
+}
+
+TEST(a_signed_rollout_that_is_shown_again_restarts_nobody)
+{
+        ck_assert_uint_eq(show_signed(1, "one"), 1);
+        ck_assert_uint_eq(show_signed(1, "one"), 0);
+        ck_assert_uint_eq(show_signed(2, "two"), 1);
+        for (unsigned i = 0; i < 4; i++) {
+                struct codec_writer writer = {.now = now};
+
+                ck_assert_uint_eq(show_signed(1, "one"), 0);
+                ck_assert_int_eq(group.trouble, ROLLOUT_TROUBLE_LOST);
+                ck_assert_uint_eq(show_signed(2, "two"), 0);
+                /* Nor after sqmgr was started again. */
+                rollout_group_pack(&group, "g", &writer);
+                struct codec_reader reader = {.at = writer.bytes, .left = writer.size, .now = now};
+                ck_assert(rollout_group_unpack(&reader, "g", &group));
+                free(writer.bytes);
+        }
+}
+
+TEST(a_signed_rollout_restarts_a_host_once_though_its_abort_is_undone)
+{
+        for (unsigned i = 0; i < 3; i++) {
+                other_rollout(1, "one");
+                reply.state = GROUP_ABORTED;
+                ck_assert_int_eq(rollout_group_observe(&group, &reply, ROLLOUT_SIGNATURE_GOOD, now),
+                                 ROLLOUT_ACT_NONE);
+                ck_assert_int_ne(word(), ROLLOUT_REQUEST_WANT);
+                ck_assert_uint_eq(show_signed(1, "one"), i == 0);
+        }
 }
 
 TEST(one_rollout_is_adopted_in_a_second)
@@ -574,7 +663,7 @@ TEST(why_it_takes_no_part_is_a_sentence)
                 [ROLLOUT_TROUBLE_NONE] = "none",           [ROLLOUT_TROUBLE_LOST] = "lost",
                 [ROLLOUT_TROUBLE_TAKEN] = "taken",         [ROLLOUT_TROUBLE_FULL] = "full",
                 [ROLLOUT_TROUBLE_UNSIGNED] = "unsealed",   [ROLLOUT_TROUBLE_FORGED] = "forged",
-                [ROLLOUT_TROUBLE_ELSEWHERE] = "elsewhere",
+                [ROLLOUT_TROUBLE_ELSEWHERE] = "elsewhere", [ROLLOUT_TROUBLE_OLD] = "old",
         };
 
         take_lease();
@@ -602,6 +691,9 @@ TEST(why_it_begins_no_lease_yet_is_a_sentence)
         ck_assert(next_restarts(ROLLOUT_DONE));
         ck_assert(!next_restarts(ROLLOUT_DONE));
         golden_add("restarted", rollout_group_pause_text(&group, now, text, sizeof(text)));
+        group.unsaved = true;
+        golden_add("unsaved", rollout_group_pause_text(&group, now, text, sizeof(text)));
+        group.unsaved = false;
         golden_end("rollout-hosts", "pauses");
         group.trusted = true;
         ck_assert_str_eq(rollout_group_pause_text(&group, now, text, sizeof(text)), "");

@@ -11,6 +11,8 @@
 
 #define TITLE "rq: Listening on work"
 
+static const char *title; /* of the next process; NULL: TITLE */
+
 static struct search search;
 static pid_t started[4];
 static unsigned n_started, n_news;
@@ -54,6 +56,7 @@ static void teardown(void)
         free(search.pids);
         n_started = 0;
         groups = NULL;
+        title = NULL;
         redis_runtime_teardown_all();
 }
 
@@ -85,8 +88,8 @@ static void begin(const char *const names[], size_t n)
 
 static _Noreturn void run_titled(const char *path, uid_t uid, char *const environment[])
 {
-        static char title[] = TITLE, seconds[] = "1000";
-        char *const argv[] = {title, seconds, NULL};
+        static char seconds[] = "1000";
+        char *const argv[] = {strdup(title ?: TITLE), seconds, NULL};
 
         if (setsid() < 0 || chdir(path) < 0 || (geteuid() == 0 && (setgid(uid) < 0 || setuid(uid) < 0)) ||
             prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -222,6 +225,25 @@ TEST_LOOP(a_process_that_does_not_fit_is_left_alone, ELEMENTSOF(strangers))
         list(pid, strangers[_i].host ?: host(), strangers[_i].queues, strangers[_i].ago);
         search_all();
         ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
+}
+
+/* Anybody may write in Redis that it serves the fleet's queues. */
+TEST(a_process_that_shows_other_queues_is_left_alone)
+{
+        begin(alone, 1);
+        title = "rq:worker:mine: Listening on mail";
+        list(start("release", no_environment, false), host(), "work", 0);
+        search_all();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
+}
+
+TEST(a_process_that_runs_a_job_and_shows_no_queues_is_adopted)
+{
+        begin(alone, 1);
+        title = "rq:worker:mine: Forked 4711 at 1795344309.1";
+        list(start("release", no_environment, false), host(), "work", 0);
+        search_all();
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 1);
 }
 
 /* A session of a user, not a service. */

@@ -251,6 +251,12 @@ TEST(knows_a_worker_by_its_title)
                 {"rq: Forked 4711 at 1795344309.1", true, 1},
                 /* The process of a job, which may outlive its worker. */
                 {"rq: Processing app.send from default since 1795344309.1", false, 0},
+                {"rq:worker:412d49cc: Listening on work", true, 0},
+                {"rq:worker:412d49cc: Forked 119535 at 1795675820.1", true, 1},
+                {"rq:worker:web:1: Listening on work", true, 0},
+                {"rq:worker:412d49cc: Processing app.send from work since 1795344309.1", false, 0},
+                {"rq:worker:412d49cc", false, 0},
+                {"rqx: Listening on work", false, 0},
                 {"rq: Listening", false, 0},
                 {"rq:", false, 0},
                 {"", false, 0},
@@ -263,6 +269,29 @@ TEST(knows_a_worker_by_its_title)
                 ck_assert_int_eq(rq_title_parse(titles[i].title, &title), titles[i].taken);
                 if (titles[i].taken)
                         ck_assert_uint_eq(title.busy, titles[i].busy);
+        }
+}
+
+TEST(an_idle_worker_shows_its_queues)
+{
+        static const struct {
+                const char *title, *queues;
+        } titles[] = {
+                {"rq: Listening on high,default", "high,default"},
+                {"rq:worker:web:1: Listening on work", "work"},
+                {"rq: Listening on work -v", "work"},
+                {"rq: Listening on ", ""},
+                {"rq:worker:412d49cc: Forked 119535 at 1795675820.1", NULL},
+                {"rq:", NULL},
+                {"", NULL},
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(titles); i++) {
+                struct field queues = {0};
+
+                ck_assert_int_eq(rq_title_queues(titles[i].title, &queues), !!titles[i].queues);
+                if (titles[i].queues)
+                        ck_assert(decode_field_is(&queues, titles[i].queues));
         }
 }
 

@@ -164,7 +164,8 @@ TEST(large_environments_are_read_a_few_at_a_time_and_the_first_of_each)
         end();
 }
 
-/* A process of our name that has a pidfd of another one, is no child of ours, and ends with us at the latest.
+/* A process with the name of each sqmgr, whatever this program is called, that has a pidfd of another one, is
+ * no child of ours, and ends with us at the latest.
  */
 static pid_t watch(pid_t pid, uid_t uid)
 {
@@ -178,6 +179,7 @@ static pid_t watch(pid_t pid, uid_t uid)
                 if (fork() != 0)
                         _exit(EXIT_SUCCESS);
                 close_fd(ours[1]);
+                prctl(PR_SET_NAME, "sqmgr");
                 if (pidfd_open(pid, 0) < 0 || setresuid(uid, uid, uid) < 0)
                         _exit(EXIT_FAILURE);
                 watcher = getpid();

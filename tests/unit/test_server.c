@@ -467,6 +467,109 @@ TEST(replaces_a_dead_socket_but_nothing_else)
         ck_assert_int_eq(unlink(path), 0);
 }
 
+static ino_t socket_inode(void)
+{
+        struct stat status;
+
+        ck_assert_int_eq(lstat(path, &status), 0);
+        ck_assert(S_ISSOCK(status.st_mode));
+        ck_assert_uint_eq(status.st_mode & 07777, 0600);
+        return status.st_ino;
+}
+
+static void expect_answer(struct client *client)
+{
+        struct varlink_reply reply = {0};
+
+        client_send(client, PING);
+        ck_assert_int_eq(client_wait(event, client, &reply), 1);
+        ck_assert_ptr_null(reply.error);
+        varlink_reply_free(&reply);
+}
+
+static void keep_socket(int outcome)
+{
+        char error[512] = "";
+
+        ck_assert_int_eq(server_keep_socket(server, false, error, sizeof(error)), outcome);
+        ck_assert_int_eq(error[0] != '\0', outcome < 0);
+        /* There is no read socket. */
+        ck_assert_int_eq(server_keep_socket(server, true, error, sizeof(error)), 0);
+}
+
+/* Alone, with its lock, or with its directory. */
+TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
+{
+        char run[48], lock[80];
+
+        start_server(0);
+        ino_t inode = socket_inode();
+        keep_socket(0);
+        ck_assert_uint_eq(socket_inode(), inode);
+        struct client before = client_open(path);
+        expect_answer(&before);
+        snprintf(run, sizeof(run), "%s/run", dir);
+        if (_i == 2)
+                unit_remove_tree(run);
+        else
+                ck_assert_int_eq(unlink(path), 0);
+        snprintf(lock, sizeof(lock), "%s.lock", path);
+        if (_i == 1)
+                ck_assert_int_eq(unlink(lock), 0);
+        keep_socket(1);
+        inode = socket_inode();
+        keep_socket(0);
+        ck_assert_uint_eq(socket_inode(), inode);
+        struct client after = client_open(path);
+        expect_answer(&after);
+        expect_answer(&before);
+        client_end(&before);
+        client_end(&after);
+        /* Another sqmgr is refused there, as before. */
+        struct server_options all = options();
+        struct server *second = NULL;
+        char error[512];
+        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), -EBUSY);
+        server = server_free(server);
+        ck_assert_int_lt(access(path, F_OK), 0);
+}
+
+TEST(a_socket_on_which_another_answers_stays_the_others)
+{
+        struct server_options all = options();
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        struct stat ours, there;
+        char error[512], lock[80];
+
+        /* Another program. */
+        start_server(0);
+        ck_assert_int_eq(unlink(path), 0);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        strcpy(address.sun_path, path);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        ck_assert_int_eq(listen(fd, 1), 0);
+        ck_assert_int_eq(lstat(path, &ours), 0);
+        keep_socket(-EADDRINUSE);
+        server = server_free(server);
+        ck_assert_int_eq(lstat(path, &there), 0);
+        ck_assert_uint_eq(there.st_ino, ours.st_ino);
+        close(fd);
+
+        /* Another sqmgr, which has the lock, too. */
+        start_server(0);
+        snprintf(lock, sizeof(lock), "%s.lock", path);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(unlink(lock), 0);
+        struct server *second = NULL;
+        ck_assert_int_eq(server_new(event, &all, &second, error, sizeof(error)), 0);
+        ino_t inode = socket_inode();
+        keep_socket(-EBUSY);
+        ck_assert_uint_eq(socket_inode(), inode);
+        server = server_free(server);
+        ck_assert_uint_eq(socket_inode(), inode);
+        server_free(second);
+}
+
 TEST(a_path_that_does_not_fit_is_refused_with_a_sentence)
 {
         struct server_options all = options();

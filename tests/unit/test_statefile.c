@@ -74,14 +74,22 @@ TEST(reads_what_was_written)
         ck_assert_str_eq(why, "");
 }
 
-TEST(is_readable_by_its_owner_whatever_the_umask)
+TEST(is_for_its_owner_alone_whatever_the_umask)
 {
-        mode_t before = umask(0777);
-        int r = statefile_write(path, bytes, size);
+        static const mode_t masks[] = {0777, 0};
+        struct stat status;
 
-        umask(before);
-        ck_assert_int_eq(r, 0);
-        ck_assert_int_eq(read_it(), STATEFILE_READ);
+        for (size_t i = 0; i < ELEMENTSOF(masks); i++) {
+                mode_t before = umask(masks[i]);
+                int r = statefile_write(path, bytes, size);
+
+                umask(before);
+                ck_assert_int_eq(r, 0);
+                ck_assert_int_eq(stat(path, &status), 0);
+                ck_assert_uint_eq(status.st_mode & 07777, 0600);
+                ck_assert_int_eq(read_it(), STATEFILE_READ);
+                ck_assert_int_eq(unlink(path), 0);
+        }
 }
 
 TEST(reports_of_a_missing_file)

@@ -6,6 +6,7 @@
 #include "daemon/poll/pressure_watch.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/redis_batch.h"
@@ -159,6 +160,7 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
 
         if (proc && proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
+        facts.stop_signal = execute_stop_signal(worker);
         if (stat("/proc/self/ns/pid", &own) == 0)
                 facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, &own) > 0;
         return facts;

@@ -248,6 +248,36 @@ static bool can_keep(int inherited, const struct sockaddr_un *address, mode_t mo
         return set_access(address->sun_path, mode, group == CONTROL_NO_GROUP ? getegid() : group) == 0;
 }
 
+/* Returns a new socket that listens at the address, or -errno with a sentence in error. */
+static int listen_anew(const struct sockaddr_un *address, mode_t mode, gid_t group, char *error,
+                       size_t error_size)
+{
+        int r = check_place(address, error, error_size);
+
+        if (r < 0)
+                return r;
+        r = listen_beside(address, mode, group);
+        return r < 0 ? fail(r, error, error_size, "cannot listen on '%s'", address->sun_path) : r;
+}
+
+static bool is_in_place(const struct listener *listener)
+{
+        struct stat there;
+
+        return lstat(listener->path, &there) == 0 && there.st_dev == listener->device &&
+               there.st_ino == listener->inode;
+}
+
+/* Notes which file is the socket's. */
+static void note_place(struct listener *listener)
+{
+        struct stat there = {0};
+
+        (void)lstat(listener->path, &there);
+        listener->device = there.st_dev;
+        listener->inode = there.st_ino;
+}
+
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
                   size_t error_size)
 {
@@ -275,21 +305,47 @@ int listener_open(struct listener *listener, const struct listener_place *place,
                 return r;
         if (!can_keep(fd, &address, place->mode, place->group)) {
                 close_pointer(&fd);
-                r = check_place(&address, error, error_size);
+                r = listen_anew(&address, place->mode, place->group, error, error_size);
                 if (r < 0)
                         return r;
-                r = listen_beside(&address, place->mode, place->group);
-                if (r < 0)
-                        return fail(r, error, error_size, "cannot listen on '%s'", path);
                 fd = r;
         }
-        *listener = (struct listener){.fd = TAKE_FD(fd), .lock_fd = TAKE_FD(lock_fd), .path = TAKE_PTR(copy)};
+        *listener = (struct listener){
+                .fd = TAKE_FD(fd),
+                .lock_fd = TAKE_FD(lock_fd),
+                .path = TAKE_PTR(copy),
+                .mode = place->mode,
+                .group = place->group,
+        };
+        note_place(listener);
         return 0;
+}
+
+int listener_open_again(struct listener *listener, int *ret_fd, char *error, size_t error_size)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        const char *path = listener->path;
+
+        if (is_in_place(listener))
+                return 0;
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+        int r = make_directory(path, error, error_size);
+        if (r == 0)
+                r = path_trust_explain(path, error, error_size);
+        if (r == 0)
+                r = listener_lock_again(path, &listener->lock_fd, error, error_size);
+        if (r >= 0)
+                r = listen_anew(&address, listener->mode, listener->group, error, error_size);
+        if (r < 0)
+                return r;
+        *ret_fd = r;
+        note_place(listener);
+        return 1;
 }
 
 void listener_close(struct listener *listener)
 {
-        if (listener->path)
+        if (listener->path && is_in_place(listener))
                 (void)unlink(listener->path);
         close_fd(listener->fd);
         close_fd(listener->lock_fd);

@@ -9,6 +9,10 @@ struct listener {
         int fd;
         int lock_fd;
         char *path; /* owned */
+        mode_t mode;
+        gid_t group;
+        dev_t device; /* of the socket's file, and its number: whether the path still leads to it */
+        ino_t inode;
 };
 
 #define LISTENER_NONE                                                                                        \
@@ -45,8 +49,14 @@ struct listener_place {
 int listener_open(struct listener *listener, const struct listener_place *place, char *error,
                   size_t error_size);
 
+/* Listens at the path again if somebody has deleted or replaced its file. Returns 0 if it is in place, 1 with
+ * *ret_fd, which takes the place of listener->fd, or as listener_open(): a path on which another program
+ * answers stays that program's. Never waits. */
+int listener_open_again(struct listener *listener, int *ret_fd, char *error, size_t error_size);
+
 /* Closes and removes an inherited socket that is no longer wanted. 0 is allowed: none. */
 void listener_drop(int inherited);
 
-/* Removes the socket, closes it and releases the lock. Does nothing for LISTENER_NONE. */
+/* Removes the socket if it is still in place, closes it and releases the lock. Does nothing for
+ * LISTENER_NONE. */
 void listener_close(struct listener *listener);

@@ -755,6 +755,28 @@ int server_open_view(struct server *server, const struct listener_place *place, 
         return listening_open(&server->view, place, error, error_size);
 }
 
+int server_keep_socket(struct server *server, bool view, char *error, size_t error_size)
+{
+        struct listening *listening = view ? &server->view : &server->control;
+        struct listener *listener = &listening->listener;
+        int fd = -1;
+        int r = listener->fd >= 0 ? listener_open_again(listener, &fd, error, error_size) : 0;
+
+        if (r <= 0)
+                return r;
+        r = sd_event_source_set_io_fd(listening->accept, fd);
+        if (r < 0) {
+                /* Nothing answers there: the next call replaces it. */
+                close_fd(fd);
+                listener->inode = 0;
+                snprintf(error, error_size, "cannot serve it: %s", strerrordesc_np(-r));
+                return r;
+        }
+        close_fd(listener->fd);
+        listener->fd = fd;
+        return 1;
+}
+
 struct server *server_free(struct server *server)
 {
         if (!server)

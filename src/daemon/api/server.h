@@ -41,6 +41,10 @@ int server_new(sd_event *event, const struct server_options *options, struct ser
 int server_open_view(struct server *server, const struct listener_place *place, char *error,
                      size_t error_size);
 
+/* Makes the control socket or the read socket again if somebody has deleted or replaced its file. Returns 1
+ * if it did, 0 if the socket is in place or was never opened, or -errno with a sentence in error. */
+int server_keep_socket(struct server *server, bool view, char *error, size_t error_size);
+
 /* Cancels the calls in progress, closes and removes the sockets, and releases their locks. Returns NULL. */
 struct server *server_free(struct server *server);
 

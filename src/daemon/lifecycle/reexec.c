@@ -190,6 +190,7 @@ static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
                 arguments[3] = check;
                 (void)sigprocmask(SIG_SETMASK, &none, NULL);
                 (void)signal(SIGPIPE, SIG_DFL);
+                (void)signal(SIGXFSZ, SIG_DFL);
                 (void)setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile);
                 if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
                     fd_close_range(STDERR_FILENO + 1, UINT_MAX, true) == 0)

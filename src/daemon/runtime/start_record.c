@@ -28,6 +28,22 @@ static size_t wanted_slots(const struct world *world)
         return n;
 }
 
+static void report_volatile(const char *path, const char *how, const char *why)
+{
+        log_error("cannot make the ledger '%s'%s: %s. Until it can be made, workers whose jobs a second stop "
+                  "signal would end are stopped at deadlines and by orders only",
+                  path, how, why);
+}
+
+static void report_lost(const char *path)
+{
+        log_error(
+                "cannot write the ledger '%s' any more: its disk is full, or it was truncated. Until it can "
+                "be made again, workers whose jobs a second stop signal would end are stopped at deadlines "
+                "and by orders only",
+                path);
+}
+
 int start_record_open(struct runtime *runtime, const char *boot_id)
 {
         _cleanup_free_ char *path = ledger_path(runtime);
@@ -38,29 +54,68 @@ int start_record_open(struct runtime *runtime, const char *boot_id)
         int outcome = ledger_file_open(&runtime->ledger, path, boot_id, wanted_slots(runtime->world), &why);
         if (outcome < 0)
                 return outcome;
-        observe_ledger(runtime->world, runtime->ledger.ledger.durable);
+        ledger_take_over(&runtime->ledger.ledger);
+        bool lost = ledger_file_is_lost(&runtime->ledger);
+        observe_ledger(runtime->world, runtime->ledger.ledger.durable && !lost);
         if (outcome == LEDGER_FILE_NONE)
-                log_error(
-                        "cannot make the ledger '%s': %s. Until it can be made, workers whose jobs a second "
-                        "stop signal would end are stopped at deadlines and by orders only",
-                        path, why);
-        return ledger_take_over(&runtime->ledger.ledger) && outcome == LEDGER_FILE_KEPT;
+                report_volatile(path, "", why);
+        else if (lost) {
+                report_lost(path);
+                ledger_distrust(&runtime->ledger.ledger);
+        }
+        return 0;
 }
 
-void start_record_retry(struct runtime *runtime, const char *boot_id)
+bool start_record_renew(struct runtime *runtime, const char *boot_id)
 {
+        if (!ledger_file_is_lost(&runtime->ledger))
+                return false;
         if (!runtime->world->ledger_volatile)
+                report_lost(runtime->ledger.path);
+        observe_ledger(runtime->world, false);
+        if (ledger_file_detach(&runtime->ledger, boot_id) < 0)
+                return false;
+        ledger_miss(&runtime->ledger.ledger);
+        return true;
+}
+
+void start_record_keep(struct runtime *runtime, int lock_error)
+{
+        bool was_volatile = runtime->world->ledger_volatile;
+        bool in_place = ledger_file_is_in_place(&runtime->ledger);
+
+        /* A lost ledger may not know all workers: start_record_renew() comes first. */
+        if ((!was_volatile && in_place) || ledger_file_is_lost(&runtime->ledger))
                 return;
         _cleanup_free_ char *path = ledger_path(runtime);
-        if (!path || ledger_file_make_durable(&runtime->ledger, path, boot_id) < 0)
+        if (!path)
                 return;
-        observe_ledger(runtime->world, true);
-        log_info("the ledger '%s' is made", path);
+        int r = in_place ? 0 : lock_error ?: ledger_file_make_durable(&runtime->ledger, path);
+        observe_ledger(runtime->world, r == 0 && ledger_is_complete(&runtime->ledger.ledger));
+        if (r < 0 && !was_volatile)
+                report_volatile(path, "", strerrordesc_np(-r));
+        else if (r == 0 && !was_volatile)
+                log_warning("the ledger '%s' was deleted while sqmgr runs, and is made again: "
+                            "see what removes files there",
+                            path);
+        else if (!runtime->world->ledger_volatile)
+                log_info("the ledger '%s' is made", path);
 }
 
 void start_record_close(struct runtime *runtime)
 {
         ledger_file_close(&runtime->ledger);
+}
+
+/* A process is about to run that the next sqmgr finds only by its search. */
+static void miss(struct runtime *runtime, int error)
+{
+        _cleanup_free_ char *path = ledger_path(runtime);
+
+        ledger_miss(&runtime->ledger.ledger);
+        if (!runtime->world->ledger_volatile)
+                report_volatile(path ?: "", " larger", strerrordesc_np(-error));
+        observe_ledger(runtime->world, false);
 }
 
 static unsigned put(struct runtime *runtime, const struct ledger_start *start,
@@ -71,11 +126,10 @@ static unsigned put(struct runtime *runtime, const struct ledger_start *start,
 
         if (number != 0 || ledger->n_slots == 0)
                 return number;
-        if (ledger_file_grow(&runtime->ledger, 2 * ledger->n_slots) == 0)
-                number = record(ledger, start);
-        if (number == 0)
-                ledger_miss(ledger);
-        return number;
+        int r = ledger_file_grow(&runtime->ledger, 2 * ledger->n_slots);
+        if (r < 0)
+                miss(runtime, r);
+        return r < 0 ? 0 : record(ledger, start);
 }
 
 unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,

@@ -5,15 +5,19 @@
 
 #include "daemon/runtime/runtime.h"
 
-/* Opens the ledger. Returns 1 if it names all processes that an earlier sqmgr of this boot has started, 0 if
- * there may be others, or -errno. */
+/* Opens the ledger; see ledger_is_trusted(). Returns 0 or -errno. */
 int start_record_open(struct runtime *runtime, const char *boot_id);
-/* Tries again to give the ledger a file, if it has none. Call at each regular poll. */
-void start_record_retry(struct runtime *runtime, const char *boot_id);
+/* If the file of the ledger is lost, makes the ledger empty and volatile, and reports that. Returns true if
+ * no worker has a slot any more. */
+bool start_record_renew(struct runtime *runtime, const char *boot_id);
+/* Makes the file of the ledger again if somebody has deleted it, or if it could not be made before. Call at
+ * each regular poll. lock_error: why the lock of the state file, which the ledger needs, is not held; 0: it
+ * is held. */
+void start_record_keep(struct runtime *runtime, int lock_error);
 void start_record_close(struct runtime *runtime);
 
 /* Records a start at `index` that is about to be made. Returns the number of its slot; 0 if there is no room:
- * the start is made all the same. */
+ * the start is made all the same, and the ledger counts as volatile until attach_record_missing(). */
 unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
                             uint64_t generation, enum reason reason, usec_t now);
 /* Records the running process of an adopted worker. Returns the number of its slot, or 0. */

@@ -9,6 +9,7 @@
 #include "daemon/takeover/search.h"
 #include "daemon/workers/after_exit.h"
 #include "daemon/workers/attach.h"
+#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
@@ -18,6 +19,7 @@
 #include "model/fleets.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "observe/observe.h"
 #include "settings/operations.h"
 #include <pwd.h>
 #include <string.h>
@@ -90,6 +92,8 @@ static int adopt_known(struct search *search, struct fleet *fleet, struct worker
                                     heartbeat ? known->process.heartbeat_start : 0, now);
         if (!worker)
                 return -ENOMEM;
+        if (worker->state != WORKER_GONE && worker->orders.unconfirmed)
+                observe_unconfirmed(worker, execute_stop_signal(worker));
         if (!heartbeat && known->process.heartbeat_pid != 0 && identity[0] != '\0')
                 rescue_begin(search->runtime, fleet, known, identity, &(struct exit_status){.known = false});
         if (worker->state == WORKER_GONE) {
@@ -260,6 +264,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 wakeup_changed(wakeup);
         if (!done)
                 return search_again(source, next_search(search, now));
+        ledger_trust(&search->runtime->ledger.ledger);
         persist->search = adopt_free(search);
         wakeup_changed(wakeup);
         return 0;
@@ -345,6 +350,7 @@ static void report(const struct search *search, bool more, int outcome, const ch
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)
 {
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
+        struct ledger *ledger = &runtime->ledger.ledger;
         struct state *state = NULL;
         char why[512] = "";
         _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
@@ -362,10 +368,13 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         r = refuse_other_sqmgr(search, settings, state);
         if (r >= 0)
                 r = start_record_open(runtime, persist->boot_id);
-        if (r == 0 || (outcome == STATEFILE_READ && state->first_version))
-                adoption_distrust(search->adoption);
+        /* The first version keeps no ledger: an existing one is older than its workers. */
+        if (r >= 0 && outcome == STATEFILE_READ && state->first_version)
+                ledger_distrust(ledger);
         if (r >= 0)
-                r = ledger_read(&runtime->ledger.ledger, now, &starts);
+                r = ledger_read(ledger, now, &starts);
+        if (r >= 0 && !ledger_is_trusted(ledger))
+                adoption_distrust(search->adoption);
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
         state_free(state);
@@ -392,6 +401,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
                 persist->search = TAKE_PTR(search);
                 return r;
         }
+        ledger_trust(ledger);
         persist_save_now(persist, now);
         return 0;
 }

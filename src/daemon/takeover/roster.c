@@ -228,6 +228,20 @@ static int is_born(const struct fleet_roster *list, const struct proc *proc)
         return 0;
 }
 
+/* Does the process itself show no other queues than the fleet's command serves? Returns 1, 0 or -errno. */
+static int has_queues_of(const struct fleet_roster *list, const struct proc *proc)
+{
+        const struct heartbeat_format *format = format_of(list->fleet);
+        char title[4096];
+        struct field queues;
+
+        int r = proc_title(proc, title, sizeof(title));
+        if (r < 0)
+                return is_shortage(r) ? r : 0;
+        return !format->title_queues(title, &queues) ||
+               format->command_serves(list->fleet->settings->argv, &queues);
+}
+
 bool roster_lists(const struct roster *roster, pid_t pid)
 {
         for (size_t i = 0; roster && i < roster->n_fleets; i++)
@@ -251,7 +265,9 @@ int roster_see(struct roster *roster, const struct proc *proc, const struct proc
 
                 if (!find_entry(list, sighting->pid) || list->fleet->settings->traits != sighting->booted_as)
                         continue;
-                r = is_born(list, proc);
+                r = has_queues_of(list, proc);
+                if (r > 0)
+                        r = is_born(list, proc);
                 if (r > 0 && is_directory(list, directory))
                         roster->listed[sighting->n_listed++] = list->fleet;
         }

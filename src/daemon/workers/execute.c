@@ -109,14 +109,20 @@ static int quiet(const struct worker *worker, int signo)
         return -proc_signal(beating, signo);
 }
 
-static int stop(const struct worker *worker, const struct framework *framework)
+int execute_stop_signal(const struct worker *worker)
 {
-        const struct process *process = worker->handle;
+        const struct framework *framework = framework_of(worker->fleet->settings->traits);
         int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->heartbeat.stop_signal;
 
         if (signo == 0 && !worker_proven_idle(worker))
                 signo = framework->cut_off_signal;
-        signo = signo ?: framework->stop_signal;
+        return signo ?: framework->stop_signal;
+}
+
+static int stop(const struct worker *worker, const struct framework *framework)
+{
+        const struct process *process = worker->handle;
+        int signo = execute_stop_signal(worker);
 
         /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)

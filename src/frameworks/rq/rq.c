@@ -198,13 +198,33 @@ size_t rq_queue_name(const struct field *key, const char **ret)
         return key->len - strlen(QUEUE_PREFIX);
 }
 
+static const char listening[] = ": Listening on ";
+
 bool rq_title_parse(const char *title, struct title *ret)
 {
-        static const char listens[] = "rq: Listening on ", forked[] = "rq: Forked ";
-        bool busy = strncmp(title, forked, strlen(forked)) == 0;
+        static const char prefix[] = "rq", named[] = ":worker:";
 
-        if (!busy && strncmp(title, listens, strlen(listens)) != 0)
+        if (strncmp(title, prefix, strlen(prefix)) != 0)
                 return false;
-        *ret = (struct title){.busy = busy, .concurrency = 1};
+        const char *text = title + strlen(prefix);
+        bool has_name = strncmp(text, named, strlen(named)) == 0;
+        const char *listens = strstr(text, listening), *forked = strstr(text, ": Forked ");
+        if (!listens && !forked)
+                return false;
+        if (!has_name && text != listens && text != forked)
+                return false;
+        *ret = (struct title){.busy = !!forked, .concurrency = 1};
+        return true;
+}
+
+bool rq_title_queues(const char *title, struct field *ret)
+{
+        const char *listens = strstr(title, listening);
+
+        if (!listens)
+                return false;
+        const char *queues = listens + strlen(listening);
+        /* After a blank may be a rest of the command line that the title has replaced. */
+        *ret = (struct field){.text = queues, .len = strcspn(queues, " ")};
         return true;
 }

@@ -47,6 +47,10 @@ bool rq_command_serves(char *const *argv, const struct field *queues);
  * queue's key. */
 size_t rq_queue_name(const struct field *key, const char **ret);
 
-/* Parses `rq: Listening on ...` and `rq: Forked PID at ...`. RQ sets titles only if the application has
- * the library for that. The process of a job, `rq: Processing ...`, is not a worker. */
+/* Parses `rq: Listening on ...` and `rq: Forked PID at ...`; RQ 2 puts `rq:worker:NAME:` for `rq:`. RQ sets
+ * titles only if the application has the library for that. The process of a job, `rq: Processing ...`, is not
+ * a worker. */
 bool rq_title_parse(const char *title, struct title *ret);
+/* Extracts the queues of `rq: Listening on ...`, separated by commas. Returns false if the title of the
+ * worker shows none, as while it runs a job. */
+bool rq_title_queues(const char *title, struct field *ret);

@@ -120,6 +120,7 @@ static const struct heartbeat_format heartbeats = {
         .ask_roster = ask_roster,
         .take_roster = take_roster,
         .command_serves = rq_command_serves,
+        .title_queues = rq_title_queues,
         .identity_parse = rq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,

@@ -157,14 +157,14 @@ static int take_oldest(const redisReply *reply, struct queues_found *found)
 {
         const struct field job = reply_text(reply);
         struct measures *measures = found->measures;
-        char class[JOB_CLASS_MAX];
+        char class[JOB_CLASS_MAX] = "";
         usec_t at;
 
         /* An empty queue has no latency. */
         found->queue->latency_known = reply->type == REDIS_REPLY_NIL;
         if (!job.text)
                 return 0;
-        if (sidekiq_job_head(job.text, job.len, &at, class))
+        if (queues_may_decode(found, job.len) && sidekiq_job_head(job.text, job.len, &at, class))
                 queue_waits_since(found->queue, at);
         if (measures)
                 durations_see(&measures->durations, found->queue->name, class);

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# A worker without a heartbeat. Its first TERM lets it finish its job, a second one cuts the job off.
+# Usage: plain.rb FOLDER
+require_relative "parts"
+
+stops = 0
+trap("TERM") { exit!(3) if (stops += 1) > 1 }
+
+# A job is taken once for each token: the reply may get lost with Redis.
+TAKE = "return redis.call('lindex', KEYS[2], 0) or redis.call('rpoplpush', KEYS[1], KEYS[2])"
+
+redis = Client.new("#{ARGV[0]}/redis.sock")
+ledger = File.open("#{ARGV[0]}/ledger", "a")
+life = Life.of(Process.pid)
+jobs = 0
+while stops.zero?
+  token = "#{life}.#{jobs}"
+  jid, milliseconds = redis.call("EVAL", TAKE, 2, "plain:jobs", "plain:taken:#{token}")&.split
+  next sleep(0.1) unless jid
+  ledger.syswrite("started #{jid} #{token}\n")
+  sleep milliseconds.to_i / 1000.0
+  ledger.syswrite("done #{jid} #{token}\n")
+  jobs += 1
+end
