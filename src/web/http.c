@@ -456,6 +456,8 @@ static void accept_some(struct http *http, int listen_fd)
                         return;
                 (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
                 (void)http_add(http, fd, &peer.any, peer.size);
+                /* libmicrohttpd 1.0 begins the connection, which counts it, in its next run. */
+                (void)MHD_run(http->daemon);
         }
 }
 

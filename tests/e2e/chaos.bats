@@ -10,8 +10,10 @@ load helpers
 @test "kill -9, SIGSTOP, restarts, reloads at random: no job is lost, cut off or run twice but by our own kills" {
         set -o pipefail
         seconds=$((${CHAOS_MINUTES:-0} * 60)) teller=3
-        [ "$seconds" != 0 ] || seconds=80 teller=1
-        seed=${CHAOS_SEED:-$((SRANDOM % 1000000))}
+        seed=$((SRANDOM % 1000000))
+        # An ordinary run has one seed, with which 21 of the 25 faults occur.
+        [ "$seconds" != 0 ] || seconds=80 teller=1 seed=2966
+        seed=${CHAOS_SEED:-$seed}
         # Where a mount namespace can be made, the state has a small disk of its own, which is filled at times.
         mkdir disk
         with_disk=(unshare -m sh -c "mount -t tmpfs -o size=80k,mode=755 none $folder/disk && exec \"\$@\"" sh)

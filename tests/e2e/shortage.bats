@@ -3,6 +3,7 @@
 # Without descriptors, or with a full disk, no worker is lost, doubled or ended, and all goes on afterwards.
 # seconds: 72
 # promises: P4
+# shellcheck disable=SC2030,SC2031
 load helpers
 
 # A process that has become another program is none of the shell's.
