@@ -88,6 +88,7 @@ TEST(is_for_its_owner_alone_whatever_the_umask)
                 ck_assert_int_eq(stat(path, &status), 0);
                 ck_assert_uint_eq(status.st_mode & 07777, 0600);
                 ck_assert_int_eq(read_it(), STATEFILE_READ);
+                state = state_free(state);
                 ck_assert_int_eq(unlink(path), 0);
         }
 }
