@@ -74,7 +74,7 @@ void doctor_machine(struct findings *findings, const struct doctor_machine *mach
 struct doctor_worker {
         const struct worker *worker;
         char version[32];     /* "": not known */
-        int stop_signal;      /* asks the worker to exit */
+        int stop_signal;      /* see execute_stop_signal() */
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
 };
 struct doctor_group {

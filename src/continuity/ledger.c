@@ -10,7 +10,7 @@
 #define LEDGER_VERSION 1
 
 #define EPOCH_MAX 0xffffffU
-/* Of the start word: clock ticks for 300 years. */
+/* Maximum start time in a slot, in clock ticks: more than 300 years. */
 #define START_MAX UINT64_C(0xffffffffff)
 
 static uint64_t make_word(enum ledger_state state, uint64_t epoch, pid_t pid)

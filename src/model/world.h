@@ -47,7 +47,7 @@ struct world {
         struct pressure pressure;                 /* zeroes without pressure_limit */
         struct pressure_reading pressure_reading; /* the last reading */
 
-        bool ledger_volatile; /* signals may not outlive sqmgr as a record: what must not be sent twice waits
+        bool ledger_volatile; /* the record of signals may end with sqmgr: what must not be sent twice waits
                                */
         bool shutting_down;
         bool shutdown_now; /* shutdown was ordered twice */

@@ -642,7 +642,7 @@ static void check_rollout(struct sim *sim, unsigned number)
                 return;
         }
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
-                violate(sim, "P7", "%u new workers failed, and the restart goes on", model->failures);
+                violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
         bool recorded = !sim->shell.world->ledger_volatile || !fleet->settings->traits->quiet_is_stop;
         bool calm = model->link.up && !rollout_is_held(fleet) && recorded &&
                     sim->now >= sim->proc_fails_until + SEC &&

@@ -611,7 +611,7 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
         close_fd(pair[1]);
 }
 
-/* What the application has made the standard output of a fork. */
+/* The application has replaced the standard output of a fork by one of these. */
 static const struct {
         int flags;
         bool is_fifo, is_read_back;

@@ -525,7 +525,7 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
         close_fd(gate[1]);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert_int_eq(status, 0);
-        /* What is recorded from now on is in the new file, too. */
+        /* The new file has later records, too. */
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, pid);
         ck_assert_uint_ne(ledger_add(&file.ledger, &found), 0);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Are Resque's forms, 1.27 to 3, read right, and is garbage never taken for one? */
 /* promises: P1 P5 */
+#include "daemon/workers/execute.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
+#include "model/fleet.h"
 #include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
@@ -264,6 +266,16 @@ TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->cut_off_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);
         ck_assert_ptr_nonnull(row->running_jobs);
+}
+
+/* The doctor names this signal to operators: it must not end jobs. */
+TEST(the_signal_for_operators_lets_jobs_finish)
+{
+        struct fleet_settings settings = {.traits = &resque_traits};
+        struct fleet fleet = {.settings = &settings};
+        const struct worker worker = {.fleet = &fleet, .heartbeat.busy = 1};
+
+        ck_assert_int_eq(execute_stop_signal(&worker), SIGQUIT);
 }
 
 TEST_MAIN("resque")

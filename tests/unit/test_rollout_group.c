@@ -8,7 +8,7 @@
 
 #define SECOND USEC_PER_SEC
 #define LEASE  (ROLLOUT_LEASE_SECONDS * SECOND)
-/* Of Redis: no number is too old by then. */
+/* The time of Redis, at which no number is too old yet. */
 #define CLOCK (UINT64_C(1) * ROLLOUT_AGE_SECONDS)
 
 static struct rollout_group group;

@@ -94,7 +94,8 @@ static int has_booted(pid_t pid, const struct worker *worker, void *userdata _un
 
         if ((!framework->title_parse || framework->title_may_lack) && !framework->thread_is_processor)
                 return 1;
-        /* Adopted by the ledger, which names who got its orders: a quiet worker may have ended its threads.
+        /* The ledger names this process. A quiet worker may have ended the threads that show that it has
+         * booted.
          */
         if (worker->heartbeat.seen && pid == worker->process.heartbeat_pid)
                 return 1;

@@ -76,6 +76,7 @@ bool start_record_renew(struct runtime *runtime, const char *boot_id)
         if (ledger_file_detach(&runtime->ledger, boot_id) < 0)
                 return false;
         ledger_miss(&runtime->ledger.ledger);
+        /* A new ledger is not trusted: the next sqmgr searches for workers, too. */
         return true;
 }
 

@@ -109,21 +109,25 @@ static int quiet(const struct worker *worker, int signo)
         return -proc_signal(beating, signo);
 }
 
+/* Returns the stop signal that the settings or the heartbeat name, or 0. */
+static int named_stop_signal(const struct worker *worker)
+{
+        return fleet_settings_stop_signal(worker->fleet->settings) ?: worker->heartbeat.stop_signal;
+}
+
 int execute_stop_signal(const struct worker *worker)
 {
-        const struct framework *framework = framework_of(worker->fleet->settings->traits);
-        int signo = fleet_settings_stop_signal(worker->fleet->settings) ?: worker->heartbeat.stop_signal;
-
-        if (signo == 0 && !worker_proven_idle(worker))
-                signo = framework->cut_off_signal;
-        return signo ?: framework->stop_signal;
+        return named_stop_signal(worker) ?: framework_of(worker->fleet->settings->traits)->stop_signal;
 }
 
 static int stop(const struct worker *worker, const struct framework *framework)
 {
         const struct process *process = worker->handle;
-        int signo = execute_stop_signal(worker);
+        int signo = named_stop_signal(worker);
 
+        if (signo == 0 && !worker_proven_idle(worker))
+                signo = framework->cut_off_signal;
+        signo = signo ?: framework->stop_signal;
         /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)
                 (void)proc_signal(process->main, signo);
