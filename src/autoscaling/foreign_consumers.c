@@ -2,10 +2,10 @@
 /* Counts the processes of one Redis that are not workers of this host; see the header. */
 #include "autoscaling/foreign_consumers.h"
 #include "frameworks/identity_scan.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
+#include "redis/redis.h"
+#include "redis/redis_batch.h"
 #include "model/queues.h"
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "autoscaling/scaling_exchange.h"
 #include "base/printable.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
+#include "redis/redis.h"
+#include "redis/redis_batch.h"
 #include "model/group_key.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>

@@ -5,7 +5,7 @@
 
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/heartbeats.h"
-#include "io/redis.h"
+#include "redis/redis.h"
 
 /* redis, format and ops must outlive the object; namespace is copied; NULL or "": none. Returns 0 with
  * *ret, which the caller frees with heartbeats_free(), or -ENOMEM. */

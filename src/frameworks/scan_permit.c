@@ -4,8 +4,8 @@
 #include "base/macro.h"
 #include "frameworks/decode.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
+#include "redis/redis.h"
+#include "redis/redis_batch.h"
 #include <hiredis/hiredis.h>
 #include <limits.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "io/host.h"
 #include "io/path_trust.h"
-#include "io/tls.h"
+#include "redis/tls.h"
 #include "settings/draft.h"
 #include "settings/errors.h"
 #include "settings/settings.h"
@@ -450,7 +450,7 @@ static int check_tls(const struct load *load)
         }
         if (!any || load->errors->n > before || load->errors->lost)
                 return 0;
-        int r = tls_new(redis, &tls, why);
+        int r = tls_new(redis, redis, &tls, why);
         tls_free(tls);
         if (r != -EINVAL)
                 return r;

@@ -2,7 +2,7 @@
 /* Calls of the script that assigns leases to hosts; see the header. */
 #include "rollout_hosts/call.h"
 #include "base/macro.h"
-#include "io/redis.h"
+#include "redis/redis.h"
 #include "rollout_hosts/hmac.h"
 #include "rollout_hosts/reply_rules.h"
 #include "rollout_hosts/script_rules.h"

@@ -7,8 +7,8 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "io/redis.h"
-#include "io/reply_limit.h"
+#include "redis/redis.h"
+#include "redis/reply_limit.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/queues.h"
@@ -262,7 +262,7 @@ static void begin(bool with_password)
         worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
-        fuzz_check(redis_new(event, NULL, &settings, on_state, NULL, &redis) == 0);
+        fuzz_check(redis_new(event, NULL, &settings, NULL, on_state, NULL, &redis) == 0);
         fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL,
                                         &heartbeats) == 0);
         fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);

@@ -151,7 +151,7 @@ static inline void setup(void)
                 .connect_timeout = SERVER_PATIENCE,
                 .command_timeout = SERVER_PATIENCE,
         };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, NULL, &redis), 0);
         ck_assert_int_eq(make_heartbeats(NULL), 0);
         run_until(is_up());
 }

@@ -19,7 +19,7 @@ TEST(finds_a_worker_at_its_first_heartbeat)
         ck_assert_uint_eq(reported[0].heartbeat.concurrency, 5);
         ck_assert(!reported[0].heartbeat.quiet);
         ck_assert(!reported[0].heartbeat.work_list_known);
-        ck_assert_uint_eq(((const struct sidekiq_info *)slots[0]->info)->concurrency, 5);
+        ck_assert_uint_eq(((const struct heartbeat_info *)slots[0]->info)->concurrency, 5);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 
         heartbeat_as(0, 1, "1795238806.5", 0, true);

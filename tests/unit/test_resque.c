@@ -3,7 +3,7 @@
 /* promises: P1 P5 */
 #include "daemon/workers/execute.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"

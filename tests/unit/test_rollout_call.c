@@ -2,7 +2,7 @@
 /* Tests of the calls of the script by which hosts agree (rollout_hosts/call.h), with a real redis-server:
  * what goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "golden.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
@@ -108,7 +108,7 @@ TEST(who_may_not_write_there_is_reported_what_is_needed)
                 struct redis *other;
 
                 snprintf(url, sizeof(url), "unix://%s:x@%s", i == 1 ? "worker" : "worker2", server_socket);
-                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, NULL, &other), 0);
                 ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
                 caller.redis = other;

@@ -2,7 +2,7 @@
 /* Tests of the script by which hosts agree whose lease it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "golden.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"

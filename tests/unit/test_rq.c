@@ -2,7 +2,7 @@
 /* Are RQ's forms, 1.0 to 2, read right, and is garbage never taken for one? */
 /* promises: P5 */
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"
 #include "settings/traits.h"

@@ -207,7 +207,7 @@ TEST(the_rights_that_a_rollout_needs_are_enough)
 
                 server_do("ACL SETUSER worker%u on nopass %s +@read +@write +ping +role +select", i, keys[i]);
                 snprintf(url, sizeof(url), "unix://worker%u:x@%s", i, server_socket);
-                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
+                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, NULL, &other), 0);
                 ck_assert_int_eq(redis_probe(other, i == 0 ? "queue:x" : KEY), 0);
                 run_until(redis_state(other) == REDIS_STATE_CONNECTED);
                 ck_assert_int_eq(scaling_exchange_new(other, NULL, "g", &scaling_exchange), 0);

@@ -3,6 +3,7 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/redis_heartbeats.h"
+#include "io/reader_files.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -13,6 +14,7 @@
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_world.h"
+#include "queries/configuration.h"
 #include "settings/redis_url.h"
 #include <string.h>
 #include <unistd.h>
@@ -187,6 +189,7 @@ static struct link *free_link(struct link *link)
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
+        reader_free(link->reader);
         redis_free(link->redis);
         free(link->url);
         free(link->server_text);
@@ -227,6 +230,21 @@ static int probe(const struct link *link, const char *namespace)
         return key ? redis_probe(link->redis, key) : -ENOMEM;
 }
 
+/* Starts a reader for the server of the link. */
+static int make_reader(struct link *link, const struct redis_settings *settings)
+{
+        struct reader_configuration configuration;
+        int r = reader_configuration_make(settings, link->url, link->framework->traits->id, &configuration);
+
+        if (r >= 0)
+                r = reader_files_read(&configuration);
+        if (r >= 0)
+                r = reader_new(link->links->event, link->links->starter, &configuration, NULL, link,
+                               &link->reader);
+        reader_configuration_clear(&configuration);
+        return r;
+}
+
 static int make_link(struct links *links, const struct framework *framework, const char *url)
 {
         static const struct heartbeats_ops ops = {
@@ -253,7 +271,9 @@ static int make_link(struct links *links, const struct framework *framework, con
         link->framework = framework;
         if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
-        int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
+        int r = redis_new(links->event, url, settings, NULL, on_redis_state, link, &link->redis);
+        if (r >= 0)
+                r = make_reader(link, settings);
         if (r >= 0)
                 r = probe(link, settings->namespace);
         if (r >= 0)

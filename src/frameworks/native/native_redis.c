@@ -3,8 +3,9 @@
  * framework for native. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/native/native.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "model/worker.h"
 #include <signal.h>
 
@@ -35,6 +36,11 @@ static const struct heartbeat_format heartbeats = {
         .identity_parse = native_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
+};
+
+const struct redis_format native_redis_format = {
+        .traits = &native_traits,
+        .heartbeats = &heartbeats,
 };
 
 const struct framework native_framework = {

@@ -4,8 +4,9 @@
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/resque/resque.h"
 #include "model/worker.h"
@@ -84,6 +85,13 @@ static const struct queues_question questions[] = {
 
 static const struct queues_format queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = resque_key};
+
+const struct redis_format resque_redis_format = {
+        .traits = &resque_traits,
+        .heartbeats = &heartbeats,
+        .running_jobs = &running_jobs,
+        .queues = &queues,
+};
 
 const struct framework resque_framework = {
         .traits = &resque_traits,

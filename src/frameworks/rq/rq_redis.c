@@ -4,8 +4,9 @@
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "frameworks/rq/rq.h"
 #include "model/worker.h"
 #include <signal.h>
@@ -161,6 +162,12 @@ static const struct queues_question questions[] = {
 
 static const struct queues_format queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = make_key, .name = rq_queue_name};
+
+const struct redis_format rq_redis_format = {
+        .traits = &rq_traits,
+        .heartbeats = &heartbeats,
+        .queues = &queues,
+};
 
 const struct framework rq_framework = {
         .traits = &rq_traits,

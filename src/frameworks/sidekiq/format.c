@@ -157,7 +157,7 @@ bool sidekiq_heartbeat_decode(const struct field fields[static _SIDEKIQ_FIELD_MA
 }
 
 /* Returns the length of the names, including the final NUL. */
-static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_MAX])
+static size_t take_queues(const json_t *list, char names[static HEARTBEAT_QUEUES_MAX])
 {
         size_t i, used = 0;
         json_t *name;
@@ -167,7 +167,7 @@ static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_M
                 size_t length = json_string_length(name);
 
                 if (length == 0 || strlen(json_string_value(name)) != length ||
-                    used + length + 2 > SIDEKIQ_QUEUES_MAX)
+                    used + length + 2 > HEARTBEAT_QUEUES_MAX)
                         continue;
                 memcpy(names + used, json_string_value(name), length + 1);
                 used += length + 1;
@@ -176,12 +176,12 @@ static size_t take_queues(const json_t *list, char names[static SIDEKIQ_QUEUES_M
         return used;
 }
 
-int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
+int sidekiq_info_decode(const struct field *field, struct heartbeat_info **ret)
 {
         static const struct json_bounds bounds = {
                 .bytes = SIDEKIQ_INFO_MAX, .values = SIDEKIQ_INFO_MAX / 4, .depth = 16};
         _cleanup_json_ json_t *root = NULL;
-        char queues[SIDEKIQ_QUEUES_MAX];
+        char queues[HEARTBEAT_QUEUES_MAX];
         const char *name;
         json_t *capsule;
 
@@ -191,7 +191,7 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
         if (r != -EMSGSIZE && !json_is_object(root))
                 return r == -ENOMEM ? r : -EINVAL;
         size_t length = take_queues(json_object_get(root, "queues"), queues);
-        struct sidekiq_info *info = calloc(1, sizeof(*info) + length);
+        struct heartbeat_info *info = calloc(1, sizeof(*info) + length);
         if (!info)
                 return -ENOMEM;
         memcpy(info->queues, queues, length);
@@ -200,7 +200,7 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
                 info->concurrency = (unsigned)concurrency;
         json_object_foreach(json_object_get(root, "capsules"), name, capsule)
         {
-                if (info->n_capsules == SIDEKIQ_CAPSULES_MAX)
+                if (info->n_capsules == HEARTBEAT_CAPSULES_MAX)
                         break;
                 snprintf(info->capsules[info->n_capsules++], sizeof(info->capsules[0]), "%s", name);
         }
@@ -211,15 +211,15 @@ int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret)
 /* Is comm this name, as truncated by the kernel? */
 static bool comm_is(const char *comm, const char *prefix, const char *capsule, const char *suffix)
 {
-        char name[SIDEKIQ_COMM_MAX + 1] = "";
+        char name[HEARTBEAT_COMM_MAX + 1] = "";
 
-        strncat(name, prefix, SIDEKIQ_COMM_MAX);
-        strncat(name, capsule, SIDEKIQ_COMM_MAX - strlen(name));
-        strncat(name, suffix, SIDEKIQ_COMM_MAX - strlen(name));
+        strncat(name, prefix, HEARTBEAT_COMM_MAX);
+        strncat(name, capsule, HEARTBEAT_COMM_MAX - strlen(name));
+        strncat(name, suffix, HEARTBEAT_COMM_MAX - strlen(name));
         return strcmp(comm, name) == 0;
 }
 
-bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info)
+bool sidekiq_thread_is_processor(const char *comm, const struct heartbeat_info *info)
 {
         if (strcmp(comm, "processor") == 0) /* Sidekiq 6.x */
                 return true;

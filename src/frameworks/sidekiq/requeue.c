@@ -3,7 +3,7 @@
 #include "frameworks/sidekiq/requeue.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "io/redis_batch.h"
+#include "redis/redis_batch.h"
 #include "settings/settings.h"
 #include "wire/withhold.h"
 #include <hiredis/hiredis.h>

@@ -4,8 +4,9 @@
  * queue with the newest job first. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
@@ -17,20 +18,14 @@
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
 static const char *const suffixes[] = {"work", "workers"};
 
-/* struct heartbeat_info of Sidekiq is its decoded `info` field. */
-static const struct sidekiq_info *info_of(const struct heartbeat_info *info)
-{
-        return (const struct sidekiq_info *)info;
-}
-
 static bool thread_is_processor(const char *comm, const struct heartbeat_info *info)
 {
-        return sidekiq_thread_is_processor(comm, info_of(info));
+        return sidekiq_thread_is_processor(comm, info);
 }
 
 static const char *queue_names(const struct heartbeat_info *info)
 {
-        return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
+        return info && info->queues[0] != '\0' ? info->queues : NULL;
 }
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
@@ -51,15 +46,15 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struc
 {
         const struct field reported = reply_element(reply, _SIDEKIQ_FIELD_MAX);
         struct field fields[_SIDEKIQ_FIELD_MAX];
-        struct sidekiq_info *decoded;
+        struct heartbeat_info *decoded;
 
         reply_fields(reply, fields, ELEMENTSOF(fields));
         if (reported.text && !*info && sidekiq_info_decode(&reported, &decoded) == 0)
-                *info = (struct heartbeat_info *)decoded;
+                *info = decoded;
         if (!sidekiq_heartbeat_decode(fields, ret))
                 return false;
         if (ret->concurrency == 0 && *info)
-                ret->concurrency = info_of(*info)->concurrency;
+                ret->concurrency = (*info)->concurrency;
         return true;
 }
 
@@ -191,6 +186,13 @@ static const struct queues_format queues = {
         .measures_size = sizeof(struct measures),
         .measures_clear = measures_clear,
         .service = service,
+};
+
+const struct redis_format sidekiq_redis_format = {
+        .traits = &sidekiq_traits,
+        .heartbeats = &heartbeats,
+        .running_jobs = &running_jobs,
+        .queues = &queues,
 };
 
 const struct framework sidekiq_framework = {

@@ -2,7 +2,7 @@
 /* The set `probe:workers` of HOST:PID, and for each `probe:HOST:PID`: `BUSY QUIET MILLISECONDS`, quiet as 0
  * or 1. */
 #include "probe.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "settings/traits.h"
 #include <stdio.h>
 #include <string.h>

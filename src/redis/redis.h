@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <systemd/sd-event.h>
 
+struct connector; /* redis/connection.h */
 struct redis;
 struct redis_settings;
+struct tls; /* redis/tls.h */
 struct redisReply; /* of hiredis */
 
 enum redis_state {
@@ -34,18 +36,23 @@ typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *rep
 /* Creates a connection to url, or to settings->url if url is NULL. With settings->sentinels and url NULL,
  * connects to the master that the Sentinels name, with the database, user, password and scheme of
  * settings->url. User and password come from the URL; if it has no password, from the settings. Copies all
- * arguments. Connects as soon as the loop runs. on_state may be NULL.
+ * arguments. tls is for rediss://, and owned unless the call fails; NULL: made of the files in the settings.
+ * Connects as soon as the loop runs. on_state may be NULL.
  *
  * Returns 0 with *ret to be freed by redis_free(), or -errno:
  *
  * - -EINVAL: the URL or a TLS file is invalid
  * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
-int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
+int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
 /* Sets the key that a connection must be able to read, existing or not, to count as up. Needed if an ACL
  * forbids other keys. Call before the loop runs. Returns 0 or -ENOMEM. */
 int redis_probe(struct redis *redis, const char *key);
+
+/* Has the Unix socket of the URL opened by the connector, which must outlive the object. Call before the loop
+ * runs. */
+void redis_connect_by(struct redis *redis, struct connector *connector);
 
 /* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
  * called any more. Returns NULL. */

@@ -3,9 +3,9 @@
  *
  * Uses one connection. Query and subscription are sent together, so no failover is missed between them. A
  * subscribed connection cannot send queries, so each query opens a new connection. */
-#include "io/sentinel.h"
+#include "redis/sentinel.h"
 #include "base/parse.h"
-#include "io/connection.h"
+#include "redis/connection.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
 #include "wire/withhold.h"

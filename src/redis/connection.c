@@ -3,12 +3,12 @@
  *
  * Uses the non-blocking contexts of hiredis, not the asynchronous ones. The latter abort the process by an
  * assertion on unexpected input, and have no timeouts before 1.0. */
-#include "io/connection.h"
+#include "redis/connection.h"
 #include "base/macro.h"
 #include "io/clock.h"
-#include "io/reply_limit.h"
-#include "io/resolve.h"
-#include "io/tls.h"
+#include "redis/reply_limit.h"
+#include "redis/resolve.h"
+#include "redis/tls.h"
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>
@@ -149,12 +149,10 @@ static void set_wants_write(struct connection *connection, bool wants)
 
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
-/* Starts connecting. Returns false with connection->failure if that fails at once. */
-static bool context_open(struct connection *connection, const char *address)
+/* Uses a context whose connection is under way, or made. Returns false with connection->failure if that fails
+ * at once. */
+static bool context_use(struct connection *connection, redisContext *context)
 {
-        const struct endpoint *endpoint = &connection->endpoint;
-        redisContext *context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
-                                               : redisConnectNonBlock(address, (int)endpoint->port);
         const char *why = context ? context->errstr : "out of memory";
 
         connection->context = context;
@@ -172,6 +170,38 @@ static bool context_open(struct connection *connection, const char *address)
         snprintf(connection->failure, sizeof(connection->failure), "%s", why);
         context_close(connection);
         return false;
+}
+
+/* Starts connecting. Returns false with connection->failure if that fails at once. */
+static bool context_open(struct connection *connection, const char *address)
+{
+        const struct endpoint *endpoint = &connection->endpoint;
+
+        return context_use(connection, endpoint->path
+                                               ? redisConnectUnixNonBlock(endpoint->path)
+                                               : redisConnectNonBlock(address, (int)endpoint->port));
+}
+
+/* The connector has connected the Unix socket. fd: -errno if it could not. */
+static void on_connector(int fd, void *userdata)
+{
+        struct connection *connection = userdata;
+        redisContext *context = fd >= 0 ? redisConnectFd(fd) : NULL;
+
+        connection_enter(connection);
+        if (fd < 0) {
+                connection_lost(connection, "cannot connect: %s", strerror(-fd));
+        } else {
+                if (context)
+                        context->flags &= ~REDIS_BLOCK;
+                else
+                        close_fd(fd);
+                if (context_use(connection, context))
+                        begin_phase(connection, PHASE_CONNECTING);
+                else
+                        connection_lost(connection, "cannot connect: %s", connection->failure);
+        }
+        connection_leave(connection);
 }
 
 /* Tries the remaining addresses until one connection is in progress. Each has its own connect_timeout, so a
@@ -251,7 +281,12 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         connection->answer_is_late = false;
         if (!known)
                 connection->answer = (struct resolve_answer){.n_addresses = 1};
-        if (!known && !endpoint->path && !resolve_is_numeric(endpoint->host)) {
+        if (endpoint->path && endpoint->connector) {
+                connection->next_address = 1; /* there is no other one to try */
+                endpoint->connector->request(endpoint->connector, on_connector, connection);
+                begin_phase(connection, PHASE_CONNECTING);
+                begun = true;
+        } else if (!known && !endpoint->path && !resolve_is_numeric(endpoint->host)) {
                 begun = resolve_begin(connection);
         } else {
                 if (!known && !endpoint->path)
@@ -272,6 +307,8 @@ void connection_close(struct connection *connection)
         connection->phase = PHASE_CLOSED;
         connection->waiting = 0;
         (void)sd_event_source_set_enabled(connection->timer, SD_EVENT_OFF);
+        if (connection->endpoint.connector)
+                connection->endpoint.connector->cancel(connection->endpoint.connector);
         context_close(connection);
 }
 

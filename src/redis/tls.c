@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* TLS for connections to Redis; see the header. hiredis verifies only the certificate chain and not the host
  * name, so the sessions are created here. */
-#include "io/tls.h"
+#include "redis/tls.h"
 #include <config.h>
 
 #if HAVE_TLS
-#include "io/resolve.h"
+#include "redis/resolve.h"
 #include "settings/settings.h"
 #include <hiredis/hiredis.h>
 #include <hiredis/hiredis_ssl.h>
@@ -45,26 +45,28 @@ static int refuse(char *why, const char *key, const char *file)
         return -EINVAL;
 }
 
-static int load(SSL_CTX *ctx, const struct redis_settings *settings, char *why)
+static int load(SSL_CTX *ctx, const struct redis_settings *settings, const struct redis_settings *shown,
+                char *why)
 {
         ERR_clear_error();
         if (settings->tls_ca_file) {
                 if (SSL_CTX_load_verify_locations(ctx, settings->tls_ca_file, NULL) != 1)
-                        return refuse(why, "tls_ca_file", settings->tls_ca_file);
+                        return refuse(why, "tls_ca_file", shown->tls_ca_file);
         } else if (SSL_CTX_set_default_verify_paths(ctx) != 1) {
                 return refuse(why, "tls_ca_file", "the machine's own");
         }
         if (!settings->tls_cert_file || !settings->tls_key_file)
                 return 0;
         if (SSL_CTX_use_certificate_chain_file(ctx, settings->tls_cert_file) != 1)
-                return refuse(why, "tls_cert_file", settings->tls_cert_file);
+                return refuse(why, "tls_cert_file", shown->tls_cert_file);
         if (SSL_CTX_use_PrivateKey_file(ctx, settings->tls_key_file, SSL_FILETYPE_PEM) != 1 ||
             SSL_CTX_check_private_key(ctx) != 1)
-                return refuse(why, "tls_key_file", settings->tls_key_file);
+                return refuse(why, "tls_key_file", shown->tls_key_file);
         return 0;
 }
 
-int tls_new(const struct redis_settings *settings, struct tls **ret, char why[static TLS_WHY_MAX])
+int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
+            char why[static TLS_WHY_MAX])
 {
         SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
@@ -72,7 +74,7 @@ int tls_new(const struct redis_settings *settings, struct tls **ret, char why[st
                 return -ENOMEM;
         SSL_CTX_set_default_passwd_cb(ctx, on_password);
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, why) : -ENOMEM;
+        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, why) : -ENOMEM;
         if (r < 0) {
                 SSL_CTX_free(ctx);
                 return r;
@@ -143,8 +145,8 @@ const char *tls_error(const struct tls_session *session)
 
 #else
 
-int tls_new(_unused_ const struct redis_settings *settings, _unused_ struct tls **ret,
-            _unused_ char why[static TLS_WHY_MAX])
+int tls_new(_unused_ const struct redis_settings *settings, _unused_ const struct redis_settings *shown,
+            _unused_ struct tls **ret, _unused_ char why[static TLS_WHY_MAX])
 {
         return -EPROTONOSUPPORT;
 }

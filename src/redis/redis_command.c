@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands to Redis; see the header. */
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "base/macro.h"
 #include <errno.h>
 #include <stdlib.h>

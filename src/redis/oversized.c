@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands to one Redis whose replies were too large. */
-#include "io/oversized.h"
+#include "redis/oversized.h"
 #include "base/hash.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A batch of commands to Redis with a common completion. */
-#include "io/redis_batch.h"
+#include "redis/redis_batch.h"
 #include "base/macro.h"
-#include "io/redis.h"
+#include "redis/redis.h"
 #include <errno.h>
 #include <stdlib.h>
 

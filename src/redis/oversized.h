@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands to one Redis whose replies were too large (io/reply_limit.h). Sending one again would end the
+/* The commands to one Redis whose replies were too large (redis/reply_limit.h). Sending one again would end the
  * connection again, so these commands are skipped for a while. */
 #pragma once
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection to a Redis: reconnects, logs in, queues commands, and with Sentinels chooses the server. */
-#include "io/redis.h"
+#include "redis/redis.h"
 #include "base/parse.h"
 #include "io/clock.h"
-#include "io/connection.h"
-#include "io/oversized.h"
-#include "io/sentinel.h"
-#include "io/tls.h"
+#include "redis/connection.h"
+#include "redis/oversized.h"
+#include "redis/sentinel.h"
+#include "redis/tls.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
 #include "wire/withhold.h"
@@ -467,7 +467,7 @@ static int add_credentials(struct redis_url *url, const struct redis_settings *s
         return url->password && url->username ? 0 : -ENOMEM;
 }
 
-int redis_new(sd_event *event, const char *url, const struct redis_settings *settings,
+int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
               redis_state_fn on_state, void *userdata, struct redis **ret)
 {
         struct redis *redis = calloc(1, sizeof(*redis));
@@ -480,8 +480,8 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         bool by_sentinels = !url && settings->sentinels;
         url = url ? url : settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
-        if (r >= 0 && redis->url.tls)
-                r = tls_new(settings, &redis->tls, why);
+        if (r >= 0 && redis->url.tls && !tls)
+                r = tls_new(settings, settings, &redis->tls, why);
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
         if (r >= 0) {
@@ -499,11 +499,12 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
                 r = connection_new(event, &connection_ops, settings->connect_timeout,
                                    settings->command_timeout, redis, &redis->connection);
         if (r >= 0 && by_sentinels)
-                r = sentinel_new(event, settings, redis->tls, &sentinel_ops, redis, &redis->sentinel);
+                r = sentinel_new(event, settings, tls ?: redis->tls, &sentinel_ops, redis, &redis->sentinel);
         if (r < 0) {
                 redis_destroy(redis);
                 return r;
         }
+        redis->tls = tls ?: redis->tls;
         redis->endpoint = (struct endpoint){
                 .path = redis->url.path,
                 .host = by_sentinels ? "" : redis->url.host,
@@ -523,6 +524,11 @@ int redis_probe(struct redis *redis, const char *key)
         free(redis->probe_key);
         redis->probe_key = copy;
         return 0;
+}
+
+void redis_connect_by(struct redis *redis, struct connector *connector)
+{
+        redis->endpoint.connector = connector;
 }
 
 struct redis *redis_free(struct redis *redis)

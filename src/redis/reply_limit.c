@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures a reply as it arrives. */
-#include "io/reply_limit.h"
+#include "redis/reply_limit.h"
 #include "base/macro.h"
 #include <string.h>
 

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts reader processes; see the header. */
+#include "daemon/runtime/reader_process.h"
+#include "base/fd.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/reader_user.h"
+#include "model/exit_status.h"
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define PROGRAM_NAME "sqmgr-reader"
+/* Where the program expects its sockets. */
+enum { FD_SQMGR = 3, FD_CONNECTIONS, FD_PROGRAM, FD_FIRST_FREE };
+
+/* A reader that is connected again and again has no use of that: Redis waits longer between two attempts. */
+#define CONNECTS_PER_SECOND 20
+/* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
+#define CONNECT_SECONDS 10
+
+struct reader_process {
+        struct child child;
+        struct reader_starter_daemon *starter;
+        int connections_fd;
+        struct connecting *connecting; /* NULL: no connection is being made */
+        usec_t second_at;              /* start of the current second, for the rate of connections */
+        unsigned connects;             /* in it */
+        void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
+        void *userdata;
+};
+
+/* A process that connects a Unix socket. */
+struct connecting {
+        struct child child;
+        struct reader_process *process; /* NULL: it is gone */
+};
+
+/* Forks with all signals blocked: no handler of ours runs in the child. Returns 0 in the child. */
+static pid_t fork_child(void)
+{
+        sigset_t all, before;
+
+        sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid_t pid = fork();
+        int error = errno;
+        if (pid != 0)
+                (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        errno = error;
+        return pid;
+}
+
+/* From here on in the child: signals have their defaults and are not blocked. */
+static void reset_signals(void)
+{
+        sigset_t none;
+
+        for (int signo = 1; signo < NSIG; signo++)
+                (void)signal(signo, SIG_DFL);
+        sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Gives each descriptor its place. Those in the way are moved first. */
+static int place_descriptors(const int fds[], size_t n, int first)
+{
+        int moved[FD_FIRST_FREE];
+
+        for (size_t i = 0; i < n; i++)
+                if ((moved[i] = fcntl(fds[i], F_DUPFD, FD_FIRST_FREE)) < 0)
+                        return -errno;
+        for (size_t i = 0; i < n; i++)
+                if (dup2(moved[i], first + (int)i) < 0)
+                        return -errno;
+        return fd_close_range(FD_FIRST_FREE, UINT_MAX, false);
+}
+
+static int open_nothing(void)
+{
+        _cleanup_close_ int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+#ifdef __SANITIZE_ADDRESS__
+                if (i == STDERR_FILENO)
+                        break; /* where a sanitizer reports */
+#endif
+                if (dup2(fd, i) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+static int drop_rights(uid_t uid, gid_t gid)
+{
+        if (geteuid() == 0 &&
+            (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
+                return -errno;
+        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static _Noreturn void child_run(const struct reader_starter_daemon *starter, int socket_fd,
+                                int connections_fd)
+{
+        static char *const arguments[] = {(char *)PROGRAM_NAME, NULL};
+        static char *const environment[] = {NULL};
+        const int fds[] = {socket_fd, connections_fd, starter->program_fd};
+
+        reset_signals();
+        (void)setsid();
+        if (open_nothing() < 0 || place_descriptors(fds, ELEMENTSOF(fds), FD_SQMGR) < 0 ||
+            fcntl(FD_PROGRAM, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0 ||
+            drop_rights(starter->uid, starter->gid) < 0)
+                _exit(126);
+        (void)syscall(SYS_execveat, FD_PROGRAM, "", arguments, environment, AT_EMPTY_PATH);
+        _exit(127);
+}
+
+static void process_free(struct reader_process *process)
+{
+        if (process->connecting)
+                process->connecting->process = NULL;
+        close_fd(process->connections_fd);
+        free(process);
+}
+
+static void on_exited(struct child *child, const siginfo_t *info)
+{
+        struct reader_process *process = (struct reader_process *)child;
+        const struct exit_status exit = {
+                .known = true, .by_signal = info->si_code != CLD_EXITED, .status = info->si_status};
+        char how[128];
+
+        exit_status_text(&exit, how, sizeof(how));
+        if (process->ended)
+                process->ended(how, process->userdata);
+        process_free(process);
+}
+
+static int not_started(struct reader_process *process, int error)
+{
+        process_free(process);
+        return -error;
+}
+
+static int start(struct reader_starter *base, void (*ended)(const char *how, void *userdata), void *userdata,
+                 struct reader_process **ret, int *ret_fd)
+{
+        struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
+        struct reader_process *process = calloc(1, sizeof(*process));
+        int queries[2], connections[2];
+
+        if (!process)
+                return -ENOMEM;
+        process->connections_fd = -1;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
+                return not_started(process, errno);
+        _cleanup_close_ int ours = queries[0];
+        _cleanup_close_ int theirs = queries[1];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, connections) < 0)
+                return not_started(process, errno);
+        process->connections_fd = connections[0];
+        _cleanup_close_ int their_connections = connections[1];
+        pid_t pid = fork_child();
+        if (pid == 0)
+                child_run(starter, theirs, their_connections);
+        if (pid < 0)
+                return not_started(process, errno);
+        process->child = (struct child){.pid = pid, .exited = on_exited};
+        process->starter = starter;
+        process->ended = ended;
+        process->userdata = userdata;
+        children_add(starter->children, &process->child);
+        *ret = process;
+        *ret_fd = TAKE_FD(ours);
+        return 0;
+}
+
+/* The process is reaped once it is dead, which a file system can delay. */
+static void stop(struct reader_process *process)
+{
+        process->ended = NULL;
+        process->connections_fd = close_fd(process->connections_fd);
+        (void)kill(process->child.pid, SIGKILL);
+}
+
+static void on_connecting_exited(struct child *child, const siginfo_t *info _unused_)
+{
+        struct connecting *connecting = (struct connecting *)child;
+
+        if (connecting->process)
+                connecting->process->connecting = NULL;
+        free(connecting);
+}
+
+static _Noreturn void child_connect(int connections_fd, const char *path)
+{
+        reset_signals();
+        (void)alarm(CONNECT_SECONDS);
+        int fd = fd_connect(path, 0, USEC_INFINITY);
+        int error = fd < 0 ? fd : fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+        (void)fd_send(connections_fd, &error, sizeof(error), error < 0 ? -1 : fd, MSG_DONTWAIT);
+        _exit(0);
+}
+
+static bool may_connect(struct reader_process *process, usec_t now)
+{
+        if (usec_sub(now, process->second_at) >= USEC_PER_SEC) {
+                process->second_at = now;
+                process->connects = 0;
+        }
+        return !process->connecting && process->connects++ < CONNECTS_PER_SECOND;
+}
+
+/* Without a connection, the reader's attempt fails after connect_timeout and is repeated. */
+static void connect_socket(struct reader_process *process, const char *path)
+{
+        struct connecting *connecting;
+
+        if (!may_connect(process, clock_now(CLOCK_MONOTONIC)) || !(connecting = calloc(1, sizeof(*connecting))))
+                return;
+        pid_t pid = fork_child();
+        if (pid == 0)
+                child_connect(process->connections_fd, path);
+        if (pid < 0) {
+                free(connecting);
+                return;
+        }
+        *connecting = (struct connecting){.child = {.pid = pid, .exited = on_connecting_exited},
+                                          .process = process};
+        process->connecting = connecting;
+        children_add(process->starter->children, &connecting->child);
+}
+
+/* Returns a descriptor or -errno. */
+static int open_program(void)
+{
+        char program[PATH_MAX];
+
+        ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
+        const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+        size_t length = slash ? (size_t)(slash + 1 - program) : 0;
+        int fd = -1;
+
+        if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
+                memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
+                fd = open(program, O_PATH | O_CLOEXEC);
+        }
+        if (fd < 0)
+                fd = open(READER_PROGRAM, O_PATH | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children)
+{
+        *ret = (struct reader_starter_daemon){
+                .starter = {.start = start, .stop = stop, .connect = connect_socket},
+                .children = children,
+                .program_fd = open_program(),
+        };
+        if (ret->program_fd < 0) {
+                log_error("cannot open " READER_PROGRAM ": %s", strerror(-ret->program_fd));
+                return ret->program_fd;
+        }
+        return reader_user(&ret->uid, &ret->gid);
+}
+
+/* Those that were stopped are dead soon: they were killed, and wait for no file. */
+void reader_starter_clear(struct reader_starter_daemon *starter)
+{
+        struct child *child = starter->children ? starter->children->first : NULL;
+
+        while (child) {
+                struct child *next = child->next;
+
+                if (child->exited == on_exited || child->exited == on_connecting_exited) {
+                        siginfo_t info;
+
+                        (void)kill(child->pid, SIGKILL);
+                        (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)child->pid, &info, WEXITED));
+                        children_remove(starter->children, child);
+                        child->exited(child, &info);
+                }
+                child = next;
+        }
+        starter->program_fd = close_fd(starter->program_fd);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts reader processes: the program sqmgr-reader, as a user without rights. */
+#pragma once
+
+#include "daemon/runtime/children.h"
+#include "io/reader.h"
+#include <sys/types.h>
+
+struct reader_starter_daemon {
+        struct reader_starter starter;
+        struct children *children; /* not owned */
+        int program_fd;            /* the program is opened once: an upgrade replaces sqmgr and it together */
+        uid_t uid;
+        gid_t gid;
+};
+
+/* Opens the program beside that of this process, as in a build root, or else the one that is installed.
+ * children must outlive the starter. Looks up the user, which may block. Returns 0 with *ret, to be cleared
+ * by reader_starter_clear(); or -errno, which is logged. */
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children);
+/* Call when no reader is left. */
+void reader_starter_clear(struct reader_starter_daemon *starter);

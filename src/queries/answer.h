@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader process answers, as bytes. Pure.
+ *
+ * sqmgr reads answers as if an enemy had written them: each number has a range, each list and each text a
+ * bound, and an answer that breaks one is refused as a whole. What stays possible is a lie within these
+ * bounds, which anybody could tell who may write to the server. */
+#pragma once
+
+#include "model/heartbeat_info.h"
+#include "model/job.h"
+#include "model/queues.h"
+#include "model/worker.h"
+#include "queries/query.h"
+
+/* What a reader sends. */
+enum reader_message {
+        READER_ANSWER,
+        READER_STATE,   /* the state of its connection has changed; see struct reader_report */
+        READER_CONNECT, /* it needs a connection to the Unix socket of its configuration */
+        _READER_MESSAGE_MAX,
+};
+
+/* Of one message. The largest lists the entries of jobs. */
+#define ANSWER_BYTES_MAX ((size_t)32 * 1024 * 1024)
+#define ANSWER_ERROR_MAX 512
+
+enum answer_status {
+        ANSWER_OK,
+        ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
+        ANSWER_LOST,    /* the connection was lost: the query may or may not have been carried out */
+        _ANSWER_STATUS_MAX,
+};
+
+#define ANSWER_HOST_MAX     255
+#define ANSWER_IDENTITY_MAX 1024
+#define ANSWER_CURSOR_MAX   24
+
+struct answer_heartbeat {
+        bool found;
+        struct heartbeat heartbeat;
+        struct heartbeat_info *info; /* owned; NULL: not asked for, or not reported */
+};
+
+struct answer_work_list {
+        bool known, empty;
+};
+
+/* An identity of a page. */
+struct answer_identity {
+        char *identity; /* owned */
+        size_t host_len;
+        pid_t pid;
+};
+
+struct answer_scan {
+        struct answer_identity *list; /* owned */
+        size_t n;
+        char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
+};
+
+/* An answer, valid during the callback. The callback may take what is owned out of it. */
+struct answer {
+        enum query_kind kind;
+        enum answer_status status;
+        char error[ANSWER_ERROR_MAX]; /* "" unless the status says otherwise; printable */
+        usec_t rtt_usec;              /* duration of the last command; 0: unknown */
+        /* Of the kind, if the status is ANSWER_OK; else zeroed. */
+        union {
+                struct answer_heartbeat heartbeat;
+                struct answer_work_list work_list;
+                struct answer_scan scan;
+        };
+};
+
+void answer_clear(struct answer *answer);
+
+/* Writes the message of an answer. */
+void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer);
+/* Reads the id of an answer behind the kind of its message. */
+uint64_t answer_read_id(struct codec_reader *reader);
+/* Reads the rest. kind: of the query with that id. Returns 0 with *ret, which the caller clears; -EBADMSG;
+ * or -ENOMEM. */
+int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret);
+
+/* The state of a reader's connection. */
+enum reader_state {
+        READER_STATE_CONNECTING, /* unknown: during the first attempt */
+        READER_STATE_CONNECTED,
+        READER_STATE_DOWN, /* reconnecting */
+        _READER_STATE_MAX,
+};
+
+struct reader_report {
+        enum reader_state state;
+        uint64_t connections;         /* how many have succeeded */
+        char error[ANSWER_ERROR_MAX]; /* one sentence without secrets; "": none */
+        char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
+};
+
+void reader_report_write(struct codec_writer *writer, const struct reader_report *report);
+/* Returns 0 with *ret, or -EBADMSG. */
+int reader_report_read(struct codec_reader *reader, struct reader_report *ret);
+
+/* How the body of each kind of answer is written, read and cleared. body: the member of the union. */
+struct answer_format {
+        void (*write)(struct codec_writer *writer, const void *body);
+        /* Returns 0 or -ENOMEM; sets reader->wrong if a bound is broken. What was read is cleared in all
+         * cases. */
+        int (*read)(struct codec_reader *reader, void *body);
+        void (*clear)(void *body); /* NULL: it owns nothing */
+};
+
+extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
