@@ -353,7 +353,7 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         if (!runtime->preload_script)
                 return -ENOMEM;
         status_files_begin(runtime);
-        int r = reader_starter_init(&runtime->reader_starter, &runtime->children);
+        int r = reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
         if (r >= 0)
                 r = launch_raise_nofile(&runtime->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);

@@ -187,8 +187,12 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
                 process_failed(reader, "%s", answer.error);
         } else {
+                bool judged = answer.kind == QUERY_CONFIGURE && reader->configuration.check;
+
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
+                if (judged && reader->on_state)
+                        reader->on_state(reader, reader->report.state, NULL, reader->userdata);
         }
 }
 

@@ -218,7 +218,7 @@ static void configure(struct ask *ask)
                                     server, &server->redis, why);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
-        if (r >= 0 && server->connections_fd >= 0)
+        if (r >= 0 && server->redis && server->connections_fd >= 0)
                 redis_connect_by(server->redis, &server->connector);
         if (r == -EPROTO)
                 ask_fail(ask, ANSWER_REFUSED, "its reader is of another version");
