@@ -160,7 +160,7 @@ static void enemy_numbers(uint64_t first, uint64_t second, uint64_t third)
         enemy_send(&writer);
 }
 
-TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 6)
+TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 7)
 {
         const struct field texts[] = {QUERY_TEXT(IDENTITY)};
         const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
@@ -183,6 +183,20 @@ TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 6)
                 break;
         case 4: /* it asks for a connection to a Unix socket, and its server has none */
                 enemy_numbers(READER_CONNECT, 0, 0);
+                break;
+        case 5: /* reports without end */
+                for (unsigned i = 0; i < 200; i++) {
+                        const struct reader_report report = {.state = i % 2 ? READER_STATE_CONNECTED
+                                                                            : READER_STATE_DOWN};
+                        struct codec_writer more = {0};
+
+                        reader_report_write(&more, &report);
+                        enemy_send(&more);
+                        ck_assert_int_ge(sd_event_run(event, 0), 0);
+                        if (enemy.stops > 0)
+                                break;
+                }
+                downs = 1;
                 break;
         default: { /* more jobs than any process has */
                 struct answer answer = {.kind = QUERY_HEARTBEAT,

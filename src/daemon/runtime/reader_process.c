@@ -23,8 +23,6 @@
 /* Where the program expects its sockets. */
 enum { FD_SQMGR = 3, FD_CONNECTIONS, FD_PROGRAM, FD_FIRST_FREE };
 
-/* A reader that is connected again and again has no use of that: Redis waits longer between two attempts. */
-#define CONNECTS_PER_SECOND 20
 /* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
 #define CONNECT_SECONDS 10
 /* For a reader that only judges a configuration. */
@@ -35,8 +33,6 @@ struct reader_process {
         struct reader_starter_daemon *starter;
         int connections_fd;
         struct connecting *connecting; /* NULL: no connection is being made */
-        usec_t second_at;              /* start of the current second, for the rate of connections */
-        unsigned connects;             /* in it */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
         void *userdata;
 };
@@ -216,21 +212,13 @@ static _Noreturn void child_connect(int connections_fd, const char *path)
         _exit(0);
 }
 
-static bool may_connect(struct reader_process *process, usec_t now)
-{
-        if (usec_sub(now, process->second_at) >= USEC_PER_SEC) {
-                process->second_at = now;
-                process->connects = 0;
-        }
-        return !process->connecting && process->connects++ < CONNECTS_PER_SECOND;
-}
-
-/* Without a connection, the reader's attempt fails after connect_timeout and is repeated. */
+/* One at a time; io/reader.c bounds how often. Without a connection, the reader's attempt fails after
+ * connect_timeout and is repeated. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
-        struct connecting *connecting;
+        struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
 
-        if (!may_connect(process, clock_now(CLOCK_MONOTONIC)) || !(connecting = calloc(1, sizeof(*connecting))))
+        if (!connecting)
                 return;
         pid_t pid = fork_child();
         if (pid == 0)
