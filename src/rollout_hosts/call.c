@@ -89,7 +89,7 @@ static int send_call(struct redis *redis, struct call *call)
         char name[HMAC_SCRIPT_SHA1_MAX];
 
         static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
-        call->whole |= hmac_script_sha1(rollout_script, name) < 0;
+        hmac_script_sha1(rollout_script, name);
         if (!call->whole) {
                 argv[0] = "EVALSHA";
                 argv[1] = name;
