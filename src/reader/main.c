@@ -7,6 +7,7 @@
 #include "reader/server.h"
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
@@ -53,6 +54,8 @@ int main(void)
         }
         /* hiredis writes without MSG_NOSIGNAL. */
         (void)signal(SIGPIPE, SIG_IGN);
+        /* Linux before 6.14 names a program that is executed by descriptor after the number of that. */
+        (void)prctl(PR_SET_NAME, "sqmgr-reader");
         int r = sandbox_limits();
         if (r >= 0)
                 r = sd_event_new(&event);
