@@ -3,8 +3,8 @@
  * traits. */
 #pragma once
 
+#include "base/macro.h"
 #include "frameworks/title.h"
-#include "observe/rescue.h"
 #include "settings/traits.h"
 
 struct heartbeat_info;      /* what the framework stores about a process that sends heartbeats */
@@ -13,33 +13,6 @@ struct running_jobs_format; /* redis_running_jobs.h */
 struct queues_format;       /* queue_reader.h */
 struct heartbeat;
 struct redis;
-
-struct requeue_request {
-        struct redis *redis;
-        const char *namespace;
-        const char *identity; /* whose work list holds the job */
-        const struct job *job;
-        const struct fleet_settings *settings; /* rescue_jobs and rescue_limit decide where the job goes */
-        const char *why;                       /* how the job's process ended */
-        usec_t realtime;                       /* wall clock, now */
-};
-
-struct requeue; /* a request in progress */
-
-/* error: NULL, or why the fate of the job is unknown; the caller may then retry. Called once, never from
- * within begin(). The request is freed when the callback returns. */
-typedef void (*requeue_fn)(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
-
-/* Puts a job of a dead process back into its queue. The job moves only once, however many hosts try. If
- * the job is only to be reported, it stays in the work list. */
-struct requeue_ops {
-        /* Returns 0 with *ret; -ENOTCONN or -ENOMEM: done is not called. */
-        int (*begin)(const struct requeue_request *request, requeue_fn done, void *userdata,
-                     struct requeue **ret);
-        /* Not allowed within done. Afterwards done is never called, and the fate of the job stays unknown.
-         * Takes NULL. Returns NULL. */
-        struct requeue *(*free)(struct requeue *requeue);
-};
 
 struct framework {
         const struct traits *traits;
@@ -65,5 +38,4 @@ struct framework {
         /* Returns the queue names that a process reported: each name ends with a NUL, the list with two;
          * NULL: none reported. The member is set only if the traits say that workers report their queues. */
         const char *(*queue_names)(const struct heartbeat_info *info);
-        const struct requeue_ops *requeue; /* NULL if the traits have no rescue */
 };

@@ -10,6 +10,7 @@
 #include "model/job.h"
 #include "model/queues.h"
 #include "model/worker.h"
+#include "observe/rescue.h"
 #include "queries/query.h"
 
 /* What a reader sends. */
@@ -27,7 +28,8 @@ enum reader_message {
 enum answer_status {
         ANSWER_OK,
         ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
-        ANSWER_LOST,    /* the connection was lost: the query may or may not have been carried out */
+        ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
+                      * carried out */
         _ANSWER_STATUS_MAX,
 };
 
@@ -58,17 +60,33 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
+/* Of a rollout: words of the reply. */
+#define ANSWER_WORDS_MAX 8192
+#define ANSWER_WORD_MAX  512
+/* Of QUERY_SHARE: bytes of the share of a host, and how many hosts. */
+#define ANSWER_SHARE_MAX 4096
+#define ANSWER_HOSTS_MAX 1024
+
+struct answer_requeue {
+        enum rescue_outcome outcome;
+        unsigned times; /* how often the job has been put back; 0 unless it was now */
+};
+
 /* An answer, valid during the callback. The callback may take what is owned out of it. */
 struct answer {
         enum query_kind kind;
         enum answer_status status;
-        char error[ANSWER_ERROR_MAX]; /* "" unless the status says otherwise; printable */
+        char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
         usec_t rtt_usec;              /* duration of the last command; 0: unknown */
         /* Of the kind, if the status is ANSWER_OK; else zeroed. */
         union {
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
+                struct answer_requeue requeue;
+                struct texts
+                        words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for what is no text */
+                struct texts shares; /* each host and behind it its share, "" if it has none */
         };
 };
 
@@ -92,8 +110,8 @@ enum reader_state {
 
 struct reader_report {
         enum reader_state state;
-        uint64_t connections;         /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX]; /* one sentence without secrets; "": none */
+        uint64_t connections;          /* how many have succeeded */
+        char error[ANSWER_ERROR_MAX];  /* one sentence without secrets; "": none */
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 
@@ -111,3 +129,4 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
+extern const struct answer_format answer_requeue_format, answer_words_format, answer_shares_format;

@@ -46,3 +46,7 @@ sd_event *ask_event(const struct ask *ask);
 void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);
+void ask_requeue(struct ask *ask);
+void ask_share(struct ask *ask);
+void ask_rollout(struct ask *ask);
+void ask_glance(struct ask *ask);

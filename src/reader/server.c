@@ -36,15 +36,15 @@ struct reader_server {
 };
 
 static const ask_fn asks[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = ask_heartbeat,
-        [QUERY_WORK_LIST] = ask_work_list,
-        [QUERY_SCAN] = ask_scan,
+        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list, [QUERY_SCAN] = ask_scan,
+        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,         [QUERY_ROLLOUT] = ask_rollout,
+        [QUERY_GLANCE] = ask_glance,
 };
 
 static void send_message(struct reader_server *server, struct codec_writer *writer)
 {
-        if (!server->freed && (writer->failed || message_socket_send(server->message_socket, writer->bytes,
-                                                                     writer->size) < 0))
+        if (!server->freed &&
+            (writer->failed || message_socket_send(server->message_socket, writer->bytes, writer->size) < 0))
                 server->failed = true;
         free(writer->bytes);
 }
@@ -101,9 +101,9 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
 void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
 {
         struct redis *redis = ask->server->redis;
-        int r = forbiddable ? redis_command_forbiddable(redis, callback, ask, command->argc, command->argv,
-                                                        NULL)
-                            : redis_command(redis, callback, ask, command->argc, command->argv, NULL);
+        int r = forbiddable
+                        ? redis_command_forbiddable(redis, callback, ask, command->argc, command->argv, NULL)
+                        : redis_command(redis, callback, ask, command->argc, command->argv, NULL);
 
         command_clear(command);
         if (r < 0)
@@ -199,7 +199,9 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
                 memcpy(&connection, CMSG_DATA(header), sizeof(int));
         void (*connected)(int fd, void *userdata) = TAKE_PTR(server->connected);
         if (connected)
-                connected(connection >= 0 ? TAKE_FD(connection) : error < 0 ? error : -EBADMSG,
+                connected(connection >= 0 ? TAKE_FD(connection)
+                          : error < 0     ? error
+                                          : -EBADMSG,
                           server->connected_userdata);
         return 0;
 }

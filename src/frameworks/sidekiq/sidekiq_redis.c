@@ -4,15 +4,15 @@
  * queue with the newest job first. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "redis/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
 #include "model/worker.h"
+#include "redis/redis_command.h"
 #include <signal.h>
 
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
@@ -193,6 +193,7 @@ const struct redis_format sidekiq_redis_format = {
         .heartbeats = &heartbeats,
         .running_jobs = &running_jobs,
         .queues = &queues,
+        .requeue = &sidekiq_requeue,
 };
 
 const struct framework sidekiq_framework = {
@@ -209,5 +210,4 @@ const struct framework sidekiq_framework = {
         .running_jobs = &running_jobs,
         .queues = &queues,
         .queue_names = queue_names,
-        .requeue = &sidekiq_requeue,
 };
