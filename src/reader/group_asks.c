@@ -90,10 +90,8 @@ void ask_rollout(struct ask *ask)
 {
         char name[HMAC_SCRIPT_SHA1_MAX];
 
-        if (hmac_script_sha1(rollout_script, name) < 0)
-                send_script(ask, on_words, "EVAL", rollout_script);
-        else
-                send_script(ask, on_script, "EVALSHA", name);
+        hmac_script_sha1(rollout_script, name);
+        send_script(ask, on_script, "EVALSHA", name);
 }
 
 /* MGET returns nil for a missing key and for a key of a wrong type. */
