@@ -3,6 +3,7 @@
  *
  * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr, and descriptor 4 one that brings connected sockets. */
 #include "base/fd.h"
+#include "reader/sandbox.h"
 #include "reader/server.h"
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,11 @@ static void on_end(void *userdata)
         (void)sd_event_exit(userdata, 0);
 }
 
+static int on_configured(void *userdata _unused_)
+{
+        return sandbox_enter();
+}
+
 static bool is_socket(int fd)
 {
         int type;
@@ -25,7 +31,7 @@ static bool is_socket(int fd)
 
 static int run(sd_event *event)
 {
-        static const struct reader_server_ops ops = {.on_end = on_end};
+        static const struct reader_server_ops ops = {.on_end = on_end, .on_configured = on_configured};
         struct reader_server *server;
         int r = reader_server_new(event, FD_SQMGR, FD_CONNECTIONS, &ops, event, &server);
 
@@ -46,7 +52,9 @@ int main(void)
         }
         /* hiredis writes without MSG_NOSIGNAL. */
         (void)signal(SIGPIPE, SIG_IGN);
-        int r = sd_event_new(&event);
+        int r = sandbox_limits();
+        if (r >= 0)
+                r = sd_event_new(&event);
         if (r >= 0)
                 r = run(event);
         sd_event_unref(event);
