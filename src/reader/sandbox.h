@@ -18,6 +18,6 @@ int sandbox_limits(void);
 /* Takes away all but what a connection to Redis needs: files of /etc and /usr to read, sockets of the
  * network, and threads. Everything else is refused, and what only an attacker would call ends the process
  * with SIGSYS. There is no way back. Call it while the process has one thread, after certificates are loaded;
- * a memfd cannot be written afterwards. Returns 0, or -errno if the kernel has no seccomp, or the filter
- * could not be installed: do not talk to a server then. */
+ * a memfd cannot be written afterwards. Returns 0, -EBUSY if there are more threads, or another -errno if the
+ * kernel has no seccomp, or the filter could not be installed: do not talk to a server then. */
 int sandbox_enter(void);

@@ -200,6 +200,9 @@ static int add_rules(scmp_filter_ctx filter, bool unix_sockets)
         /* A call of another kind of program, as one of 32 bits. */
         int r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 
+        /* The kernel's errors as they are. */
+        if (r == 0)
+                r = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
         if (r == 0)
                 r = add_names(filter, SCMP_ACT_ALLOW, allowed);
         if (r == 0)

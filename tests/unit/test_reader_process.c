@@ -5,6 +5,7 @@
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/sidekiq/format.h"
 #include "queries/configuration.h"
+#include "reader/sandbox.h"
 #include "redis_server.h"
 #include <dirent.h>
 #include <limits.h>
@@ -130,6 +131,18 @@ TEST(a_reader_has_no_rights_and_only_its_sockets)
         }
         ck_assert_int_eq(closedir(directory), 0);
         ck_assert_uint_eq(others, 0);
+}
+
+TEST(a_reader_that_is_connected_is_in_its_sandbox)
+{
+        char text[256];
+
+        if (sandbox_is_off())
+                return;
+        start(server_url);
+        run_until(is_up());
+        status_line(reader_pid(), "Seccomp:", text);
+        ck_assert_str_eq(text, "\t2\n");
 }
 
 TEST(a_reader_that_is_killed_is_replaced_and_why_is_reported)

@@ -485,6 +485,29 @@ TEST(limits_alone_keep_out_others_of_the_same_user)
         ck_assert_int_eq(status, 0);
 }
 
+static void *wait_for_a_signal(void *userdata _unused_)
+{
+        (void)pause();
+        return NULL;
+}
+
+TEST(a_second_thread_would_keep_its_rights_and_is_refused)
+{
+        int status;
+
+        pid_t pid = fork();
+        if (pid == 0) {
+                pthread_t thread;
+
+                if (pthread_create(&thread, NULL, wait_for_a_signal, NULL) != 0)
+                        _exit(NOT_ENTERED);
+                _exit(-sandbox_enter());
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), EBUSY);
+}
+
 /* A module may connect to its service; what is part of the C library does not. */
 static const struct {
         const char *text;
