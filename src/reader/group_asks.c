@@ -59,7 +59,7 @@ static void send_script(struct ask *ask, redis_reply_fn callback, const char *wh
         size_t argc = 3;
         int r = 0;
 
-        static_assert(ROLLOUT_SCRIPT_KEYS == 5, "as many as the script is told of");
+        static_assert(ROLLOUT_SCRIPT_KEYS == 5, "the number of keys");
         for (size_t i = 0; i < ROLLOUT_SCRIPT_KEYS; i++) {
                 argv[argc++] = keys[i] = key_of(ask, rollout_script_suffixes[i], "");
                 if (!keys[i])

@@ -84,7 +84,7 @@ void ask_fail(struct ask *ask, enum answer_status status, const char *format, ..
 
 void ask_fail_errno(struct ask *ask, int error)
 {
-        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "it is not connected");
+        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "the connection was lost");
 }
 
 bool ask_failed(struct ask *ask, const redisReply *reply)

@@ -104,7 +104,7 @@ static int send_script(struct redis *redis, const struct requeue_request *reques
         size_t lengths[ELEMENTSOF(argv)], n = 3;
         char limit[16] = "", score[48];
 
-        static_assert(_KEY_MAX == 8, "as many as the script is told of");
+        static_assert(_KEY_MAX == 8, "the number of keys");
         if (request->puts_back)
                 snprintf(limit, sizeof(limit), "%u", request->limit);
         snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
