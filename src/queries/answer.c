@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = &answer_heartbeat_format,
-        [QUERY_WORK_LIST] = &answer_work_list_format,
-        [QUERY_SCAN] = &answer_scan_format,
+        [QUERY_HEARTBEAT] = &answer_heartbeat_format, [QUERY_WORK_LIST] = &answer_work_list_format,
+        [QUERY_SCAN] = &answer_scan_format,           [QUERY_SCANNERS] = &answer_scanners_format,
+        [QUERY_ROSTER] = &answer_roster_format,
 };
 
 /* Kinds without a format have no body: their answer is the status alone. */

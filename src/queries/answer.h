@@ -32,8 +32,15 @@ enum answer_status {
 };
 
 #define ANSWER_HOST_MAX     255
-#define ANSWER_IDENTITY_MAX 1024
-#define ANSWER_CURSOR_MAX   24
+#define ANSWER_IDENTITY_MAX CODEC_TEXT_MAX
+/* Identities of one page; a framework without pages lists all at once. */
+#define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
+#define ANSWER_CURSOR_MAX     24
+#define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
+/* Workers of one host. Any writer to the server can list more. */
+#define ANSWER_ROSTER_MAX 4096
+/* By any clock: after the year 9999. */
+#define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 struct answer_heartbeat {
         bool found;
@@ -58,6 +65,24 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
+struct answer_scanners {
+        uint64_t members;  /* identities */
+        uint64_t scanners; /* hosts that want to scan; 0: not known */
+        bool members_known;
+        bool blind; /* the server gives no count */
+};
+
+struct answer_worker {
+        char *queues; /* owned */
+        pid_t pid;
+        uint64_t born_usec; /* when it registered, by its wall clock */
+};
+
+struct answer_roster {
+        struct answer_worker *list; /* owned */
+        size_t n;
+};
+
 /* An answer, valid during the callback. The callback may take what is owned out of it. */
 struct answer {
         enum query_kind kind;
@@ -69,6 +94,8 @@ struct answer {
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
+                struct answer_scanners scanners;
+                struct answer_roster roster;
         };
 };
 
@@ -92,8 +119,8 @@ enum reader_state {
 
 struct reader_report {
         enum reader_state state;
-        uint64_t connections;         /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX]; /* one sentence without secrets; "": none */
+        uint64_t connections;          /* how many have succeeded */
+        char error[ANSWER_ERROR_MAX];  /* one sentence without secrets; "": none */
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 
@@ -110,4 +137,5 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
+extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
+        answer_scanners_format, answer_roster_format;

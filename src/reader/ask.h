@@ -46,3 +46,6 @@ sd_event *ask_event(const struct ask *ask);
 void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);
+void ask_scanners(struct ask *ask);
+void ask_scan_leave(struct ask *ask);
+void ask_roster(struct ask *ask);

@@ -2,18 +2,18 @@
 /* What a Redis says, from the log-in on, to all that sqmgr asks it. Whatever that is: each question has one
  * end, and no reply is larger than the bounds. */
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_heartbeats.h"
 #include "frameworks/redis_running_jobs.h"
+#include "frameworks/server_heartbeats.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "redis/redis.h"
-#include "redis/reply_limit.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/queues.h"
 #include "model/world.h"
-#include "peer.h"
+#include "reader.h"
+#include "redis/redis.h"
+#include "redis/reply_limit.h"
 
 #define PID       77
 #define IDENTITY  "host:77:0123456789ab"
@@ -77,7 +77,8 @@ static const struct fleet_settings fleet_settings = {
 static struct world world = {.settings = &world_settings};
 static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
 
-static struct redis *redis;
+static struct redis *redis;   /* NULL: the reader has the connection */
+static struct reader *reader; /* NULL: redis is used */
 static struct worker worker;
 static struct heartbeats *heartbeats;
 static struct heartbeat_slot *slot;
@@ -186,7 +187,7 @@ static void ask(void)
 {
         static const char *const argv[] = {"HGETALL", "x"};
 
-        if (asked == QUESTIONS)
+        if (asked == QUESTIONS || !redis)
                 return;
         answered[asked] = 0;
         int r = asked % 2 == 0
@@ -203,7 +204,7 @@ static void request_running_jobs(void)
         const struct running_jobs_request request = {
                 .event = event, .redis = redis, .identities = identities, .n = 1};
 
-        if (!running_jobs)
+        if (!running_jobs && redis)
                 (void)redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_running_jobs, NULL,
                                               &running_jobs);
 }
@@ -217,7 +218,7 @@ static void ask_requeue(void)
                                                 .why = "was killed",
                                                 .realtime = USEC_PER_SEC};
 
-        if (!requeue)
+        if (!requeue && redis)
                 (void)sidekiq_requeue.begin(&request, on_requeued, NULL, &requeue);
 }
 
@@ -228,6 +229,8 @@ static void act(int action)
                 ask();
                 break;
         case 1:
+                if (!slot)
+                        break;
                 heartbeats_want(slot, POLL_HEARTBEAT | POLL_WORK_LIST);
                 (void)heartbeats_poll(heartbeats);
                 break;
@@ -235,7 +238,8 @@ static void act(int action)
                 request_running_jobs();
                 break;
         case 3:
-                (void)queue_reader_read(queues, NULL, 1);
+                if (queues)
+                        (void)queue_reader_read(queues, NULL, 1);
                 break;
         case 4:
                 ask_requeue();
@@ -251,7 +255,23 @@ static void act(int action)
         }
 }
 
-static void begin(bool with_password)
+static void begin_reader(void)
+{
+        reader = reader_make(&settings, sidekiq_traits.id);
+        fuzz_check(server_heartbeats_new(reader, &sidekiq_framework, &heartbeats_ops, NULL, &heartbeats) ==
+                   0);
+        fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
+        peer_run();
+}
+
+static void begin_redis(void)
+{
+        fuzz_check(redis_new(event, NULL, &settings, NULL, on_state, NULL, &redis) == 0);
+        fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
+        peer_run();
+}
+
+static void begin(bool with_password, bool by_reader)
 {
         const struct field thread = {.text = "t1", .len = 2}, entry = {.text = ENTRY, .len = strlen(ENTRY)};
         size_t bytes = SIZE_MAX;
@@ -262,17 +282,18 @@ static void begin(bool with_password)
         worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
         fuzz_check(job_list_add(&jobs, false, &thread, &entry) == 0);
         fuzz_check(job_list_decode(&jobs, sidekiq_job_decode, &bytes) == 0 && jobs.n_jobs == 1);
-        fuzz_check(redis_new(event, NULL, &settings, NULL, on_state, NULL, &redis) == 0);
-        fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL,
-                                        &heartbeats) == 0);
-        fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
-        fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
-        peer_run();
+        if (by_reader)
+                begin_reader();
+        else
+                begin_redis();
 }
 
 static void end(void)
 {
         heartbeats = heartbeats_free(heartbeats);
+        slot = NULL;
+        reader_end(reader);
+        reader = NULL;
         running_jobs = redis_running_jobs_free(running_jobs);
         queues = queue_reader_free(queues);
         if (requeue)
@@ -289,7 +310,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
 
-        begin(input_byte(&input) % 2 == 1);
+        uint8_t how = input_byte(&input);
+        begin(how & 1, how & 2);
         while (input.left > 0)
                 act(peer_step(&input, phrases, ELEMENTSOF(phrases)));
         peer_run();
