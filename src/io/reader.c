@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the pause before another process is started. A process costs little, and readings are to be back soon. */
+/* Of the pause before another process is started. A process costs little, and readings are to be back soon.
+ */
 #define PAUSE_MIN_USEC (50 * USEC_PER_MSEC)
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* Without a message for this long, the reader is asked whether it lives. */
@@ -49,6 +50,7 @@ struct reader {
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
+        bool refused; /* an answer cannot be, as its callback found */
 
         struct pending_query *queries; /* without an answer, oldest first */
         struct pending_query **end;
@@ -196,6 +198,9 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
 
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
+                if (reader->refused && !reader->freed)
+                        refuse(reader);
+                reader->refused = false;
                 if (judged && reader->on_state)
                         reader->on_state(reader, reader->report.state, NULL, reader->userdata);
         }
@@ -427,6 +432,11 @@ void reader_forget(struct reader *reader, const void *userdata)
         for (struct pending_query *query = reader->queries; query; query = query->next)
                 if (query->userdata == userdata)
                         query->callback = NULL;
+}
+
+void reader_refuse(struct reader *reader)
+{
+        reader->refused = true;
 }
 
 enum reader_state reader_state(const struct reader *reader)

@@ -59,6 +59,9 @@ int reader_ask(struct reader *reader, const struct query *query, reader_answer_f
 /* Drops the callbacks of this userdata: their queries are carried out, and nobody is called. */
 void reader_forget(struct reader *reader, const void *userdata);
 
+/* To be called by a callback whose answer cannot be. The process is ended as soon as the callback returns. */
+void reader_refuse(struct reader *reader);
+
 enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
 const char *reader_state_name(enum reader_state state);

@@ -34,8 +34,15 @@ enum answer_status {
 };
 
 #define ANSWER_HOST_MAX     255
-#define ANSWER_IDENTITY_MAX 1024
-#define ANSWER_CURSOR_MAX   24
+#define ANSWER_IDENTITY_MAX CODEC_TEXT_MAX
+/* Identities of one page; a framework without pages lists all at once. */
+#define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
+#define ANSWER_CURSOR_MAX     24
+#define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
+/* Workers of one host. Any writer to the server can list more. */
+#define ANSWER_ROSTER_MAX 4096
+/* By any clock: after the year 9999. */
+#define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 struct answer_heartbeat {
         bool found;
@@ -72,6 +79,24 @@ struct answer_requeue {
         unsigned times; /* how often the job has been put back; 0 unless it was now */
 };
 
+struct answer_scanners {
+        uint64_t members;  /* identities */
+        uint64_t scanners; /* hosts that want to scan; 0: not known */
+        bool members_known;
+        bool blind; /* the server gives no count */
+};
+
+struct answer_worker {
+        char *queues; /* owned */
+        pid_t pid;
+        uint64_t born_usec; /* when it registered, by its wall clock */
+};
+
+struct answer_roster {
+        struct answer_worker *list; /* owned */
+        size_t n;
+};
+
 /* An answer, valid during the callback. The callback may take what is owned out of it. */
 struct answer {
         enum query_kind kind;
@@ -87,6 +112,8 @@ struct answer {
                 struct texts
                         words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for what is no text */
                 struct texts shares; /* each host and behind it its share, "" if it has none */
+                struct answer_scanners scanners;
+                struct answer_roster roster;
         };
 };
 
@@ -128,5 +155,6 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
-extern const struct answer_format answer_requeue_format, answer_words_format, answer_shares_format;
+extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
+        answer_scanners_format, answer_roster_format,
+        answer_requeue_format, answer_words_format, answer_shares_format;

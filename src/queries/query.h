@@ -17,14 +17,15 @@ enum query_kind {
          * about itself; 1: a reply of the server that forbids it is an answer. */
         QUERY_HEARTBEAT,
         QUERY_WORK_LIST, /* whether any job is on the work list of an identity. texts: the identity */
-        /* A page of the identities. texts: the cursor; the host whose identities are wanted, none: all.
+        /* A page of the identities. texts: the cursor of the page before, "": the first page is wanted; the
+         * host whose identities are wanted, none: all.
          * numbers: 1: a reply of the server that forbids it is an answer. */
         QUERY_SCAN,
         /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet.
          */
         QUERY_SCANNERS,
         QUERY_SCAN_LEAVE, /* this host does not scan any more */
-        QUERY_ROSTER,     /* the workers that the server lists */
+        QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* The queues. texts: the names of queues; none: all. numbers: the wall clock; the number of the
          * reading whose measures are kept between queries. */
         QUERY_QUEUES,

@@ -50,3 +50,6 @@ void ask_requeue(struct ask *ask);
 void ask_share(struct ask *ask);
 void ask_rollout(struct ask *ask);
 void ask_glance(struct ask *ask);
+void ask_scanners(struct ask *ask);
+void ask_scan_leave(struct ask *ask);
+void ask_roster(struct ask *ask);

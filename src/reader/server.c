@@ -36,8 +36,9 @@ struct reader_server {
 };
 
 static const ask_fn asks[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list, [QUERY_SCAN] = ask_scan,
-        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,         [QUERY_ROLLOUT] = ask_rollout,
+        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list,   [QUERY_SCAN] = ask_scan,
+        [QUERY_SCANNERS] = ask_scanners,   [QUERY_SCAN_LEAVE] = ask_scan_leave, [QUERY_ROSTER] = ask_roster,
+        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,           [QUERY_ROLLOUT] = ask_rollout,
         [QUERY_GLANCE] = ask_glance,
 };
 
@@ -64,6 +65,13 @@ void ask_done(struct ask *ask)
         ask->answer.rtt_usec = server->redis ? redis_rtt_usec(server->redis) : 0;
         printable_replace(ask->answer.error, strlen(ask->answer.error), false);
         answer_write(&writer, ask->read.id, &ask->answer);
+        if (writer.size > ANSWER_BYTES_MAX) {
+                answer_clear(&ask->answer);
+                ask->answer.status = ANSWER_REFUSED;
+                snprintf(ask->answer.error, sizeof(ask->answer.error), "the answer is too large");
+                writer.size = 0;
+                answer_write(&writer, ask->read.id, &ask->answer);
+        }
         send_message(server, &writer);
         answer_clear(&ask->answer);
         query_read_clear(&ask->read);
