@@ -4,7 +4,6 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "frameworks/decode.h"
-#include "frameworks/sidekiq/requeue.h"
 #include "settings/traits.h"
 #include <signal.h>
 #include <string.h>
@@ -208,5 +207,4 @@ const struct framework sidekiq_framework = {
         .running_jobs = &sidekiq_running_jobs,
         .queues = &sidekiq_queues,
         .queue_names = queue_names,
-        .requeue = &sidekiq_requeue,
 };
