@@ -9,6 +9,7 @@
 #include "model/heartbeat_info.h"
 #include "model/job.h"
 #include "model/queues.h"
+#include "model/redis_facts.h"
 #include "model/worker.h"
 #include "queries/query.h"
 
@@ -58,17 +59,30 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
+/* Of all lists of one answer. Jobs beyond these are counted as too large: jobs, and their bytes. */
+#define ANSWER_JOBS_MAX       ((size_t)65536)
+#define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+struct answer_jobs {
+        struct job_list *lists; /* owned; one for each identity, in the same order */
+        size_t n;
+        bool with_entries; /* the jobs have their entries */
+};
+
 /* An answer, valid during the callback. The callback may take what is owned out of it. */
 struct answer {
         enum query_kind kind;
         enum answer_status status;
-        char error[ANSWER_ERROR_MAX]; /* "" unless the status says otherwise; printable */
+        char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
         usec_t rtt_usec;              /* duration of the last command; 0: unknown */
         /* Of the kind, if the status is ANSWER_OK; else zeroed. */
         union {
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
+                struct queues_reading queues;
+                struct answer_jobs jobs;
+                struct redis_facts diagnosis;
         };
 };
 
@@ -111,3 +125,4 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
+extern const struct answer_format answer_queues_format, answer_jobs_format, answer_diagnosis_format;

@@ -25,10 +25,12 @@ enum query_kind {
         QUERY_SCANNERS,
         QUERY_SCAN_LEAVE, /* this host does not scan any more */
         QUERY_ROSTER,     /* the workers that the server lists */
-        /* The queues. texts: the names of queues; none: all. numbers: the wall clock; the number of the
-         * reading whose measures are kept between queries. */
+        /* The queues. texts: the names of queues, each followed by a NUL, which are read with how long their
+         * jobs take; no text: all queues, sorted by name. */
         QUERY_QUEUES,
-        QUERY_JOBS,    /* the jobs that processes run. texts: identities. numbers: 1: with their entries */
+        /* The jobs that processes run. texts: identities. numbers: 1: with their entries. Beside the lists,
+         * the error of the answer says why some could not be read. */
+        QUERY_JOBS,
         QUERY_REQUEUE, /* puts a job back into its queue; see frameworks/requeue.h */
         QUERY_SHARE,   /* writes and reads the shares of hosts; see autoscaling/scaling_exchange.c */
         QUERY_ROLLOUT, /* runs the script of rollouts; see rollout_hosts/call.c */
@@ -38,7 +40,7 @@ enum query_kind {
 };
 
 #define QUERY_NUMBERS   4
-#define QUERY_TEXTS_MAX 1024
+#define QUERY_TEXTS_MAX 16384
 /* Of one query. The largest has the entry of a job, or the certificates for TLS. */
 #define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 

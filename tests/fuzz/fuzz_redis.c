@@ -2,18 +2,19 @@
 /* What a Redis says, from the log-in on, to all that sqmgr asks it. Whatever that is: each question has one
  * end, and no reply is larger than the bounds. */
 #include "frameworks/queue_reader.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_heartbeats.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
-#include "redis/redis.h"
-#include "redis/reply_limit.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/queues.h"
 #include "model/world.h"
 #include "peer.h"
+#include "redis/redis.h"
+#include "redis/reply_limit.h"
 
 #define PID       77
 #define IDENTITY  "host:77:0123456789ab"
@@ -81,7 +82,7 @@ static struct redis *redis;
 static struct worker worker;
 static struct heartbeats *heartbeats;
 static struct heartbeat_slot *slot;
-static struct running_jobs *running_jobs;
+static struct redis_running_jobs *running_jobs;
 static struct queue_reader *queues;
 static struct requeue *requeue;
 static struct job_list jobs;
@@ -168,11 +169,12 @@ static void on_running_jobs(struct job_list *lists, const char *error _unused_, 
         running_jobs = NULL;
         for (size_t i = 0; i < lists->n_jobs; i++)
                 fuzz_check(lists->jobs[i].payload && lists->jobs[i].jid);
+        job_lists_free(lists, 1);
 }
 
-static void on_queues(struct queues_reading *reading, void *userdata _unused_)
+static void on_queues(struct queues_reading *reading, const char *error, void *userdata _unused_)
 {
-        fuzz_check(!reading->queues == !!reading->error);
+        fuzz_check(!reading->queues == !!error);
 }
 
 static void on_requeued(enum rescue_outcome outcome _unused_, unsigned times _unused_,
@@ -204,8 +206,8 @@ static void request_running_jobs(void)
                 .event = event, .redis = redis, .identities = identities, .n = 1};
 
         if (!running_jobs)
-                (void)redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_running_jobs, NULL,
-                                              &running_jobs);
+                (void)redis_running_jobs_read(sidekiq_redis_format.running_jobs, &request, on_running_jobs,
+                                              NULL, &running_jobs);
 }
 
 static void ask_requeue(void)
@@ -265,7 +267,7 @@ static void begin(bool with_password)
         fuzz_check(redis_new(event, NULL, &settings, NULL, on_state, NULL, &redis) == 0);
         fuzz_check(redis_heartbeats_new(redis, sidekiq_framework.heartbeats, NULL, &heartbeats_ops, NULL,
                                         &heartbeats) == 0);
-        fuzz_check(queue_reader_new(redis, sidekiq_framework.queues, NULL, on_queues, NULL, &queues) == 0);
+        fuzz_check(queue_reader_new(redis, sidekiq_redis_format.queues, NULL, on_queues, NULL, &queues) == 0);
         fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
         peer_run();
 }

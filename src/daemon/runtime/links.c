@@ -3,11 +3,11 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "frameworks/redis_heartbeats.h"
-#include "io/reader_files.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
+#include "io/reader_files.h"
 #include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -181,11 +181,12 @@ static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
-        queue_reader_free(link->queue_reader);
         /* Callbacks of what is freed below find no user any more. */
         struct link_user *user = TAKE_PTR(link->user);
         if (user)
                 user->end(user);
+        if (link->reader)
+                reader_forget(link->reader, link);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
@@ -195,28 +196,6 @@ static struct link *free_link(struct link *link)
         free(link->server_text);
         free(link);
         return NULL;
-}
-
-int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
-{
-        const char *namespace = link->links->world->settings->redis.namespace;
-
-        return *ret ? 0
-                    : queue_reader_new(link->redis, link->framework->queues, namespace, callback, link, ret);
-}
-
-int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n,
-                           running_jobs_fn done, void *userdata, struct running_jobs **ret)
-{
-        const struct running_jobs_request request = {
-                .event = link->links->event,
-                .redis = link->redis,
-                .namespace = link->links->world->settings->redis.namespace,
-                .identities = identities,
-                .n = n,
-        };
-
-        return redis_running_jobs_read(link->framework->running_jobs, &request, done, userdata, ret);
 }
 
 DEFINE_CLEANUP(struct link *, free_link)

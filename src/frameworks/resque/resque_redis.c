@@ -4,12 +4,12 @@
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "redis/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/resque/resque.h"
 #include "model/worker.h"
+#include "redis/redis_command.h"
 #include <signal.h>
 #include <strings.h>
 
@@ -104,6 +104,5 @@ const struct framework resque_framework = {
         .title_parse = resque_title_parse,
         .title_may_lack = true,
         .heartbeats = &heartbeats,
-        .running_jobs = &running_jobs,
-        .queues = &queues,
+        .has_queues = true,
 };

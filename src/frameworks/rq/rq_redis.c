@@ -4,11 +4,11 @@
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "redis/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"
 #include "model/worker.h"
+#include "redis/redis_command.h"
 #include <signal.h>
 
 /* The elements of the reply for each worker: its key, host and pid. */
@@ -175,5 +175,5 @@ const struct framework rq_framework = {
         .title_parse = rq_title_parse,
         .title_may_lack = true,
         .heartbeats = &heartbeats,
-        .queues = &queues,
+        .has_queues = true,
 };

@@ -153,8 +153,8 @@ static int send_script(struct requeue *requeue, const struct requeue_request *re
         return redis_batch_add(requeue->redis_batch, request->redis, 0, (int)n, argv, lengths);
 }
 
-static int requeue_begin(const struct requeue_request *request, requeue_fn done, void *userdata,
-                         struct requeue **ret)
+static int requeue_job(const struct requeue_request *request, requeue_fn done, void *userdata,
+                       struct requeue **ret)
 {
         static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         unsigned limit = request->settings->rescue_limit;
@@ -180,6 +180,28 @@ static int requeue_begin(const struct requeue_request *request, requeue_fn done,
                 requeue_free(requeue);
         else
                 *ret = requeue;
+        return r;
+}
+
+/* The job has its entry alone, or is decoded. */
+static int requeue_begin(const struct requeue_request *request, requeue_fn done, void *userdata,
+                         struct requeue **ret)
+{
+        const struct field thread = {.text = request->job->thread, .len = strlen(request->job->thread)};
+        const struct field entry = {.text = request->job->entry, .len = request->job->entry_len};
+        struct requeue_request decoded = *request;
+        struct job_list list = {0};
+        size_t bytes = SIZE_MAX;
+        int r = job_list_add(&list, request->job->old_key, &thread, &entry);
+
+        if (r >= 0)
+                r = job_list_decode(&list, sidekiq_job_decode, &bytes);
+        if (r >= 0)
+                r = list.n_jobs == 1 ? 0 : -EINVAL;
+        decoded.job = list.jobs;
+        if (r >= 0)
+                r = requeue_job(&decoded, done, userdata, ret);
+        job_list_clear(&list);
         return r;
 }
 

@@ -4,15 +4,15 @@
  * queue with the newest job first. */
 #include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_format.h"
 #include "frameworks/queue_reader.h"
-#include "redis/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
 #include "model/worker.h"
+#include "redis/redis_command.h"
 #include <signal.h>
 
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
@@ -103,9 +103,9 @@ static void measures_clear(void *measures)
         durations_clear(&((struct measures *)measures)->durations);
 }
 
-static usec_t service(const void *measures, const char *names)
+static void take_service(const void *measures, struct queues *queues)
 {
-        return durations_service(&((const struct measures *)measures)->durations, names);
+        durations_fill(&((const struct measures *)measures)->durations, queues);
 }
 
 static int take_done(const redisReply *reply, struct queues_found *found)
@@ -185,7 +185,7 @@ static const struct queues_format queues = {
         .key = decode_key,
         .measures_size = sizeof(struct measures),
         .measures_clear = measures_clear,
-        .service = service,
+        .take_service = take_service,
 };
 
 const struct redis_format sidekiq_redis_format = {
@@ -206,8 +206,7 @@ const struct framework sidekiq_framework = {
         .thread_is_processor = thread_is_processor,
         .title_parse = sidekiq_title_parse,
         .heartbeats = &heartbeats,
-        .running_jobs = &running_jobs,
-        .queues = &queues,
+        .has_queues = true,
         .queue_names = queue_names,
         .requeue = &sidekiq_requeue,
 };
