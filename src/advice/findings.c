@@ -8,6 +8,7 @@
 #include "model/names.h"
 #include "model/preload.h"
 #include "model/queues.h"
+#include "model/redis_facts.h"
 #include "model/world.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,88 +61,56 @@ void findings_add(struct findings *findings, enum finding_level level, const cha
         finding_free(finding);
 }
 
-/* Returns the value of a line `NAME:VALUE` of INFO, up to the end of the text; "" if there is none. */
-static const char *info_value(const char *info, const char *name)
+static void check_eviction(struct findings *findings, const char *about, const struct redis_facts *facts)
 {
-        size_t length = strlen(name);
-
-        for (const char *line = info; line; line = strchr(line, '\n')) {
-                line += *line == '\n';
-                if (strncmp(line, name, length) == 0 && line[length] == ':')
-                        return line + length + 1;
-        }
-        return "";
-}
-
-static bool info_is(const char *info, const char *name, const char *expected)
-{
-        const char *value = info_value(info, name);
-        size_t length = strlen(expected);
-
-        return strcspn(value, "\r\n") == length && strncmp(value, expected, length) == 0;
-}
-
-static unsigned long long info_number(const char *info, const char *name)
-{
-        return strtoull(info_value(info, name), NULL, 10);
-}
-
-static void check_eviction(struct findings *findings, const char *about, const char *info)
-{
-        const char *policy = info_value(info, "maxmemory_policy");
-        int policy_length = (int)MIN(strcspn(policy, "\r\n"), 63U);
-        unsigned long long evicted = info_number(info, "evicted_keys");
-        bool limited = info_number(info, "maxmemory") > 0;
-
-        if (policy_length == 0)
+        if (facts->policy[0] == '\0')
                 findings_add(findings, FINDING_WARNING, about,
                              "see its maxmemory-policy: noeviction is right",
                              "it does not tell whether it may throw jobs away");
-        else if (!info_is(info, "maxmemory_policy", "noeviction"))
-                findings_add(findings, limited ? FINDING_PROBLEM : FINDING_WARNING, about,
+        else if (strcmp(facts->policy, "noeviction") != 0)
+                findings_add(findings, facts->has_limit ? FINDING_PROBLEM : FINDING_WARNING, about,
                              "set maxmemory-policy to noeviction",
-                             "its maxmemory-policy is %.*s: it %s throw jobs away when its memory is full",
-                             policy_length, policy, limited ? "may" : "would, once maxmemory is set,");
+                             "its maxmemory-policy is %s: it %s throw jobs away when its memory is full",
+                             facts->policy, facts->has_limit ? "may" : "would, once maxmemory is set,");
         else
                 findings_add(findings, FINDING_OK, about, NULL, "it throws nothing away (noeviction)");
-        if (evicted > 0)
+        if (facts->evicted > 0)
                 findings_add(
                         findings, FINDING_PROBLEM, about,
                         "give the jobs a Redis of their own, and a cache another one",
                         "it has thrown away %llu keys since it started: it is shared with a cache, or too "
                         "small",
-                        evicted);
+                        (unsigned long long)facts->evicted);
 }
 
-static void check_persistence(struct findings *findings, const struct doctor_redis *redis, const char *about)
+static void check_persistence(struct findings *findings, const struct redis_facts *facts, const char *about)
 {
-        if (info_is(redis->info, "rdb_last_bgsave_status", "err"))
+        if (facts->snapshot_failed)
                 findings_add(findings, FINDING_PROBLEM, about, "see its log, and whether its disk is full",
                              "its last snapshot failed: it may refuse to take jobs");
-        if (info_is(redis->info, "aof_enabled", "1"))
+        if (facts->is_appending)
                 findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
-        else if (!redis->save)
+        else if (!facts->has_save)
                 findings_add(findings, FINDING_WARNING, about,
                              "see its settings 'appendonly' and 'save' yourself",
                              "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
-                             redis->config_error);
-        else if (redis->save[0] == '\0')
+                             facts->config_error);
+        else if (facts->save[0] == '\0')
                 findings_add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
                              "it writes nothing to disk: all jobs are lost when it restarts");
         else
                 findings_add(findings, FINDING_OK, about, NULL, "it writes snapshots to disk (save %s)",
-                             redis->save);
+                             facts->save);
 }
 
 /* Checks what a rollout of many hosts depends on. */
-static void check_group(struct findings *findings, const struct doctor_redis *redis, const char *about)
+static void check_group(struct findings *findings, const struct redis_facts *facts, const char *about)
 {
-        if (info_is(redis->info, "cluster_enabled", "1"))
+        if (facts->is_cluster)
                 findings_add(findings, FINDING_PROBLEM, about,
                              "use a Redis without it, with Sentinels for a failover",
                              "restarts of many hosts (rollout_group) do not work on Redis Cluster");
-        else if (info_number(redis->info, "connected_slaves") > 0 && redis->min_replicas &&
-                 strcmp(redis->min_replicas, "0") == 0)
+        else if (facts->replicas > 0 && strcmp(facts->min_replicas, "0") == 0)
                 findings_add(
                         findings, FINDING_WARNING, about,
                         "set min-replicas-to-write to 1, where losing jobs at a failover is worse than "
@@ -169,17 +138,17 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
                              "it cannot be asked: %s", redis->error);
                 return;
         }
-        if (!redis->info) {
+        if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,
                              "allow INFO to this user, or see its settings yourself",
                              "nothing is known of its settings, since it refuses INFO: %s",
-                             redis->info_error);
+                             redis->facts->info_error);
                 return;
         }
-        check_eviction(findings, about, redis->info);
-        check_persistence(findings, redis, about);
+        check_eviction(findings, about, redis->facts);
+        check_persistence(findings, redis->facts, about);
         if (redis->has_group)
-                check_group(findings, redis, about);
+                check_group(findings, redis->facts, about);
 }
 
 /* Reports whether orders are signed, and how the key gets to the other hosts: in one line. */

@@ -7,6 +7,7 @@
 
 struct fleet;
 struct queues;
+struct redis_facts;
 struct worker;
 struct world;
 
@@ -35,14 +36,10 @@ const char *finding_level_name(enum finding_level value);
 /* The facts that one Redis reported about itself. */
 struct doctor_redis {
         const char *url;
-        const char *error; /* why Redis did not answer; NULL: it answered */
-        const char *info;  /* the text of INFO; NULL: refused, see info_error */
-        const char *info_error;
-        const char *save; /* of CONFIG GET save; NULL: refused, see config_error */
-        const char *config_error;
-        bool has_group;           /* one of its fleets has a rollout_group */
-        const char *min_replicas; /* of CONFIG GET min-replicas-to-write; NULL: not known */
-        const char *left_out;     /* a query that is skipped because its reply was too large; NULL: none */
+        const char *error;               /* why Redis did not answer; NULL: it answered */
+        const struct redis_facts *facts; /* if it answered */
+        bool has_group;                  /* one of its fleets has a rollout_group */
+        const char *left_out; /* a query that is skipped because its reply was too large; NULL: none */
         size_t n_left_out;
 };
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);

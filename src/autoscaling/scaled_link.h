@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/runtime/links.h"
-#include "frameworks/queue_reader.h"
 
 struct foreign_consumers;
 struct scaling_share;
@@ -11,10 +10,10 @@ struct scaling_share;
 struct scaled_link {
         struct link_user user; /* the first member */
         struct link *link;     /* not owned */
-        struct queue_reader *demand;
         struct foreign_consumers *foreign;
         struct scaling_share *scaling_share; /* owned; NULL: no fleet shares its need with other hosts */
-        struct queues_reading demanded; /* the last reading until it is evaluated; its error is not used */
+        struct queues_reading demanded;      /* the last reading until it is evaluated */
+        bool asked;                          /* a reading is in progress */
         bool answered;
         bool error_reported;
 };

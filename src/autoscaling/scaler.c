@@ -4,7 +4,7 @@
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaling_share.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
@@ -95,7 +95,7 @@ static void end_scaled_link(struct link_user *user)
 {
         struct scaled_link *scaled = (struct scaled_link *)user;
 
-        queue_reader_free(scaled->demand);
+        reader_forget(scaled->link->reader, scaled);
         foreign_consumers_free(scaled->foreign);
         scaling_share_free(scaled->scaling_share);
         queues_free(scaled->demanded.queues);
@@ -107,19 +107,21 @@ struct scaled_link *scaled_link_of(const struct link *link)
         return (struct scaled_link *)link->user;
 }
 
-static void on_demand(struct queues_reading *reading, void *userdata)
+static void on_demand(struct answer *answer, void *userdata)
 {
-        const struct link *link = userdata;
-        struct scaled_link *scaled = scaled_link_of(link);
+        struct scaled_link *scaled = userdata;
+        const struct link *link = scaled->link;
+        bool failed = answer->status != ANSWER_OK;
 
         queues_free(scaled->demanded.queues);
-        scaled->demanded = *reading;
-        reading->queues = NULL;
+        scaled->demanded = answer->queues;
+        answer->queues.queues = NULL;
+        scaled->asked = false;
         scaled->answered = true;
-        if (reading->error && !scaled->error_reported)
+        if (failed && !scaled->error_reported)
                 log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
-                            redis_url_text(link->redis), reading->error);
-        scaled->error_reported = reading->error;
+                            reader_url_text(link->reader), answer->error);
+        scaled->error_reported = failed;
         wakeup_arm(link->links->wakeup);
 }
 
@@ -139,14 +141,13 @@ static struct scaled_link *join_link(struct link *link)
         return scaled;
 }
 
-static int open_demand(struct scaled_link *scaled)
+static int open_foreign(struct scaled_link *scaled)
 {
         struct link *link = scaled->link;
-        int r = link_open_queues(link, on_demand, &scaled->demand);
 
-        if (r >= 0 && !scaled->foreign)
-                r = foreign_consumers_new(link->framework, link->reader, is_ours, link, &scaled->foreign);
-        return r;
+        return scaled->foreign ? 0
+                               : foreign_consumers_new(link->framework, link->reader, is_ours, link,
+                                                       &scaled->foreign);
 }
 
 static void poll_link(struct scaled_link *scaled, usec_t now)
@@ -154,7 +155,7 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         struct link *link = scaled->link;
         const struct world *world = link->links->world;
         struct names names = {0};
-        int r = open_demand(scaled);
+        int r = open_foreign(scaled);
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 if (fleet->link != link || fleet->settings->removed)
@@ -171,9 +172,11 @@ static void poll_link(struct scaled_link *scaled, usec_t now)
         scaling_share_poll(scaled, now);
         if (r >= 0) {
                 foreign_consumers_poll(scaled->foreign, now);
-                r = queue_reader_read(scaled->demand, names.text, clock_now(CLOCK_REALTIME));
+                if (!scaled->asked)
+                        r = link_read_queues(link, names.text, on_demand, scaled);
+                scaled->asked |= r >= 0;
         }
-        if (r < 0 && r != -EBUSY) {
+        if (r < 0) {
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
                 scaled->answered = true;
                 wakeup_arm(link->links->wakeup);
@@ -201,6 +204,8 @@ static struct queues *pick(const struct queues *read, const char *served)
 {
         struct queues *picked = read ? calloc(1, sizeof(*picked)) : NULL;
 
+        if (picked)
+                picked->service = read->service;
         for (size_t i = 0; picked && i < read->n; i++) {
                 const struct queue *from = &read->list[i];
 
@@ -226,8 +231,8 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
                 .done = scaled->demanded.done,
         };
 
-        if (scaled->demand)
-                reading.service = queue_reader_service(scaled->demand, served);
+        if (reading.queues)
+                reading.service = queues_service(reading.queues);
         scaling_share_take(scaled, fleet, &reading, now);
         return autoscale_observe(fleet, &reading, now);
 }

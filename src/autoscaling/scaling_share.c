@@ -114,7 +114,7 @@ static void report_error(const struct link *link, struct scaling_share *scaling_
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        redis_url_text(link->redis), scaling_share->scaling_exchange->group,
+                        reader_url_text(link->reader), scaling_share->scaling_exchange->group,
                         scaling_share->fleet->settings->name, error);
         scaling_share->error_reported = error[0] != '\0';
 }

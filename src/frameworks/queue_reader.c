@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of one Redis; see the header. */
 #include "frameworks/queue_reader.h"
-#include "redis/redis_command.h"
 #include "io/clock.h"
 #include "redis/redis.h"
 #include "redis/redis_batch.h"
+#include "redis/redis_command.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +107,11 @@ int queues_take_names(const redisReply *reply, struct queues_found *found)
                 const char *name = element.text;
                 size_t len = name && format->name ? format->name(&element, &name) : element.len;
 
-                if (name && (len > 0 || !format->name) && !queues_add(found->queues, name, len))
+                if (!name || (len == 0 && format->name))
+                        continue;
+                if (len > QUEUE_NAME_MAX)
+                        found->queues->left_out++;
+                else if (!queues_add(found->queues, name, len))
                         return -ENOMEM;
         }
         return 0;
@@ -139,7 +143,10 @@ int queues_take_size(const redisReply *reply, struct queues_found *found)
 
 uint64_t queues_number(const redisReply *reply)
 {
-        return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? (uint64_t)reply->integer : 0;
+        uint64_t number =
+                reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? (uint64_t)reply->integer : 0;
+
+        return MIN(number, QUEUE_JOBS_MAX);
 }
 
 bool queues_may_decode(struct queues_found *found, size_t bytes)
@@ -194,13 +201,14 @@ static void on_round(void *userdata)
         if (redis_batch_pending(reader->redis_batch) > 0)
                 return;
         struct queues_reading reading = {.done_known = found->done_known, .done = found->done};
-        if (reader->error[0] != '\0')
-                reading.error = reader->error;
-        else
+        const char *error = reader->error[0] != '\0' ? reader->error : NULL;
+        if (!error)
                 reading.queues = TAKE_PTR(found->queues);
         if (reading.queues && !reader->named)
                 queues_sort(reading.queues);
-        reader->callback(&reading, reader->userdata);
+        else if (reading.queues)
+                reader->format->take_service(found->measures, reading.queues);
+        reader->callback(&reading, error, reader->userdata);
         queues_free(reading.queues);
 }
 
@@ -244,7 +252,7 @@ static int begin(struct queue_reader *reader, const char *names, usec_t realtime
         if (!found->queues)
                 return -ENOMEM;
         for (; names && *names != '\0'; names += strlen(names) + 1)
-                if (!queues_add(found->queues, names, strlen(names)))
+                if (strlen(names) <= QUEUE_NAME_MAX && !queues_add(found->queues, names, strlen(names)))
                         return -ENOMEM;
         return 0;
 }
@@ -265,16 +273,4 @@ int queue_reader_read(struct queue_reader *reader, const char *names, usec_t rea
         if (names)
                 ask(reader, QUEUES_EACH);
         return redis_batch_pending(reader->redis_batch) > 0 ? 0 : -ENOMEM;
-}
-
-bool queue_reader_is_busy(const struct queue_reader *reader)
-{
-        return reader && redis_batch_pending(reader->redis_batch) > 0;
-}
-
-usec_t queue_reader_service(const struct queue_reader *reader, const char *names)
-{
-        const void *measures = reader->found.measures;
-
-        return measures ? reader->format->service(measures, names) : 0;
 }

@@ -10,8 +10,6 @@
 struct redis;
 struct redisReply; /* from hiredis */
 
-/* At most this many queues are read; the number of queues left out is reported. */
-#define QUEUES_READ_MAX 1000
 /* Oldest jobs are decoded up to this many bytes in one reading, and beyond them those that are small: any
  * writer to Redis can make each of them large and slow to decode. */
 #define QUEUES_HEADS_MAX  ((size_t)2 * 1024 * 1024)
@@ -64,10 +62,10 @@ struct queues_format {
         /* Required for named queues. The measures start zeroed. */
         size_t measures_size;
         void (*measures_clear)(void *measures);
-        usec_t (*service)(const void *measures, const char *names); /* see queue_reader_service() */
+        void (*take_service)(const void *measures, struct queues *queues); /* sets how long jobs take */
 };
 
-/* Returns the integer of a reply; 0 if the reply is not a positive integer. */
+/* Returns the integer of a reply, at most QUEUE_JOBS_MAX; 0 if the reply is not a positive integer. */
 uint64_t queues_number(const struct redisReply *reply);
 /* Sets the latency of a queue from the time since which its oldest job waits. since: wall clock. */
 void queue_waits_since(struct queue *queue, usec_t since);
@@ -80,16 +78,10 @@ int queues_take_size(const struct redisReply *reply, struct queues_found *found)
 /* For take functions: marks all queues as paused. */
 void queues_pause_all(struct queues *queues);
 
-/* The result of a reading. */
-struct queues_reading {
-        struct queues *queues; /* the callback may take ownership; NULL: the reading failed */
-        const char *error;     /* why the reading failed, valid during the callback; NULL: success */
-        bool done_known;       /* `done` is valid: the total of jobs ever done in this Redis */
-        uint64_t done;
-};
-
-/* Called once per reading, from the event loop. The callback must not free the reader. */
-typedef void (*queues_reading_fn)(struct queues_reading *reading, void *userdata);
+/* Called once per reading, from the event loop. reading->queues is NULL if the reading failed; the callback
+ * may take ownership. error: why it failed, valid during the callback; NULL: success. The callback must not
+ * free the reader. */
+typedef void (*queues_reading_fn)(struct queues_reading *reading, const char *error, void *userdata);
 
 struct queue_reader;
 
@@ -101,9 +93,5 @@ int queue_reader_new(struct redis *redis, const struct queues_format *format, co
  * them by name. realtime: wall clock. Returns 0; -EBUSY: the previous reading is still running; -ENOTCONN
  * or -ENOMEM. */
 int queue_reader_read(struct queue_reader *reader, const char *names, usec_t realtime);
-/* True while a reading is running. Takes NULL. */
-bool queue_reader_is_busy(const struct queue_reader *reader);
-/* Returns how long a job of these queues takes, as the framework itself has measured; 0: unknown. */
-usec_t queue_reader_service(const struct queue_reader *reader, const char *names);
 /* Afterwards the callback is not called. Takes NULL. Returns NULL. */
 struct queue_reader *queue_reader_free(struct queue_reader *reader);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the running jobs of processes from one Redis; see the header. */
 #include "frameworks/redis_running_jobs.h"
-#include "redis/redis_command.h"
 #include "redis/redis_batch.h"
+#include "redis/redis_command.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* Lower than all supervision, and equal to the clients. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
-struct running_jobs {
+struct redis_running_jobs {
         const struct running_jobs_format *format;
         struct job_list *lists;
         size_t n_lists;
@@ -20,31 +20,29 @@ struct running_jobs {
         sd_event_source *decode;         /* one-shot timer, armed for each slice once all replies are in */
         size_t decoding;                 /* index of the list being decoded */
         char error[256];
-        running_jobs_fn done;
+        redis_running_jobs_fn done;
         void *userdata;
 };
 
-struct running_jobs *redis_running_jobs_free(struct running_jobs *running_jobs)
+struct redis_running_jobs *redis_running_jobs_free(struct redis_running_jobs *running_jobs)
 {
         if (!running_jobs)
                 return NULL;
         redis_batch_free(running_jobs->redis_batch);
-        for (size_t i = 0; i < running_jobs->n_lists; i++)
-                job_list_clear(&running_jobs->lists[i]);
-        free(running_jobs->lists);
+        job_lists_free(running_jobs->lists, running_jobs->lists ? running_jobs->n_lists : 0);
         sd_event_source_disable_unref(running_jobs->decode);
         free(running_jobs);
         return NULL;
 }
 
-static void too_little_memory(struct running_jobs *running_jobs)
+static void too_little_memory(struct redis_running_jobs *running_jobs)
 {
         snprintf(running_jobs->error, sizeof(running_jobs->error), "there is too little memory");
 }
 
 static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
 {
-        struct running_jobs *running_jobs = userdata;
+        struct redis_running_jobs *running_jobs = userdata;
         size_t bytes = SLICE_BYTES;
 
         for (; running_jobs->decoding < running_jobs->n_lists; running_jobs->decoding++) {
@@ -56,7 +54,8 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
                 if (r < 0)
                         too_little_memory(running_jobs);
         }
-        running_jobs->done(running_jobs->lists, running_jobs->error[0] != '\0' ? running_jobs->error : NULL,
+        running_jobs->done(TAKE_PTR(running_jobs->lists),
+                           running_jobs->error[0] != '\0' ? running_jobs->error : NULL,
                            running_jobs->userdata);
         redis_running_jobs_free(running_jobs);
         return 0;
@@ -64,7 +63,7 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
 
 static void on_list(const redisReply *reply, size_t tag, void *userdata)
 {
-        struct running_jobs *running_jobs = userdata;
+        struct redis_running_jobs *running_jobs = userdata;
         const size_t each = running_jobs->format->n_asks;
 
         if (!reply)
@@ -77,12 +76,13 @@ static void on_list(const redisReply *reply, size_t tag, void *userdata)
 
 static void on_lists(void *userdata)
 {
-        struct running_jobs *running_jobs = userdata;
+        struct redis_running_jobs *running_jobs = userdata;
 
         (void)sd_event_source_set_enabled(running_jobs->decode, SD_EVENT_ONESHOT);
 }
 
-static int ask_list(struct running_jobs *running_jobs, const struct running_jobs_request *request, size_t tag)
+static int ask_list(struct redis_running_jobs *running_jobs, const struct running_jobs_request *request,
+                    size_t tag)
 {
         const struct running_jobs_format *format = running_jobs->format;
         struct redis_command command;
@@ -97,11 +97,11 @@ static int ask_list(struct running_jobs *running_jobs, const struct running_jobs
 }
 
 int redis_running_jobs_read(const struct running_jobs_format *format,
-                            const struct running_jobs_request *request, running_jobs_fn done, void *userdata,
-                            struct running_jobs **ret)
+                            const struct running_jobs_request *request, redis_running_jobs_fn done,
+                            void *userdata, struct redis_running_jobs **ret)
 {
         static const struct redis_batch_ops ops = {.reply = on_list, .done = on_lists};
-        struct running_jobs *running_jobs = calloc(1, sizeof(*running_jobs));
+        struct redis_running_jobs *running_jobs = calloc(1, sizeof(*running_jobs));
 
         if (!running_jobs || !(running_jobs->lists = calloc(request->n, sizeof(*running_jobs->lists)))) {
                 free(running_jobs);

@@ -29,18 +29,18 @@ struct running_jobs_request {
         size_t n; /* number of identities, at least one */
 };
 
-struct running_jobs; /* a reading in progress */
+struct redis_running_jobs; /* a reading in progress */
 
-/* lists: one per identity, in the same order, valid until the callback returns; move out what must
- * survive. error: NULL, or a sentence: some lists could not be read. Called once, never from within
- * redis_running_jobs_read(). The reading is freed after the callback returns. */
-typedef void (*running_jobs_fn)(struct job_list *lists, const char *error, void *userdata);
+/* lists: one per identity, in the same order, which the callback frees by job_lists_free(). error: NULL, or a
+ * sentence: some lists could not be read. Called once, never from within redis_running_jobs_read(). The
+ * reading is freed after the callback returns. */
+typedef void (*redis_running_jobs_fn)(struct job_list *lists, const char *error, void *userdata);
 
 /* Reads the lists in one round trip and decodes them in slices. The event loop runs between slices. format
  * must outlive the reading. Returns 0 with *ret; -ENOTCONN, -ENOMEM or another -errno of sd-event: done is
  * not called. */
 int redis_running_jobs_read(const struct running_jobs_format *format,
-                            const struct running_jobs_request *request, running_jobs_fn done, void *userdata,
-                            struct running_jobs **ret);
+                            const struct running_jobs_request *request, redis_running_jobs_fn done,
+                            void *userdata, struct redis_running_jobs **ret);
 /* Cancels a reading: done is not called. Takes NULL. Returns NULL. */
-struct running_jobs *redis_running_jobs_free(struct running_jobs *running_jobs);
+struct redis_running_jobs *redis_running_jobs_free(struct redis_running_jobs *running_jobs);

@@ -29,7 +29,7 @@ int job_list_add(struct job_list *list, bool old_key, const struct field *thread
                 list->n_oversized++;
                 return 0;
         }
-        if (memchr(thread->text, '\0', thread->len)) {
+        if (thread->len > JOB_NAME_MAX || memchr(thread->text, '\0', thread->len)) {
                 list->n_unreadable++;
                 return 0;
         }
@@ -51,6 +51,12 @@ int job_list_add(struct job_list *list, bool old_key, const struct field *thread
         return 0;
 }
 
+static bool has_long_name(const struct job *job)
+{
+        return (job->queue && strlen(job->queue) > JOB_NAME_MAX) ||
+               (job->jid && strlen(job->jid) > JOB_NAME_MAX);
+}
+
 int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes)
 {
         for (; list->next < list->n_entries; list->next++) {
@@ -64,6 +70,8 @@ int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes)
                         return r;
                 }
                 *bytes -= MIN(*bytes, job->entry_len + 1);
+                if (r >= 0 && has_long_name(job))
+                        r = -EINVAL;
                 if (r < 0) {
                         job_clear(job);
                         *(r == -EMSGSIZE ? &list->n_oversized : &list->n_unreadable) += 1;
@@ -83,6 +91,13 @@ void job_list_clear(struct job_list *list)
                 job_clear(&list->jobs[i]);
         free(list->jobs);
         *list = (struct job_list){0};
+}
+
+void job_lists_free(struct job_list *lists, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                job_list_clear(&lists[i]);
+        free(lists);
 }
 
 usec_t job_list_oldest(const struct job_list *list, uint64_t now_usec)

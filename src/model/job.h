@@ -10,7 +10,7 @@
  * entry_len are set before decoding. */
 struct job {
         char *thread;     /* the framework's name of the thread or process that runs it */
-        char *entry;      /* the framework's raw entry; only the framework reads it */
+        char *entry;      /* the framework's raw entry; only the framework reads it. NULL: not kept */
         size_t entry_len; /* the entry may contain a NUL */
         bool old_key;     /* the entry came from the older of two keys; only the framework reads this */
         char *payload;    /* the job as queued; only the framework reads it */
@@ -24,6 +24,9 @@ struct job {
  * job is unknown: it runs, but its class and age are not known, and it is never put back into its queue. */
 #define JOB_ENTRY_MAX ((size_t)256 * 1024)
 
+/* Of the names of a job: its thread, queue and id. A job with a longer one is unreadable. */
+#define JOB_NAME_MAX 255
+
 /* A list of jobs, filled in two steps: job arguments may be large, and decoding them takes long. */
 struct job_list {
         struct job *jobs;       /* owned */
@@ -34,8 +37,8 @@ struct job_list {
         size_t allocated;
 };
 
-/* Appends an entry of a work list; copies thread and entry. An entry longer than JOB_ENTRY_MAX is only
- * counted. Returns 0 or -ENOMEM. */
+/* Appends an entry of a work list; copies thread and entry. An entry longer than JOB_ENTRY_MAX, or with a
+ * name longer than JOB_NAME_MAX, is only counted. Returns 0 or -ENOMEM. */
 int job_list_add(struct job_list *list, bool old_key, const struct field *thread, const struct field *entry);
 
 /* Decodes the entry of a job. Returns 0; -EINVAL if it is no job; -EMSGSIZE if its tree would be too large;
@@ -46,6 +49,8 @@ typedef int (*job_decode_fn)(struct job *job);
  * too large, are only counted. Returns 0 if all are done; 1 if some are left; or -ENOMEM: try again. */
 int job_list_decode(struct job_list *list, job_decode_fn decode, size_t *bytes);
 void job_list_clear(struct job_list *list);
+/* Frees n lists and their array. */
+void job_lists_free(struct job_list *lists, size_t n);
 
 /* Returns how many entries are jobs of which nothing is known but that they run. */
 static inline size_t job_list_unknown(const struct job_list *list)

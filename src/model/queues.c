@@ -43,6 +43,18 @@ void queues_sort(struct queues *queues)
                 qsort(queues->list, queues->n, sizeof(*queues->list), compare);
 }
 
+usec_t queues_service(const struct queues *queues)
+{
+        usec_t sum = 0;
+        unsigned n = 0;
+
+        for (size_t i = 0; i < queues->n; i++) {
+                sum += queues->list[i].service;
+                n += queues->list[i].n_classes;
+        }
+        return n > 0 ? sum / n : queues->service;
+}
+
 void queue_watch_clear(struct queue_watch *watch)
 {
         for (size_t i = 0; i < watch->n; i++)

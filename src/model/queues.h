@@ -6,12 +6,25 @@
 #include "base/usec.h"
 #include "settings/settings.h"
 
+/* At most this many queues are read; the number of queues left out is reported. A longer name is left out. */
+#define QUEUES_READ_MAX 1000
+#define QUEUE_NAME_MAX  255
+/* More jobs than a server can hold. */
+#define QUEUE_JOBS_MAX UINT64_C(1000000000000)
+/* Of one queue: job classes whose duration is known, and the longest duration. */
+#define QUEUE_CLASSES_MAX 16
+#define QUEUE_SERVICE_MAX (30 * USEC_PER_DAY)
+
 struct queue {
         char *name; /* owned */
         uint64_t size;
         bool latency_known;
         usec_t latency; /* how long the oldest job has waited; 0 if empty */
         bool paused;
+        /* As the framework itself has measured: of how many classes of its jobs the duration is known, and
+         * the sum of these durations. */
+        unsigned n_classes;
+        usec_t service;
 };
 
 struct queues {
@@ -19,6 +32,14 @@ struct queues {
         size_t n;
         size_t left_out;                /* queues that were not read because there are too many */
         uint64_t retry, schedule, dead; /* sizes of these sets */
+        usec_t service;                 /* how long any job takes; 0: unknown */
+};
+
+/* The result of a reading of queues. */
+struct queues_reading {
+        struct queues *queues; /* owned; NULL: the reading failed */
+        bool done_known;       /* `done` is valid: the total of jobs ever done in this Redis */
+        uint64_t done;
 };
 
 /* Accepts NULL. Returns NULL. */
@@ -27,6 +48,9 @@ struct queues *queues_free(struct queues *queues);
 /* Appends an empty queue; copies name. Returns the queue, valid until the next call; NULL: out of memory. */
 struct queue *queues_add(struct queues *queues, const char *name, size_t length);
 void queues_sort(struct queues *queues);
+/* Returns how long a job of these queues takes: the mean over the classes of known duration, or else of any
+ * job; 0: unknown. */
+usec_t queues_service(const struct queues *queues);
 
 /* A queue that exceeded a limit. */
 struct queue_over {

@@ -9,6 +9,7 @@
 #include "model/heartbeat_info.h"
 #include "model/job.h"
 #include "model/queues.h"
+#include "model/redis_facts.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
 #include "queries/query.h"
@@ -97,6 +98,16 @@ struct answer_roster {
         size_t n;
 };
 
+/* Of all lists of one answer. Jobs beyond these are counted as too large: jobs, and their bytes. */
+#define ANSWER_JOBS_MAX       ((size_t)65536)
+#define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
+struct answer_jobs {
+        struct job_list *lists; /* owned; one for each identity, in the same order */
+        size_t n;
+        bool with_entries; /* the jobs have their entries */
+};
+
 /* An answer, valid during the callback. The callback may take what is owned out of it. */
 struct answer {
         enum query_kind kind;
@@ -114,6 +125,9 @@ struct answer {
                 struct texts shares; /* each host and behind it its share, "" if it has none */
                 struct answer_scanners scanners;
                 struct answer_roster roster;
+                struct queues_reading queues;
+                struct answer_jobs jobs;
+                struct redis_facts diagnosis;
         };
 };
 
@@ -157,4 +171,5 @@ struct answer_format {
 
 extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
         answer_scanners_format, answer_roster_format,
-        answer_requeue_format, answer_words_format, answer_shares_format;
+        answer_requeue_format, answer_words_format, answer_shares_format,
+        answer_queues_format, answer_jobs_format, answer_diagnosis_format;

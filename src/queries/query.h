@@ -26,10 +26,12 @@ enum query_kind {
         QUERY_SCANNERS,
         QUERY_SCAN_LEAVE, /* this host does not scan any more */
         QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
-        /* The queues. texts: the names of queues; none: all. numbers: the wall clock; the number of the
-         * reading whose measures are kept between queries. */
+        /* The queues. texts: the names of queues, each followed by a NUL, which are read with how long their
+         * jobs take; no text: all queues, sorted by name. */
         QUERY_QUEUES,
-        QUERY_JOBS, /* the jobs that processes run. texts: identities. numbers: 1: with their entries */
+        /* The jobs that processes run. texts: identities. numbers: 1: with their entries. Beside the lists,
+         * the error of the answer says why some could not be read. */
+        QUERY_JOBS,
         /* Puts a job of a dead process back into its queue. texts: the identity; the thread; the entry; how
          * the process ended. numbers: 1: the entry is from the older of two keys; 1: it is put back, 0: only
          * reported; rescue_limit; the wall clock. */
@@ -46,7 +48,7 @@ enum query_kind {
 };
 
 #define QUERY_NUMBERS   4
-#define QUERY_TEXTS_MAX 1024
+#define QUERY_TEXTS_MAX 16384
 /* Of one query. The largest has the entry of a job, or the certificates for TLS. */
 #define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 

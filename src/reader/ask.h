@@ -8,12 +8,16 @@
 #include "redis/redis.h"
 #include "redis/redis_command.h"
 
+struct queue_reader;
 struct reader_server;
 
 struct ask {
         struct reader_server *server;
         struct query_read read;
         struct answer answer; /* filled in by the functions of its kind */
+        void *work;           /* of the functions of its kind */
+        struct ask *next;     /* see ask_keep() */
+        void (*cancel)(struct ask *ask);
 };
 
 /* Starts the work. Whatever happens, ask_done() is called once, now or later. */
@@ -37,6 +41,18 @@ static inline const struct query *ask_query(const struct ask *ask)
         return &ask->read.query;
 }
 
+/* For work that needs the loop beside commands: cancel() ends the work if the server is freed before
+ * ask_done(). */
+void ask_keep(struct ask *ask, void (*cancel)(struct ask *ask));
+
+/* A reading of queues, whose reader keeps measures between queries. */
+struct queue_reading {
+        struct queue_reader *queue_reader; /* NULL: none yet; the server frees it */
+        struct ask *ask;                   /* in progress; NULL: none */
+};
+/* named: the reading of named queues, else of all. */
+struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
+
 /* What the server of the ask is: */
 struct redis *ask_redis(const struct ask *ask);
 const struct redis_format *ask_format(const struct ask *ask);
@@ -53,3 +69,6 @@ void ask_glance(struct ask *ask);
 void ask_scanners(struct ask *ask);
 void ask_scan_leave(struct ask *ask);
 void ask_roster(struct ask *ask);
+void ask_queues(struct ask *ask);
+void ask_jobs(struct ask *ask);
+void ask_diagnosis(struct ask *ask);

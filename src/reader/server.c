@@ -3,6 +3,7 @@
 #include "reader/server.h"
 #include "base/fd.h"
 #include "base/printable.h"
+#include "frameworks/queue_reader.h"
 #include "io/message_socket.h"
 #include "queries/configuration.h"
 #include "reader/ask.h"
@@ -31,6 +32,8 @@ struct reader_server {
         struct reader_configuration configuration;
         const struct redis_format *format; /* NULL: not configured yet */
         struct redis *redis;               /* NULL: not configured yet */
+        struct queue_reading queue_readings[2];
+        struct ask *kept; /* see ask_keep() */
         bool failed;                       /* sqmgr cannot be reached */
         bool freed;
 };
@@ -39,7 +42,8 @@ static const ask_fn asks[_QUERY_KIND_MAX] = {
         [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list,   [QUERY_SCAN] = ask_scan,
         [QUERY_SCANNERS] = ask_scanners,   [QUERY_SCAN_LEAVE] = ask_scan_leave, [QUERY_ROSTER] = ask_roster,
         [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,           [QUERY_ROLLOUT] = ask_rollout,
-        [QUERY_GLANCE] = ask_glance,
+        [QUERY_GLANCE] = ask_glance,        [QUERY_QUEUES] = ask_queues,        [QUERY_JOBS] = ask_jobs,
+        [QUERY_DIAGNOSIS] = ask_diagnosis,
 };
 
 static void send_message(struct reader_server *server, struct codec_writer *writer)
@@ -73,6 +77,7 @@ void ask_done(struct ask *ask)
                 answer_write(&writer, ask->read.id, &ask->answer);
         }
         send_message(server, &writer);
+        LIST_UNLINK(server->kept, ask);
         answer_clear(&ask->answer);
         query_read_clear(&ask->read);
         free(ask);
@@ -116,6 +121,18 @@ void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command 
         command_clear(command);
         if (r < 0)
                 ask_fail_errno(ask, r);
+}
+
+void ask_keep(struct ask *ask, void (*cancel)(struct ask *ask))
+{
+        ask->cancel = cancel;
+        ask->next = ask->server->kept;
+        ask->server->kept = ask;
+}
+
+struct queue_reading *ask_queue_reading(const struct ask *ask, bool named)
+{
+        return &ask->server->queue_readings[named];
 }
 
 struct redis *ask_redis(const struct ask *ask)
@@ -307,7 +324,13 @@ struct reader_server *reader_server_free(struct reader_server *server)
                 return NULL;
         server->freed = true;
         /* Ends the queries in progress, whose answers nobody waits for. */
+        for (struct ask *ask = server->kept; ask; ask = server->kept) {
+                ask->cancel(ask);
+                ask_fail_errno(ask, -ENOTCONN);
+        }
         redis_free(server->redis);
+        FOREACH_ELEMENT(reading, server->queue_readings)
+                queue_reader_free(reading->queue_reader);
         message_socket_free(server->message_socket);
         sd_event_source_disable_unref(server->connections_io);
         close_fd(server->connections_fd);

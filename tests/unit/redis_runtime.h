@@ -4,6 +4,7 @@
 
 #include "runtime.h"
 
+#include "daemon/runtime/links.h"
 #include "redis_server.h"
 
 /* The fixture of each test; the test itself starts the runtime. */
@@ -64,7 +65,7 @@ static inline struct fleet *web(void)
 
 static inline bool web_is_up(void)
 {
-        return web()->redis_up;
+        return web()->redis_up && reader_state(web()->link->reader) == READER_STATE_CONNECTED;
 }
 
 /* How often the server has begun to run this command. */

@@ -6,6 +6,7 @@
 #include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "redis/redis_info.h"
 #include "unit.h"
 
 #define T0 (10000 * USEC_PER_SEC)
@@ -51,27 +52,43 @@ static void expect_last(const char *section)
 
 #define GOOD "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\nevicted_keys:0\r\n"
 
-static const struct doctor_redis redis_cases[] = {
-        {"r", .error = "connection refused"},
-        {"r", .error = "memory is short", .left_out = "HGETALL app:a:1:b:work", .n_left_out = 1},
-        {"r", .info = GOOD "aof_enabled:1\n", .left_out = "SMEMBERS queues", .n_left_out = 2},
-        {"r", .info_error = "NOPERM"},
-        {"r", .info = GOOD "aof_enabled:1\r\n", .config_error = "NOPERM"},
-        {"r", .info = GOOD "aof_enabled:0\r\n", .save = "3600 1"},
-        {"r", .info = GOOD "aof_enabled:0\r\n", .save = ""},
-        {"r", .info = GOOD "aof_enabled:0\r\n", .config_error = "NOPERM x"},
-        {"r", .info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n", .save = "1 1"},
-        {"r", .info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
-        {"r", .info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
-        {"r", .info = "aof_enabled:1\n"},
+static const struct {
+        struct doctor_redis redis;
+        const char *info; /* the text of INFO; NULL: refused */
+        struct redis_facts facts;
+} redis_cases[] = {
+        {.redis = {.url = "r", .error = "connection refused"}},
+        {.redis = {.url = "r",
+                   .error = "memory is short",
+                   .left_out = "HGETALL app:a:1:b:work",
+                   .n_left_out = 1}},
+        {.redis = {.url = "r", .left_out = "SMEMBERS queues", .n_left_out = 2},
+         .info = GOOD "aof_enabled:1\n"},
+        {.redis.url = "r", .facts = {.info_error = "NOPERM"}},
+        {.redis.url = "r", .info = GOOD "aof_enabled:1\r\n", .facts = {.config_error = "NOPERM"}},
+        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true, .save = "3600 1"}},
+        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true}},
+        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.config_error = "NOPERM x"}},
+        {.redis.url = "r",
+         .info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n",
+         .facts = {.has_save = true, .save = "1 1"}},
+        {.redis.url = "r",
+         .info = "maxmemory:1024\nmaxmemory_policy:allkeys-lru\nevicted_keys:7\naof_enabled:1\n"},
+        {.redis.url = "r", .info = "maxmemory:0\nmaxmemory_policy:volatile-ttl\naof_enabled:1\n"},
+        {.redis.url = "r", .info = "aof_enabled:1\n"},
 };
 
 TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(redis_cases))
 {
+        struct redis_facts facts = redis_cases[_i].facts;
+        struct doctor_redis redis = redis_cases[_i].redis;
         char section[32];
 
+        if (redis_cases[_i].info)
+                redis_info_take(redis_cases[_i].info, &facts);
+        redis.facts = &facts;
         snprintf(section, sizeof(section), "redis %d", _i + 1);
-        doctor_redis(&findings, &redis_cases[_i]);
+        doctor_redis(&findings, &redis);
         expect(section);
 }
 

@@ -117,12 +117,12 @@ TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
         web_start("[fleet:far]\ncommand=/bin/true\nredis_url=unix:///nonexistent/s\n");
         put("mail", 1);
         const struct link *far = world_fleet(runtime_world, "far")->link;
-        run_until(web_is_up() && redis_error(far->redis));
+        run_until(web_is_up() && reader_error(far->reader));
         queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->link->queues);
         ck_assert_ptr_null(far->queues);
-        ck_assert_str_eq(queue_reading_error(far), redis_error(far->redis));
+        ck_assert_str_eq(queue_reading_error(far), reader_error(far->reader));
 }
 
 TEST(what_was_over_stays_so_while_nothing_can_be_read)

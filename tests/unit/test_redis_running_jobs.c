@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Are work lists read in one round trip, and is a reading that fails told, and one that is given up not? Run
  * against a real redis-server. */
-#include "frameworks/framework.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/format.h"
 #include "redis_server.h"
@@ -23,6 +23,7 @@ static void on_done(struct job_list *lists, const char *error, void *userdata)
                 if (lists[i].n_jobs > 0)
                         snprintf(last_class, sizeof(last_class), "%s", lists[i].jobs[0].class);
         }
+        job_lists_free(lists, 2);
 }
 
 static void setup(void)
@@ -46,17 +47,17 @@ static void put(const char *prefix, unsigned i, const char *suffix, const char *
         server_do("HSET %s%s:%s t2 garbage", prefix, identities[i], suffix);
 }
 
-static int read_all(const char *namespace, struct running_jobs **ret)
+static int read_all(const char *namespace, struct redis_running_jobs **ret)
 {
         const struct running_jobs_request request = {
                 .event = event, .redis = redis, .namespace = namespace, .identities = identities, .n = 2};
 
-        return redis_running_jobs_read(sidekiq_framework.running_jobs, &request, on_done, n_jobs, ret);
+        return redis_running_jobs_read(sidekiq_redis_format.running_jobs, &request, on_done, n_jobs, ret);
 }
 
 TEST(lists_of_both_names_are_read)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         put("", 0, "work", "New");
         put("", 1, "workers", "Old");
@@ -72,7 +73,7 @@ TEST(lists_of_both_names_are_read)
 
 TEST(a_namespace_is_before_the_keys)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         put("app:", 0, "work", "Mine");
         put("", 1, "work", "Other");
@@ -84,7 +85,7 @@ TEST(a_namespace_is_before_the_keys)
 
 TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         put("", 0, "work", "New");
         server_do("SET %s:work x", identities[1]);
@@ -97,7 +98,7 @@ TEST(an_error_of_the_server_is_reported_and_hides_no_other_list)
 
 TEST(a_server_that_hangs_is_reported_and_then_refused)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         redis = redis_free(redis);
         redis = server_connect(300 * USEC_PER_MSEC);
@@ -111,7 +112,7 @@ TEST(a_server_that_hangs_is_reported_and_then_refused)
 
 TEST(what_is_given_up_is_not_reported)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         redis_running_jobs_free(running_jobs);
@@ -136,11 +137,11 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
 }
 
 /* Replies come in the order of their commands: when this returns the lists are there, and none is decoded. */
-static struct running_jobs *read_large_lists(void)
+static struct redis_running_jobs *read_large_lists(void)
 {
         static const char *const argv[] = {"PING"};
         static char large[200000];
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
         bool answered = false;
 
         memset(large, 'x', sizeof(large) - 1);
@@ -178,7 +179,7 @@ TEST(the_loop_goes_on_while_large_jobs_are_decoded)
 
 TEST(what_is_given_up_half_decoded_is_not_reported)
 {
-        struct running_jobs *running_jobs = read_large_lists();
+        struct redis_running_jobs *running_jobs = read_large_lists();
 
         ck_assert_int_ge(sd_event_run(event, 0), 0);
         redis_running_jobs_free(running_jobs);
@@ -189,7 +190,7 @@ TEST(what_is_given_up_half_decoded_is_not_reported)
 
 TEST(redis_may_be_freed_meanwhile)
 {
-        struct running_jobs *running_jobs;
+        struct redis_running_jobs *running_jobs;
 
         ck_assert_int_eq(read_all(NULL, &running_jobs), 0);
         redis = redis_free(redis);

@@ -4,6 +4,7 @@
 #include "daemon/workers/execute.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_format.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"
@@ -266,7 +267,7 @@ TEST(has_a_row_of_its_own)
         ck_assert_int_eq(row->stop_signal, SIGQUIT);
         ck_assert_int_eq(row->cut_off_signal, SIGTERM);
         ck_assert_int_eq(row->wake_signal, 0);
-        ck_assert_ptr_nonnull(row->running_jobs);
+        ck_assert_ptr_nonnull(resque_redis_format.running_jobs);
 }
 
 /* The doctor names this signal to operators: it must not end jobs. */

@@ -317,8 +317,7 @@ TEST(sidekiqs_own_metrics_report_what_a_job_takes)
         run_until(web_is_up());
         serve("default\0", 9);
         look();
-        ck_assert_uint_eq(queue_reader_service(scaled_link_of(web()->link)->demand, "default\0"),
-                          3 * USEC_PER_SEC);
+        ck_assert_uint_eq(queues_service(autoscale_of(web())->queues), 3 * USEC_PER_SEC);
 }
 
 TEST(what_is_no_list_or_no_job_hides_nothing)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects facts for advice/findings.h and answers GetDiagnosis. Each Redis is queried in one round trip. */
+/* Collects facts for advice/findings.h and answers GetDiagnosis. Each Redis is asked once. */
 #include "daemon/api/doctor.h"
 #include "advice/findings.h"
 #include "base/fd.h"
@@ -9,13 +9,11 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
-#include "redis/redis_batch.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,21 +23,15 @@
 /* Redis, /proc, event sources, and files that are open for a moment. */
 #define FILES_APART 64
 
-/* Texts for struct doctor_redis. */
-enum text {
-        TEXT_URL,
-        TEXT_ERROR,
-        TEXT_INFO,
-        TEXT_INFO_ERROR,
-        TEXT_SAVE,
-        TEXT_CONFIG_ERROR,
-        TEXT_MIN_REPLICAS,
-        TEXTS,
-};
+struct diagnosis;
 
-/* The answers of one Redis. */
-struct answers {
-        char *texts[TEXTS]; /* owned; NULL: none */
+/* What one Redis answers. */
+struct redis_diagnosis {
+        struct diagnosis *diagnosis;
+        struct reader *reader; /* which is asked; NULL: it has answered, or was not asked */
+        char *url;             /* owned, like error */
+        char *error;           /* NULL: it has answered */
+        struct redis_facts facts;
         bool has_group;
 };
 
@@ -47,31 +39,24 @@ struct diagnosis {
         const struct persist *persist;
         struct doctor_readers readers;
         struct call *call;
-        struct redis_batch *redis_batch;
-        struct answers *answers;
-        size_t n_answers;
+        struct redis_diagnosis *servers;
+        size_t n_servers;
+        size_t pending; /* servers that are asked */
         struct findings findings;
-};
-
-/* Queries for each Redis. The tag also identifies the entry in diagnosis.answers. */
-enum redis_query { QUESTION_INFO, QUESTION_SAVE, QUESTION_REPLICAS, QUESTIONS };
-static const struct {
-        int argc;
-        const char *argv[3];
-} questions[] = {
-        [QUESTION_INFO] = {1, {"INFO"}},
-        [QUESTION_SAVE] = {3, {"CONFIG", "GET", "save"}},
-        [QUESTION_REPLICAS] = {3, {"CONFIG", "GET", "min-replicas-to-write"}},
 };
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
-        for (size_t i = 0; i < diagnosis->n_answers; i++)
-                for (enum text text = 0; text < TEXTS; text++)
-                        free(diagnosis->answers[i].texts[text]);
-        free(diagnosis->answers);
+        for (size_t i = 0; i < diagnosis->n_servers; i++) {
+                struct redis_diagnosis *redis = &diagnosis->servers[i];
+
+                if (redis->reader)
+                        reader_forget(redis->reader, redis);
+                free(redis->url);
+                free(redis->error);
+        }
+        free(diagnosis->servers);
         findings_clear(&diagnosis->findings);
-        redis_batch_free(diagnosis->redis_batch);
         free(diagnosis);
 }
 
@@ -135,7 +120,7 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
                 machine.files_limit = limit.rlim_cur;
         (void)proc_total_memory_bytes(runtime->host, &machine.memory_bytes);
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
-                machine.has_redis |= is_here(redis_url_text(link->redis));
+                machine.has_redis |= is_here(reader_url_text(link->reader));
         return machine;
 }
 
@@ -200,27 +185,24 @@ static json_t *render(const struct findings *findings)
         return json_pack("{s:O}", "findings", list);
 }
 
-/* Called when all answers have arrived: replies and frees the diagnosis. */
-static void finish(void *userdata)
+/* Called when all servers have answered: replies and frees the diagnosis. */
+static void finish(struct diagnosis *diagnosis)
 {
-        struct diagnosis *diagnosis = userdata;
         const struct world *world = diagnosis->persist->runtime->world;
         struct doctor_machine machine = machine_of(diagnosis);
         struct findings *findings = &diagnosis->findings;
 
-        for (size_t i = 0; i < diagnosis->n_answers; i++) {
-                char *const *texts = diagnosis->answers[i].texts;
+        for (size_t i = 0; i < diagnosis->n_servers; i++) {
+                const struct redis_diagnosis *redis = &diagnosis->servers[i];
 
-                doctor_redis(findings, &(struct doctor_redis){
-                                               .url = texts[TEXT_URL],
-                                               .error = texts[TEXT_ERROR],
-                                               .info = texts[TEXT_INFO],
-                                               .info_error = texts[TEXT_INFO_ERROR],
-                                               .save = texts[TEXT_SAVE],
-                                               .config_error = texts[TEXT_CONFIG_ERROR],
-                                               .has_group = diagnosis->answers[i].has_group,
-                                               .min_replicas = texts[TEXT_MIN_REPLICAS],
-                                       });
+                findings->lost |= !redis->url;
+                if (redis->url)
+                        doctor_redis(findings, &(struct doctor_redis){
+                                                       .url = redis->url,
+                                                       .error = redis->error,
+                                                       .facts = &redis->facts,
+                                                       .has_group = redis->has_group,
+                                               });
         }
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         WORLD_FOREACH_FLEET(world, fleet) {
@@ -231,58 +213,35 @@ static void finish(void *userdata)
         diagnosis_free(diagnosis);
 }
 
-/* Replaces a text of an answer: an answer may come twice when a connection ends. */
-static void set(struct answers *answers, enum text text, const char *value)
+static void on_answer(struct answer *answer, void *userdata)
 {
-        free(answers->texts[text]);
-        answers->texts[text] = strdup(value);
+        struct redis_diagnosis *redis = userdata;
+        struct diagnosis *diagnosis = redis->diagnosis;
+
+        redis->reader = NULL;
+        if (answer->status == ANSWER_OK)
+                redis->facts = answer->diagnosis;
+        else
+                redis->error = strdup(answer->error);
+        diagnosis->findings.lost |= answer->status != ANSWER_OK && !redis->error;
+        if (--diagnosis->pending == 0)
+                finish(diagnosis);
 }
 
-/* Returns the value from a reply to CONFIG GET, or NULL: an error, or an older Redis without the setting. */
-static const char *setting_of(const redisReply *reply)
+static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
 {
-        return reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-                               reply->element[1]->type == REDIS_REPLY_STRING
-                       ? reply->element[1]->str
-                       : NULL;
-}
+        const struct query query = {.kind = QUERY_DIAGNOSIS, .numbers = {redis->has_group}};
+        const char *error = reader_error(reader);
+        int r = reader_ask(reader, &query, on_answer, redis);
 
-static void on_reply(const redisReply *reply, size_t tag, void *userdata)
-{
-        const struct diagnosis *diagnosis = userdata;
-        struct answers *answers = &diagnosis->answers[tag / QUESTIONS];
-        const char *error = reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
-
-        if (!reply)
-                set(answers, TEXT_ERROR, "it went away or did not answer in time");
-        else if (tag % QUESTIONS == QUESTION_INFO && reply->type == REDIS_REPLY_STRING)
-                set(answers, TEXT_INFO, reply->str);
-        else if (tag % QUESTIONS == QUESTION_INFO)
-                set(answers, TEXT_INFO_ERROR, error ?: "no text");
-        else if (setting_of(reply))
-                set(answers, tag % QUESTIONS == QUESTION_SAVE ? TEXT_SAVE : TEXT_MIN_REPLICAS,
-                    setting_of(reply));
-        /* A Redis that refuses CONFIG has already reported that for the first setting. */
-        else if (tag % QUESTIONS == QUESTION_SAVE)
-                set(answers, TEXT_CONFIG_ERROR, error ?: "it has no such setting");
-}
-
-static void ask_redis(struct diagnosis *diagnosis, size_t i, struct redis *redis)
-{
-        struct answers *answers = &diagnosis->answers[i];
-        const char *error = redis_error(redis);
-        int r = redis_state(redis) == REDIS_STATE_CONNECTED ? 0 : -ENOTCONN;
-
-        set(answers, TEXT_URL, redis_url_text(redis));
-        for (enum redis_query q = 0; q < QUESTIONS && r == 0; q++)
-                if (q != QUESTION_REPLICAS || answers->has_group)
-                        r = redis_batch_add(diagnosis->redis_batch, redis, i * QUESTIONS + q,
-                                            questions[q].argc, questions[q].argv, NULL);
-        if (r < 0)
-                set(answers, TEXT_ERROR,
-                    r == -ENOMEM ? "memory is short"
-                    : error      ? error
-                                 : "it is not connected yet");
+        redis->url = strdup(reader_url_text(reader));
+        if (r >= 0) {
+                redis->reader = reader;
+                redis->diagnosis->pending++;
+                return;
+        }
+        redis->error = strdup(r == -ENOMEM ? "memory is short" : error ?: "it is not connected yet");
+        redis->diagnosis->findings.lost |= !redis->error;
 }
 
 static void on_cancelled(struct call *call _unused_, void *userdata)
@@ -292,33 +251,31 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 
 void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
 {
-        static const struct redis_batch_ops ops = {.reply = on_reply, .done = finish};
         const struct links *links = &persist->runtime->links;
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
         if (diagnosis)
-                diagnosis->answers = calloc(links->n + 1, sizeof(*diagnosis->answers));
-        if (!diagnosis || !diagnosis->answers ||
-            redis_batch_new(&ops, diagnosis, &diagnosis->redis_batch) < 0) {
-                if (diagnosis)
-                        diagnosis_free(diagnosis);
+                diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
+        if (!diagnosis || !diagnosis->servers) {
+                free(diagnosis);
                 server_reply(call, NULL, false);
                 return;
         }
         diagnosis->persist = persist;
         diagnosis->readers = *readers;
         diagnosis->call = call;
-        diagnosis->n_answers = links->n;
+        diagnosis->n_servers = links->n;
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
                 subsystems_diagnose_link(&persist->runtime->subsystems, link, &diagnosis->findings,
                                          clock_now(CLOCK_MONOTONIC));
+                diagnosis->servers[i].diagnosis = diagnosis;
                 WORLD_FOREACH_FLEET(links->world, fleet)
-                        diagnosis->answers[i].has_group |= fleet->group && fleet->link == link;
-                ask_redis(diagnosis, i, link->redis);
+                        diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
+                ask_redis(&diagnosis->servers[i], link->reader);
         }
-        if (redis_batch_pending(diagnosis->redis_batch) > 0)
+        if (diagnosis->pending > 0)
                 server_keep(call, on_cancelled, diagnosis);
         else
                 finish(diagnosis);

@@ -2,9 +2,9 @@
 /* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived; calls for the
  * same fleets share the answer. */
 #include "daemon/api/jobs.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
-#include "frameworks/redis_running_jobs.h"
 #include "model/names.h"
 #include "model/world.h"
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void query_free(struct jobs_query *query)
         for (size_t i = 0; i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
 
-                redis_running_jobs_free(reading->running_jobs);
+                running_jobs_cancel(reading->running_jobs);
                 free(reading->url);
                 free(reading->identities);
                 free(reading->places);
@@ -166,7 +166,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
                 enough = add_unread(query, reading->url, error);
         else
                 query->n_read++;
-        for (size_t i = 0; enough && i < reading->n; i++)
+        for (size_t i = 0; enough && lists && i < reading->n; i++)
                 enough = render_list(query, &reading->places[i], &lists[i]);
         if (!enough || query->pending == 0)
                 answer(query, enough);
@@ -191,14 +191,14 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                       size_t n_fleets)
 {
         struct reading *reading = &query->readings[query->n_readings++];
-        const char *url = redis_url_text(link->redis);
+        const char *url = reader_url_text(link->reader);
         size_t max = 0;
 
         reading->query = query;
         if (!(reading->url = strdup(url)))
                 return false;
-        if (redis_state(link->redis) != REDIS_STATE_CONNECTED)
-                return add_unread(query, url, redis_error(link->redis) ?: "there is no connection yet");
+        if (reader_state(link->reader) != READER_STATE_CONNECTED)
+                return add_unread(query, url, reader_error(link->reader) ?: "there is no connection yet");
         FOREACH_POINTER(fleet, fleets, n_fleets)
                 max += fleet->link == link ? fleet->n_workers : 0;
         reading->identities = calloc(max + 1, sizeof(*reading->identities));
@@ -213,8 +213,8 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
                 query->n_read++;
                 return true;
         }
-        int r = link_read_running_jobs(link, reading->identities, reading->n, on_running_jobs, reading,
-                                       &reading->running_jobs);
+        const struct running_jobs_request request = {.identities = reading->identities, .n = reading->n};
+        int r = link_read_running_jobs(link, &request, on_running_jobs, reading, &reading->running_jobs);
         if (r < 0)
                 return add_unread(query, url, strerrordesc_np(-r));
         query->pending++;

@@ -33,10 +33,10 @@ static json_t *render(const struct links *links)
                 const struct queues none = {0}, *queues = link->queues ? link->queues : &none;
 
                 /* The framework does not report queues. */
-                if (!link->framework->queues)
+                if (!link->framework->has_queues)
                         continue;
                 json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
-                                          varlink_text(redis_url_text(link->redis)), "error",
+                                          varlink_text(reader_url_text(link->reader)), "error",
                                           varlink_text(queue_reading_error(link)), "retry",
                                           (json_int_t)queues->retry, "schedule", (json_int_t)queues->schedule,
                                           "dead", (json_int_t)queues->dead, "queues", render_queues(link),
@@ -56,13 +56,13 @@ static int encode_queues(const struct links *links, char **ret, size_t *ret_size
 
         for (size_t i = links->n; i-- > 0;) {
                 any |= !!links->list[i]->queues;
-                if (links->list[i]->framework->queues)
+                if (links->list[i]->framework->has_queues)
                         unread = links->list[i];
         }
         if (any || !unread)
                 return varlink_encode_reply(render(links), false, ret, ret_size);
         snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
-                 redis_url_text(unread->redis), queue_reading_error(unread));
+                 reader_url_text(unread->reader), queue_reading_error(unread));
         return varlink_encode_error(CONTROL_REFUSED,
                                     json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"), ret,
                                     ret_size);

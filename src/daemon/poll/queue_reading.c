@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of each Redis and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
+#include "daemon/runtime/link_queries.h"
 #include "frameworks/framework.h"
-#include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
 #include <stdio.h>
 
-static void on_queues(struct queues_reading *reading, void *userdata)
+static void on_queues(struct answer *answer, void *userdata)
 {
         struct link *link = userdata;
 
-        link->queues = TAKE_PTR(reading->queues);
-        snprintf(link->queues_error, sizeof(link->queues_error), "%s", reading->error ?: "");
+        link->reads_queues = false;
+        if (answer->status == ANSWER_OK)
+                link->queues = TAKE_PTR(answer->queues.queues);
+        snprintf(link->queues_error, sizeof(link->queues_error), "%s", answer->error);
         wakeup_arm(link->links->wakeup);
 }
 
 static int read_link(struct link *link)
 {
-        if (!link->framework->queues)
-                return -EOPNOTSUPP;
-        int r = link_open_queues(link, on_queues, &link->queue_reader);
-        return r < 0 ? r : queue_reader_read(link->queue_reader, NULL, clock_now(CLOCK_REALTIME));
+        int r = link->framework->has_queues ? link_read_queues(link, NULL, on_queues, link) : -EOPNOTSUPP;
+
+        link->reads_queues = r >= 0;
+        return r;
 }
 
 void queue_reading_begin(struct links *links)
@@ -33,7 +35,7 @@ void queue_reading_begin(struct links *links)
                 link->queues = queues_free(link->queues);
                 int r = read_link(link);
                 const char *error = r >= 0           ? ""
-                                    : r == -ENOTCONN ? redis_error(link->redis) ?: "it is not connected yet"
+                                    : r == -ENOTCONN ? reader_error(link->reader) ?: "it is not connected yet"
                                                      : "memory is short";
                 if (r == -EOPNOTSUPP)
                         snprintf(link->queues_error, sizeof(link->queues_error), "%s does not tell of them",
@@ -62,12 +64,12 @@ const char *queue_reading_error(const struct link *link)
  * logged elsewhere. */
 static void report_unread(struct link *link)
 {
-        bool refused = !link->queues && redis_state(link->redis) == REDIS_STATE_CONNECTED &&
+        bool refused = !link->queues && reader_state(link->reader) == READER_STATE_CONNECTED &&
                        link->queues_error[0] != '\0';
 
         if (refused && !link->queues_error_reported)
                 log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
-                            redis_url_text(link->redis), link->queues_error);
+                            reader_url_text(link->reader), link->queues_error);
         if (refused || link->queues)
                 link->queues_error_reported = refused;
 }
@@ -84,11 +86,11 @@ static void judge(struct link *link)
         if (!link->queues || queue_watch_judge(&link->queue_watch, link->queues, settings, over, back) < 0)
                 return;
         if (over[0] != '\0')
-                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s", redis_url_text(link->redis),
-                            over);
+                world_event(world, EVENT_QUEUE_OVER, NULL, NULL, "Redis %s: %s",
+                            reader_url_text(link->reader), over);
         if (back[0] != '\0')
                 world_event(world, EVENT_QUEUE_BACK, NULL, NULL, "Redis %s: within its limits again: %s",
-                            redis_url_text(link->redis), back);
+                            reader_url_text(link->reader), back);
 }
 
 bool queue_reading_tick(struct links *links)
@@ -96,7 +98,7 @@ bool queue_reading_tick(struct links *links)
         if (!links->reads_queues)
                 return false;
         FOREACH_POINTER(link, links->list, links->n)
-                if (queue_reader_is_busy(link->queue_reader))
+                if (link->reads_queues)
                         return false;
         links->reads_queues = false;
         FOREACH_POINTER(link, links->list, links->n)

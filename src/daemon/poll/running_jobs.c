@@ -2,8 +2,8 @@
 /* Reads the running jobs of workers where needed. */
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/workers/process.h"
-#include "frameworks/redis_running_jobs.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/world.h"
@@ -81,10 +81,11 @@ static void read_list(struct worker *worker, bool culprits)
 {
         struct process *process = worker->handle;
         const char *identity = process_identity(process);
+        const struct running_jobs_request request = {.identities = &identity, .n = 1};
 
         process->running_jobs_culprits = culprits;
         if (identity)
-                (void)link_read_running_jobs(worker->fleet->link, &identity, 1, on_running_jobs, process,
+                (void)link_read_running_jobs(worker->fleet->link, &request, on_running_jobs, process,
                                              &process->running_jobs);
 }
 

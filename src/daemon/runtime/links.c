@@ -181,42 +181,20 @@ static struct link *free_link(struct link *link)
 {
         if (!link)
                 return NULL;
-        queue_reader_free(link->queue_reader);
         /* Callbacks of what is freed below find no user any more. */
         struct link_user *user = TAKE_PTR(link->user);
         if (user)
                 user->end(user);
+        if (link->reader)
+                reader_forget(link->reader, link);
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
         reader_free(link->reader);
-        redis_free(link->redis);
         free(link->url);
         free(link->server_text);
         free(link);
         return NULL;
-}
-
-int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret)
-{
-        const char *namespace = link->links->world->settings->redis.namespace;
-
-        return *ret ? 0
-                    : queue_reader_new(link->redis, link->framework->queues, namespace, callback, link, ret);
-}
-
-int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n,
-                           running_jobs_fn done, void *userdata, struct running_jobs **ret)
-{
-        const struct running_jobs_request request = {
-                .event = link->links->event,
-                .redis = link->redis,
-                .namespace = link->links->world->settings->redis.namespace,
-                .identities = identities,
-                .n = n,
-        };
-
-        return redis_running_jobs_read(link->framework->running_jobs, &request, done, userdata, ret);
 }
 
 DEFINE_CLEANUP(struct link *, free_link)
@@ -262,9 +240,7 @@ static int make_link(struct links *links, const struct framework *framework, con
         link->framework = framework;
         if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
-        int r = redis_new(links->event, url, settings, NULL, NULL, NULL, &link->redis);
-        if (r >= 0)
-                r = make_reader(link, settings);
+        int r = make_reader(link, settings);
         if (r >= 0)
                 r = server_heartbeats_new(link->reader, framework, &ops, link, &link->heartbeats);
         if (r < 0)

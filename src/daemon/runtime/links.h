@@ -4,10 +4,7 @@
 
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
-#include "frameworks/queue_reader.h"
-#include "frameworks/redis_running_jobs.h"
 #include "io/reader.h"
-#include "redis/redis.h"
 #include "model/queues.h"
 
 struct fleet;
@@ -27,11 +24,10 @@ struct link {
         char *url;         /* NULL: the Sentinels of the settings name the server */
         char *server_text; /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
-        struct redis *redis;
         struct heartbeats *heartbeats;
-        struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h */
-        struct queues *queues;             /* as last read; NULL: not available, see queues_error */
-        char queues_error[256];
+        bool reads_queues;     /* the server was asked for them; see queue_reading.h */
+        struct queues *queues; /* as last read; NULL: not available, see queues_error */
+        char queues_error[ANSWER_ERROR_MAX];
         bool queues_error_reported; /* the error was logged; used while Redis answers and limits are set */
         struct queue_watch queue_watch;
 
@@ -57,10 +53,5 @@ int links_make(struct links *links, const struct settings *settings);
 void links_join(struct links *links);
 /* Returns the host name of this machine as the workers see it. Adds an event when the name has changed. */
 const char *links_host_name(struct links *links);
-/* Creates *ret, a queue reader of this link, unless *ret is set. Returns 0 or -ENOMEM. */
-int link_open_queues(struct link *link, queues_reading_fn callback, struct queue_reader **ret);
-/* Reads the running jobs of n identities at this link; see redis_running_jobs_read(). */
-int link_read_running_jobs(const struct link *link, const char *const *identities, size_t n,
-                           running_jobs_fn done, void *userdata, struct running_jobs **ret);
 /* Frees all links. Call when no worker process is attached any more. */
 void links_end(struct links *links);

@@ -2,8 +2,8 @@
 /* The processes of a worker. */
 #include "daemon/workers/process.h"
 #include "base/argv.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/workers/orphan.h"
-#include "frameworks/redis_running_jobs.h"
 #include "io/log.h"
 #include "model/names.h"
 #include <string.h>
@@ -95,7 +95,7 @@ void process_free(struct process *process)
 {
         if (!process)
                 return;
-        redis_running_jobs_free(process->running_jobs);
+        running_jobs_cancel(process->running_jobs);
         argv_free(process->long_jobs);
         if (process->slot)
                 heartbeats_remove(process->slot);

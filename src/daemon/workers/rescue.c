@@ -2,8 +2,8 @@
 /* Follows up the death of a worker. */
 #include "daemon/workers/rescue.h"
 #include "continuity/state.h"
+#include "daemon/runtime/link_queries.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "frameworks/redis_running_jobs.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
@@ -43,7 +43,7 @@ static void rescue_free(struct rescue *rescue)
         LIST_UNLINK(rescue->runtime->rescues, dead);
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
-        redis_running_jobs_free(rescue->running_jobs);
+        running_jobs_cancel(rescue->running_jobs);
         if (rescue->reader)
                 reader_forget(rescue->reader, rescue);
         job_list_clear(&rescue->jobs);
@@ -232,10 +232,10 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         if (!fleet)
                 return 0;
         const char *identity = rescue->dead.worker.identity;
-        int r = link_read_running_jobs(fleet->link, &identity, 1, on_running_jobs, rescue,
-                                       &rescue->running_jobs);
+        const struct running_jobs_request request = {.identities = &identity, .n = 1, .with_entries = true};
+        int r = link_read_running_jobs(fleet->link, &request, on_running_jobs, rescue, &rescue->running_jobs);
         if (r < 0)
-                try_again(rescue, redis_error(fleet->link->redis) ?: strerrordesc_np(-r));
+                try_again(rescue, reader_error(fleet->link->reader) ?: strerrordesc_np(-r));
         return 0;
 }
 

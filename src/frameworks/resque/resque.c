@@ -80,6 +80,5 @@ const struct framework resque_framework = {
         .title_may_lack = true,
         .identity_parse = resque_identity_parse,
         .member_nsec = 500,
-        .running_jobs = &resque_running_jobs,
-        .queues = &resque_queues,
+        .has_queues = true,
 };

@@ -2,6 +2,7 @@
 /* Resque's data in Redis. Workers: a set of identities, one hash with the time
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
+#include "frameworks/decode_job.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
@@ -106,7 +107,7 @@ static int take_running_jobs(const redisReply *reply, size_t which _unused_, str
         return entry.text ? job_list_add(list, false, &thread, &entry) : 0;
 }
 
-const struct running_jobs_format resque_running_jobs = {
+static const struct running_jobs_format running_jobs = {
         .n_asks = 1, .ask = request_running_jobs, .take = take_running_jobs, .decode = resque_job_decode};
 
 static int take_paused(const redisReply *reply, struct queues_found *found)
@@ -133,12 +134,12 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"LLEN"}, "queue", .take = take_size},
 };
 
-const struct queues_format resque_queues = {
+static const struct queues_format queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = resque_key};
 
 const struct redis_format resque_redis_format = {
         .traits = &resque_traits,
         .heartbeats = &heartbeats,
-        .running_jobs = &resque_running_jobs,
-        .queues = &resque_queues,
+        .running_jobs = &running_jobs,
+        .queues = &queues,
 };

@@ -214,5 +214,5 @@ const struct framework rq_framework = {
         .reports_birth = true,
         .command_serves = rq_command_serves,
         .title_queues = rq_title_queues,
-        .queues = &rq_queues,
+        .has_queues = true,
 };

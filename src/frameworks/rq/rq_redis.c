@@ -183,11 +183,11 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"ZCARD"}, "rq:failed", .counter = offsetof(struct queues, dead)},
 };
 
-const struct queues_format rq_queues = {
+static const struct queues_format queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = make_key, .name = rq_queue_name};
 
 const struct redis_format rq_redis_format = {
         .traits = &rq_traits,
         .heartbeats = &heartbeats,
-        .queues = &rq_queues,
+        .queues = &queues,
 };

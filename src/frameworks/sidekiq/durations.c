@@ -8,8 +8,6 @@
 
 /* Many times the milliseconds that a thousand threads spend in a minute. */
 #define NUMBER_MAX 1000000000000ULL
-/* Longer than any target. The quotient of decayed counts and new times can be arbitrarily large. */
-#define SERVICE_MAX (30 * USEC_PER_DAY)
 
 const char *durations_key(usec_t realtime, bool newer, char text[static DURATIONS_KEY_MAX])
 {
@@ -93,35 +91,34 @@ void durations_see(struct durations *durations, const char *queue, const char *c
         durations->queues[i].n = MIN(durations->queues[i].n + 1, (size_t)DURATIONS_SEEN);
 }
 
+/* The quotient of decayed counts and new times can be arbitrarily large. */
 static usec_t usec_of(double ms)
 {
-        return (usec_t)MIN(ms * (double)USEC_PER_MSEC, (double)SERVICE_MAX);
+        return (usec_t)MIN(ms * (double)USEC_PER_MSEC, (double)QUEUE_SERVICE_MAX);
 }
 
-usec_t durations_service(const struct durations *durations, const char *names)
+void durations_fill(const struct durations *durations, struct queues *queues)
 {
         double ms = 0, jobs = 0;
-        unsigned known = 0;
 
-        for (; names && *names != '\0'; names += strlen(names) + 1) {
-                size_t q = find_queue(durations, names);
+        for (size_t n = 0; n < queues->n; n++) {
+                struct queue *queue = &queues->list[n];
+                size_t q = find_queue(durations, queue->name);
 
                 for (size_t s = 0; q < durations->n_queues && s < durations->queues[q].n; s++) {
                         size_t i = find_class(durations, durations->queues[q].seen[s]);
 
                         if (durations->classes[i].jobs <= 0)
                                 continue;
-                        ms += durations->classes[i].ms / durations->classes[i].jobs;
-                        known++;
+                        queue->service += usec_of(durations->classes[i].ms / durations->classes[i].jobs);
+                        queue->n_classes++;
                 }
         }
-        if (known > 0)
-                return usec_of(ms / known);
         for (size_t i = 0; i < ELEMENTSOF(durations->classes); i++) {
                 ms += durations->classes[i].ms;
                 jobs += MAX(durations->classes[i].jobs, 0.0);
         }
-        return jobs > 0 ? usec_of(ms / jobs) : 0;
+        queues->service = jobs > 0 ? usec_of(ms / jobs) : 0;
 }
 
 void durations_clear(struct durations *durations)

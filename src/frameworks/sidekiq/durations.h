@@ -7,12 +7,13 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/job.h"
+#include "model/queues.h"
 
 /* Classes beyond this limit are merged into one; queues beyond it are ignored. */
 #define DURATIONS_CLASSES_MAX 256
 #define DURATIONS_QUEUES_MAX  64
 /* The number of classes remembered per queue, last seen at its head. */
-#define DURATIONS_SEEN 16
+#define DURATIONS_SEEN QUEUE_CLASSES_MAX
 
 struct durations {
         struct {
@@ -40,7 +41,7 @@ void durations_take(struct durations *durations, const struct field *name, const
 /* Records the class of the oldest job waiting in a queue. */
 void durations_see(struct durations *durations, const char *queue, const char *class);
 
-/* Returns how long a job of these queues takes. The result averages the classes seen at their heads; if
- * nothing is known of these, all classes. names: each name ends with a NUL, the list with two. 0: unknown. */
-usec_t durations_service(const struct durations *durations, const char *names);
+/* Sets what is known of how long the jobs of these queues take: for each queue by the classes seen at its
+ * head. */
+void durations_fill(const struct durations *durations, struct queues *queues);
 void durations_clear(struct durations *durations);

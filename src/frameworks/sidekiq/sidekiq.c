@@ -204,7 +204,6 @@ const struct framework sidekiq_framework = {
         .title_parse = sidekiq_title_parse,
         .identity_parse = sidekiq_identity_parse,
         .member_nsec = 500,
-        .running_jobs = &sidekiq_running_jobs,
-        .queues = &sidekiq_queues,
+        .has_queues = true,
         .queue_names = queue_names,
 };

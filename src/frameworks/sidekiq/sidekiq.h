@@ -8,8 +8,6 @@
 extern const struct traits sidekiq_traits;
 extern const struct framework sidekiq_framework;
 /* In sidekiq_redis.c. */
-extern const struct running_jobs_format sidekiq_running_jobs;
-extern const struct queues_format sidekiq_queues;
 
 /* Splits `HOST:PID:NONCE`; the host may contain colons. Returns true with the length of the host at the
  * start of text, and the pid. */

@@ -74,7 +74,7 @@ static int take_running_jobs(const redisReply *reply, size_t which, struct job_l
         return r;
 }
 
-const struct running_jobs_format sidekiq_running_jobs = {.n_asks = ELEMENTSOF(suffixes),
+static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suffixes),
                                                          .ask = request_running_jobs,
                                                          .take = take_running_jobs,
                                                          .decode = sidekiq_job_decode};
@@ -90,9 +90,9 @@ static void measures_clear(void *measures)
         durations_clear(&((struct measures *)measures)->durations);
 }
 
-static usec_t service(const void *measures, const char *names)
+static void take_service(const void *measures, struct queues *queues)
 {
-        return durations_service(&((const struct measures *)measures)->durations, names);
+        durations_fill(&((const struct measures *)measures)->durations, queues);
 }
 
 static int take_done(const redisReply *reply, struct queues_found *found)
@@ -166,19 +166,19 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"LINDEX", "-1"}, "queue", .take = take_oldest, .optional = true},
 };
 
-const struct queues_format sidekiq_queues = {
+static const struct queues_format queues = {
         .questions = questions,
         .n = ELEMENTSOF(questions),
         .key = decode_key,
         .measures_size = sizeof(struct measures),
         .measures_clear = measures_clear,
-        .service = service,
+        .take_service = take_service,
 };
 
 const struct redis_format sidekiq_redis_format = {
         .traits = &sidekiq_traits,
         .heartbeats = &heartbeats,
-        .running_jobs = &sidekiq_running_jobs,
-        .queues = &sidekiq_queues,
+        .running_jobs = &running_jobs,
+        .queues = &queues,
         .requeue = &sidekiq_requeue,
 };

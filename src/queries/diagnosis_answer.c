@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What a server reported about itself, as bytes. */
+#include "base/printable.h"
+#include "queries/answer.h"
+#include <string.h>
+
+static const struct codec_field facts_fields[] = {
+        CODEC_FIELD(NUMBER, struct redis_facts, has_info),
+        CODEC_FIELD(NUMBER, struct redis_facts, has_limit),
+        CODEC_FIELD(NUMBER, struct redis_facts, snapshot_failed),
+        CODEC_FIELD(NUMBER, struct redis_facts, is_appending),
+        CODEC_FIELD(NUMBER, struct redis_facts, is_cluster),
+        CODEC_FIELD(NUMBER, struct redis_facts, evicted),
+        CODEC_FIELD(NUMBER, struct redis_facts, replicas),
+        CODEC_FIELD(ARRAY, struct redis_facts, policy),
+        CODEC_FIELD(ARRAY, struct redis_facts, info_error),
+        CODEC_FIELD(NUMBER, struct redis_facts, has_save),
+        CODEC_FIELD(ARRAY, struct redis_facts, save),
+        CODEC_FIELD(ARRAY, struct redis_facts, config_error),
+        CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
+};
+static const struct record facts_record = RECORD(facts_fields);
+
+static void write_facts(struct codec_writer *writer, const void *body)
+{
+        codec_write(writer, &facts_record, body);
+}
+
+static int read_facts(struct codec_reader *reader, void *body)
+{
+        struct redis_facts *facts = body;
+        char *const texts[] = {facts->policy, facts->info_error, facts->save, facts->config_error,
+                               facts->min_replicas};
+
+        (void)codec_read(reader, &facts_record, facts);
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+                printable_replace(texts[i], strlen(texts[i]), false);
+        return 0;
+}
+
+const struct answer_format answer_diagnosis_format = {.write = write_facts, .read = read_facts};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the queues for sqmgr. */
+#include "frameworks/queue_reader.h"
+#include "io/clock.h"
+#include "reader/ask.h"
+
+static void on_queues(struct queues_reading *queues, const char *error, void *userdata)
+{
+        struct queue_reading *reading = userdata;
+        struct ask *ask = TAKE_PTR(reading->ask);
+
+        if (error) {
+                ask_fail(ask, ANSWER_REFUSED, "%s", error);
+                return;
+        }
+        ask->answer.queues = *queues;
+        queues->queues = NULL;
+        ask_done(ask);
+}
+
+void ask_queues(struct ask *ask)
+{
+        const struct queues_format *format = ask_format(ask)->queues;
+        bool named = ask_query(ask)->n_texts > 0;
+        struct queue_reading *reading = ask_queue_reading(ask, named);
+        int r = 0;
+
+        if (!format || reading->ask) {
+                ask_fail(ask, ANSWER_REFUSED,
+                         format ? "they are being read already"
+                                : "the framework does not tell of its queues");
+                return;
+        }
+        if (!reading->queue_reader)
+                r = queue_reader_new(ask_redis(ask), format, ask_namespace(ask), on_queues, reading,
+                                     &reading->queue_reader);
+        if (r >= 0)
+                r = queue_reader_read(reading->queue_reader, named ? query_text(ask_query(ask), 0) : NULL,
+                                      clock_now(CLOCK_REALTIME));
+        if (r < 0)
+                ask_fail_errno(ask, r);
+        else
+                reading->ask = ask;
+}
