@@ -34,7 +34,7 @@ load machine
         unit_is sqmgr ActiveState active
         ready 3
 
-        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service \
+        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service sqmgr-app@app.service \
                 sqmgr-restart.timer sqmgr-restart@shop.timer sqmgr-restart.service sqmgr-restart@shop.service \
                 sqmgr-metrics.timer sqmgr-metrics.service 2>&1)" ]
         [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
