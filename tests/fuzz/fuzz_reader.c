@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Redis says to a reader, which is asked everything that sqmgr asks. Whatever that is: each query has
- * one answer, which sqmgr takes. The first byte says which framework it is. */
+ * one answer, which sqmgr takes, and the heartbeats of a worker are of its processes. The first byte chooses
+ * the framework. */
 #include "frameworks/redis_format.h"
-#include "io/message_socket.h"
-#include "peer.h"
-#include "queries/answer.h"
-#include "queries/configuration.h"
-#include "reader/server.h"
+#include "frameworks/server_heartbeats.h"
+#include "frameworks/table.h"
+#include "model/birth.h"
+#include "model/fleet.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "reader.h"
 #include "redis_phrases.h"
-#include "settings/settings.h"
 
+#define PID     77
 #define QUERIES 64
 
 /* What each kind is asked with. */
@@ -20,108 +23,149 @@ static const struct {
         [QUERY_HEARTBEAT] = {{1, 1}, {IDENTITY}},
         [QUERY_WORK_LIST] = {{0}, {IDENTITY}},
         [QUERY_SCAN] = {{1}, {"0", "host"}},
-        [QUERY_QUEUES] = {{0}, {"q"}},
         [QUERY_JOBS] = {{1}, {IDENTITY}},
         [QUERY_REQUEUE] = {{0, 1, 2, USEC_PER_SEC}, {IDENTITY, "t1", ENTRY, "was killed"}},
         [QUERY_SHARE] = {{60, 1}, {"g", "here", "1 8 1 2 0"}},
         [QUERY_ROLLOUT] = {{0}, {"g", "tick", "here", "instance", "0", "", "see", ""}},
         [QUERY_GLANCE] = {{0}, {"g"}},
+        [QUERY_DIAGNOSIS] = {{1}, {NULL}},
 };
 
-static struct reader_server *server;
-static struct message_socket *asker;
-static enum query_kind asked[1 + QUERIES]; /* by the id of the query */
-static bool answered[1 + QUERIES];
-static uint64_t n_asked;
+static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
+static struct fleet_settings fleet_settings;
+static struct world world = {.settings = &world_settings};
+static struct fleet fleet = {.world = &world, .settings = &fleet_settings};
+static struct worker worker;
+static struct reader *reader;
+static struct heartbeats *heartbeats;
+static struct heartbeat_slot *slot;
+static bool answered[QUERIES];
+static size_t asked;
 
-static void on_message(const uint8_t *bytes, size_t n, void *userdata _unused_)
+static void on_answer(struct answer *answer _unused_, void *userdata)
 {
-        struct codec_reader message = {.at = bytes, .left = n};
-        struct reader_report report;
-        struct answer answer;
+        bool *once = userdata;
 
-        if (codec_read_number(&message, 0, _READER_MESSAGE_MAX) == READER_STATE) {
-                fuzz_check(reader_report_read(&message, &report) == 0);
-                return;
-        }
-        uint64_t id = answer_read_id(&message);
-        fuzz_check(!message.wrong && id <= n_asked && !answered[id]);
-        answered[id] = true;
-        fuzz_check(answer_read(&message, asked[id], &answer) == 0);
-        answer_clear(&answer);
-}
-
-static void on_end(int error _unused_, void *userdata _unused_)
-{
-        fuzz_check(!asker);
-}
-
-static void on_server_end(void *userdata _unused_)
-{
-        fuzz_check(!server);
-}
-
-static void send_message(struct codec_writer *writer)
-{
-        fuzz_check(message_socket_send(asker, writer->bytes, writer->size) == 0);
-        free(writer->bytes);
+        fuzz_check(!*once);
+        *once = true;
 }
 
 static void ask(enum query_kind kind)
 {
-        struct codec_writer writer = {0};
         struct field texts[ELEMENTSOF(questions[0].texts)];
         struct query query = {.kind = kind, .texts = texts};
 
-        if (n_asked == QUERIES || kind >= _QUERY_KIND_MAX || kind == QUERY_CONFIGURE)
+        if (asked == QUERIES || kind == QUERY_CONFIGURE || kind >= _QUERY_KIND_MAX)
                 return;
         memcpy(query.numbers, questions[kind].numbers, sizeof(query.numbers));
         for (; query.n_texts < ELEMENTSOF(texts) && questions[kind].texts[query.n_texts]; query.n_texts++)
                 texts[query.n_texts] = (struct field)QUERY_TEXT(questions[kind].texts[query.n_texts]);
-        asked[++n_asked] = kind;
-        query_write(&writer, n_asked, &query);
-        send_message(&writer);
+        answered[asked] = false;
+        if (reader_ask(reader, &query, on_answer, &answered[asked]) == 0)
+                asked++;
 }
 
-static void begin(unsigned framework)
+static const char *host_name(void *userdata _unused_)
 {
-        static const struct message_socket_ops ops = {.on_message = on_message, .on_end = on_end};
-        static const struct message_socket_limits limits = {.receive = ANSWER_BYTES_MAX,
-                                                            .send = QUERY_BYTES_MAX};
-        static const struct reader_server_ops server_ops = {.on_end = on_server_end};
+        return "host";
+}
+
+static int is_process(pid_t pid, const struct worker *of, void *userdata _unused_)
+{
+        return pid == PID && of == &worker;
+}
+
+static int has_start(pid_t pid, uint64_t start _unused_, void *userdata _unused_)
+{
+        return pid == PID;
+}
+
+static int is_born(pid_t pid, uint64_t born_usec, const struct worker *of, void *userdata _unused_)
+{
+        const struct birth birth = {.born_usec = born_usec};
+
+        fuzz_check(pid == PID && of == &worker);
+        return birth_is_own(&birth, &world, USEC_PER_SEC);
+}
+
+static void on_ambiguous(struct worker *of, bool ambiguous _unused_, void *userdata _unused_)
+{
+        fuzz_check(of == &worker);
+}
+
+static void on_identity(struct worker *of, pid_t pid, void *userdata _unused_)
+{
+        fuzz_check(of == &worker && pid == PID);
+}
+
+static void on_heartbeat(struct worker *of, const struct heartbeat *heartbeat, void *userdata _unused_)
+{
+        fuzz_check(of == &worker && heartbeat->sent_usec > 0);
+}
+
+static void on_sibling(struct worker *of, pid_t pid _unused_, void *userdata _unused_)
+{
+        fuzz_check(of == &worker);
+}
+
+static void on_done(struct heartbeats *of, void *userdata _unused_)
+{
+        fuzz_check(of == heartbeats);
+}
+
+static void begin(uint8_t framework)
+{
+        static const struct heartbeats_ops ops = {
+                .host_name = host_name,
+                .is_descendant = is_process,
+                .has_booted = is_process,
+                .has_start = has_start,
+                .is_born = is_born,
+                .on_ambiguous = on_ambiguous,
+                .on_identity = on_identity,
+                .on_heartbeat = on_heartbeat,
+                .on_sibling = on_sibling,
+                .on_done = on_done,
+        };
         static const struct redis_settings settings = {.url = (char *)"redis://127.0.0.1:6379/2",
                                                        .connect_timeout = USEC_PER_HOUR,
                                                        .command_timeout = USEC_PER_HOUR};
-        struct reader_configuration configuration;
-        struct codec_writer writer = {0};
-        int fds[2];
+        const struct redis_format *format = redis_format_of(framework) ?: redis_format_of(0);
 
-        while (!redis_format_of(framework))
-                framework = framework > 0 ? framework - 1 : 8;
+        fuzz_check(format);
         peer_begin();
-        n_asked = 0;
-        memset(answered, 0, sizeof(answered));
-        asked[0] = QUERY_CONFIGURE;
-        fuzz_check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
-        fuzz_check(reader_server_new(event, fds[0], -1, &server_ops, NULL, &server) == 0);
-        fuzz_check(message_socket_new(event, fds[1], &limits, &ops, NULL, &asker) == 0);
-        fuzz_check(reader_configuration_make(&settings, NULL, framework, &configuration) == 0);
-        reader_configuration_write(&writer, &configuration);
-        send_message(&writer);
-        reader_configuration_clear(&configuration);
+        fleet_settings = (struct fleet_settings){.traits = format->traits};
+        worker = (struct worker){.fleet = &fleet, .process.pid = PID, .spawned_at = 1};
+        asked = 0;
+        reader = reader_make(&settings, format->traits->id);
+        fuzz_check(server_heartbeats_new(reader, framework_of(format->traits), &ops, NULL, &heartbeats) == 0);
+        fuzz_check(heartbeats_add(heartbeats, &worker, &slot) == 0);
         peer_run();
 }
 
-/* A Redis that has left ends all queries. */
+/* Once the Redis has left, all queries have their answers. */
 static void end(void)
 {
         peer_hang_up();
         peer_run();
-        for (size_t i = 0; i <= n_asked; i++)
+        for (size_t i = 0; i < asked; i++)
                 fuzz_check(answered[i]);
-        server = reader_server_free(server);
-        asker = message_socket_free(asker);
+        heartbeats = heartbeats_free(heartbeats);
+        reader_end(reader);
+        reader = NULL;
         peer_end();
+}
+
+static void act(int action)
+{
+        if (action == 0)
+                peer_hang_up();
+        if (action == 1) {
+                heartbeats_want(slot, POLL_HEARTBEAT | POLL_WORK_LIST);
+                (void)heartbeats_poll(heartbeats);
+        }
+        if (action > 1)
+                ask((enum query_kind)(action - 2));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -129,14 +173,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct input input = {data, size};
 
         begin(input_byte(&input));
-        while (input.left > 0) {
-                int action = peer_step(&input, phrases, ELEMENTSOF(phrases));
-
-                if (action == 0)
-                        peer_hang_up();
-                else if (action > 0)
-                        ask((enum query_kind)(action - 1));
-        }
+        while (input.left > 0)
+                act(peer_step(&input, phrases, ELEMENTSOF(phrases)));
         end();
         return 0;
 }
