@@ -64,7 +64,8 @@ static inline struct fleet *web(void)
 
 static inline bool web_is_up(void)
 {
-        return web()->redis_up;
+        /* Some still use a connection of sqmgr's own. */
+        return web()->redis_up && redis_state(web()->link->redis) == REDIS_STATE_CONNECTED;
 }
 
 /* How often the server has begun to run this command. */
