@@ -78,9 +78,8 @@ static struct scaling_share *begin(struct scaled_link *scaled, const struct flee
         const struct link *link = scaled->link;
         struct scaling_share *scaling_share = calloc(1, sizeof(*scaling_share));
 
-        if (!scaling_share ||
-            scaling_exchange_new(link->redis, link->links->world->settings->redis.namespace,
-                                 fleet->settings->rollout_group, &scaling_share->scaling_exchange) < 0) {
+        if (!scaling_share || scaling_exchange_new(link->reader, fleet->settings->rollout_group,
+                                                   &scaling_share->scaling_exchange) < 0) {
                 free(scaling_share);
                 return NULL;
         }
@@ -115,7 +114,7 @@ static void report_error(const struct link *link, struct scaling_share *scaling_
                 log_warning(
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
-                        redis_url_text(link->redis), scaling_share->scaling_exchange->group,
+                        reader_url_text(link->reader), scaling_share->scaling_exchange->group,
                         scaling_share->fleet->settings->name, error);
         scaling_share->error_reported = error[0] != '\0';
 }

@@ -139,6 +139,13 @@ static void poll_due(struct supervisor *supervisor, usec_t now)
                 poll_run(&supervisor->runtime, due == PASS_POLL_FAST, now);
 }
 
+static void publish(void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+
+        notify_events(supervisor->world, supervisor->service.control->events, supervisor->alerts);
+}
+
 static void plan(struct supervisor *supervisor)
 {
         static const struct pass_ops ops = {
@@ -159,8 +166,12 @@ static void plan(struct supervisor *supervisor)
         running_jobs_tick(world);
         if (pass_run(&supervisor->wakeup.pass, &ops, &clocks, supervisor) < 0)
                 log_error("memory is short: the plan is incomplete, and made again at the next look");
+        if (pass_is_deferred(&supervisor->wakeup.pass)) {
+                set_timer(supervisor, now);
+                return;
+        }
         subsystems_tick(&supervisor->runtime.subsystems, now);
-        notify_events(world, control->events, supervisor->alerts);
+        publish(supervisor);
         forget_removed(supervisor);
         if (!supervisor->persist.search)
                 status_files_tidy(&supervisor->runtime);
@@ -310,6 +321,8 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.persist = persist;
         supervisor->reexec.termination = &supervisor->termination;
+        supervisor->reexec.publish = publish;
+        supervisor->reexec.userdata = supervisor;
         supervisor->service.host = (struct control_host){
                 .world = supervisor->world,
                 .persist = persist,
@@ -353,7 +366,7 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         if (!runtime->preload_script)
                 return -ENOMEM;
         status_files_begin(runtime);
-        int r = reader_starter_init(&runtime->reader_starter, &runtime->children);
+        int r = reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
         if (r >= 0)
                 r = launch_raise_nofile(&runtime->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);

@@ -11,6 +11,9 @@
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)
 /* Follow-up actions are planned in the same pass, but the number of rounds is bounded. */
 #define ROUNDS_MAX 4
+/* From the fork to the command, a new process shares the memory of this one, and often its processor: each
+ * page that is written meanwhile is copied first. So the rest of a pass waits this long after a start. */
+#define DEFER_USEC (10 * USEC_PER_MSEC)
 
 enum pass_poll pass_poll(struct pass *pass, usec_t now)
 {
@@ -57,6 +60,16 @@ static bool run_round(struct pass *pass, const struct pass_ops *ops, usec_t now,
         return changed;
 }
 
+/* The state may be saved later if the ledger names the starts. Further starts do not postpone it again. */
+static bool defer(struct pass *pass, usec_t now)
+{
+        if (pass->world->ledger_volatile || !plan_has(&pass->plan, ACTION_START))
+                return false;
+        if (pass->deferred_until == 0)
+                pass->deferred_until = usec_add(now, DEFER_USEC);
+        return now < pass->deferred_until;
+}
+
 int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_clocks *clocks, void *userdata)
 {
         struct world *world = pass->world;
@@ -72,15 +85,28 @@ int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_cl
                 observe_time(world, now);
                 r = plan_make(&pass->plan, world, now) < 0 ? -ENOMEM : r;
                 more = run_round(pass, ops, now, userdata);
+                if (more && defer(pass, now))
+                        return r;
         }
+        pass->deferred_until = 0;
         if (has_news(pass))
                 (void)save(pass, ops, now, userdata);
         return r;
 }
 
+bool pass_is_deferred(const struct pass *pass)
+{
+        return pass->deferred_until != 0;
+}
+
 usec_t pass_wake_at(struct pass *pass, usec_t now)
 {
         const struct world *world = pass->world;
+
+        if (pass_is_deferred(pass)) {
+                pass->calm = false;
+                return MAX(pass->deferred_until, now + USEC_PER_MSEC);
+        }
         usec_t at = usec_add(pass->regular_at, world->settings->check_interval);
 
         pass->calm = true;

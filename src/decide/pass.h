@@ -26,6 +26,8 @@ struct pass {
         uint64_t n_regular; /* number of regular polls so far */
         bool calm;          /* nothing was in transition at the last pass_wake_at() */
         struct tick_totals ticks;
+
+        usec_t deferred_until; /* when a pass is completed at the latest, with its save; 0: it is complete */
 };
 
 struct pass_ops {
@@ -56,6 +58,11 @@ enum pass_poll pass_poll(struct pass *pass, usec_t now);
  * the end if its contents have changed or events are pending; without a durable ledger, also before forked
  * workers may continue. Returns 0, or -ENOMEM if a plan was incomplete; the next pass plans again. */
 int pass_run(struct pass *pass, const struct pass_ops *ops, const struct pass_clocks *clocks, void *userdata);
+
+/* True if the last pass_run() has started workers and left the rest to the next one: further rounds, the
+ * save, and what the caller does after a pass. The caller only sets the timer by pass_wake_at(), and sleeps.
+ * Never without a durable ledger. */
+bool pass_is_deferred(const struct pass *pass);
 
 /* Returns when the timer must expire for the next pass; always later than now. */
 usec_t pass_wake_at(struct pass *pass, usec_t now);

@@ -155,20 +155,3 @@ bool decode_iso8601(const struct field *field, uint64_t *ret_usec)
         *ret_usec = (uint64_t)minutes * USEC_PER_MIN + second * USEC_PER_SEC + usec;
         return true;
 }
-
-int decode_job(const char *text, size_t len, json_t **ret)
-{
-        /* Sidekiq and Resque refuse arguments nested deeper than 100 themselves. */
-        static const struct json_bounds bounds = {
-                .bytes = JOB_ENTRY_MAX, .values = JOB_ENTRY_MAX / 2, .depth = 128};
-        _cleanup_json_ json_t *job = NULL;
-
-        /* Numbers in the arguments may exceed C integers, and strings may contain NULs. */
-        int r = json_load(&bounds, text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &job);
-        if (r < 0)
-                return r;
-        if (!json_is_object(job))
-                return -EINVAL;
-        *ret = TAKE_PTR(job);
-        return 0;
-}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoders that several frameworks share: keys, numbers, times and jobs. Pure. */
+/* Decoders that several frameworks share: keys, numbers, and times. Pure. */
 #pragma once
 
 #include "base/field.h"
-#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,11 +60,6 @@ bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec);
 /* Decodes `2026-11-22T10:45:09.123456Z` to microseconds since 1970. The fraction is optional. The zone is
  * `Z`, `+01:00` or absent, which means UTC. */
 bool decode_iso8601(const struct field *field, uint64_t *ret_usec);
-
-/* Loads a job: a JSON object from a queue or a work list. Returns 0; -EMSGSIZE if the job is longer than
- * JOB_ENTRY_MAX, has too many values or is nested too deep; -EINVAL if text is not a JSON object; or -ENOMEM.
- * The caller owns *ret. */
-int decode_job(const char *text, size_t len, json_t **ret);
 
 /* True if the field is present and equals this text. */
 static inline bool decode_field_is(const struct field *field, const char *text)

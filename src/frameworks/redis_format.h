@@ -7,6 +7,7 @@
 struct heartbeat_format;    /* frameworks/heartbeat_format.h */
 struct running_jobs_format; /* frameworks/redis_running_jobs.h */
 struct queues_format;       /* frameworks/queue_reader.h */
+struct requeue_format;      /* frameworks/requeue.h */
 struct traits;
 
 struct redis_format {
@@ -14,6 +15,7 @@ struct redis_format {
         const struct heartbeat_format *heartbeats;
         const struct running_jobs_format *running_jobs; /* NULL if the traits have no work list */
         const struct queues_format *queues;             /* NULL: queues are unknown */
+        const struct requeue_format *requeue;           /* NULL if the traits have no rescue */
 };
 
 extern const struct redis_format sidekiq_redis_format, native_redis_format, rq_redis_format,

@@ -8,15 +8,53 @@
 #include "io/launch_child.h"
 #include "io/launch_request.h"
 #include <limits.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+/* Returns the signals that have an action here, for the child to reset. Asked once: 64 calls are a good part
+ * of a start, and sqmgr sets its actions before its first one. */
+static const sigset_t *signals_with_action(void)
+{
+        static sigset_t signals;
+        static bool known;
+        struct sigaction action;
+
+        if (known)
+                return &signals;
+        sigemptyset(&signals);
+        for (int signo = 1; signo < NSIG; signo++)
+                if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+                        sigaddset(&signals, signo);
+        known = true;
+        return &signals;
+}
+
+/* Like fork(), but the child has our table of descriptors until it makes its own, of the few that it keeps:
+ * copying and closing some of each worker would take longer than all else that it does. fork() also prepares
+ * locks that other threads may hold, so it is used where there are any. */
+static pid_t fork_sharing(bool *ret_shares)
+{
+        struct clone_args how = {.flags = CLONE_FILES, .exit_signal = SIGCHLD};
+
+        *ret_shares = __libc_single_threaded;
+        long pid = *ret_shares ? syscall(SYS_clone3, &how, sizeof(how)) : -1;
+        if (pid >= 0)
+                return (pid_t)pid;
+        /* The kernel is too old, a filter rejects the call, or memory is short. */
+        *ret_shares = false;
+        return fork();
+}
 
 int launch_start(const struct launch_request *request, struct launched *ret)
 {
+        struct launch_birth birth = {.actions = signals_with_action(), .parent = getpid()};
         sigset_t all, before;
         int pair[2];
 
@@ -33,16 +71,19 @@ int launch_start(const struct launch_request *request, struct launched *ret)
         char comm[16] = "";
         (void)prctl(PR_GET_NAME, comm);
         (void)prctl(PR_SET_NAME, LAUNCH_COMM);
-        pid_t parent = getpid(), pid = fork();
+        birth.report_fd = child_end;
+        pid_t pid = request->shares_descriptors ? fork_sharing(&birth.shares) : fork();
         if (pid == 0)
-                launch_child_run(request, child_end, parent);
+                launch_child_run(request, &birth);
         r = -errno;
         (void)prctl(PR_SET_NAME, comm);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (pid < 0)
                 return r;
 
-        *ret = (struct launched){.pid = pid, .report_fd = TAKE_FD(parent_end)};
+        *ret = (struct launched){.pid = pid, .report_fd = TAKE_FD(parent_end), .child_fd = -1};
+        if (birth.shares)
+                ret->child_fd = TAKE_FD(child_end);
         return 0;
 }
 
@@ -86,6 +127,7 @@ int launch_report_read(int report_fd, struct launch_report *report)
                         return 0;
                 if (n < 0)
                         return (int)n;
+                report->separate |= n > 0;
                 if (n == 0) {
                         report->outcome = LAUNCH_RUNNING;
                 } else if (n != sizeof(message)) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/usec.h"
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -14,6 +15,8 @@ struct launch_request; /* io/launch_request.h */
 struct launched {
         pid_t pid;     /* a child: the caller must reap it */
         int report_fd; /* owned; for launch_report_read() */
+        int child_fd;  /* owned; to be closed once the report says that the child is separate; -1: none. Only
+                        * with request->shares_descriptors */
 };
 
 /* The name (comm) of the child until its command runs. */
@@ -32,6 +35,8 @@ enum launch_outcome {
 
 struct launch_report {
         enum launch_outcome outcome;
+        bool separate;            /* the child has its own descriptors by now: close launched.child_fd, and
+                                   * read again */
         int log_fd;               /* owned by the caller once set; -1: there is no log to read back */
         uint64_t log_start_bytes; /* size of the log when it was opened */
         char *error; /* owned by the caller once set: one sentence without a full stop, printable UTF-8; NULL

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -88,16 +89,29 @@ static _Noreturn void child_fail_memory(const struct launch_child *child)
         child_fail(child, "out of memory while starting the worker");
 }
 
-static void child_reset_signals(const struct launch_child *child)
+static void child_reset_signals(const struct launch_child *child, const sigset_t *actions)
 {
         sigset_t none;
 
-        /* The C library's own signals, KILL and STOP cannot be set, and are at the default already. */
         for (int signo = 1; signo < NSIG; signo++)
-                (void)signal(signo, SIG_DFL);
+                if (sigismember(actions, signo) == 1)
+                        (void)signal(signo, SIG_DFL);
         sigemptyset(&none);
         if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
                 child_fail(child, "cannot unblock signals: %m");
+}
+
+/* Comes before all else: a file that is opened or closed in a shared table is so in the parent, too. The
+ * kernel copies the descriptors up to the last one that is kept. */
+static void child_separate(const struct launch_child *child)
+{
+        const struct launch_template *template = child->request->template;
+        const struct launch_message message = {.kind = LAUNCH_MESSAGE_SEPARATE};
+        int last = template ? MAX(template->fd, child->report_fd) : child->report_fd;
+
+        if (close_range((unsigned)last + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) < 0 && unshare(CLONE_FILES) < 0)
+                child_fail(child, "cannot have descriptors of its own: %m");
+        child_send(child, &message, -1);
 }
 
 static void child_close_range(const struct launch_child *child, int first, unsigned last)
@@ -684,22 +698,24 @@ static void child_check_parent(const struct launch_request *request, pid_t paren
                 _exit(0);
 }
 
-_Noreturn void launch_child_run(const struct launch_request *request, int report_fd, pid_t parent)
+_Noreturn void launch_child_run(const struct launch_request *request, const struct launch_birth *birth)
 {
         struct launch_child child = {
                 .request = request,
                 .fleet = request->fleet,
-                .report_fd = report_fd,
+                .report_fd = birth->report_fd,
                 .template_fd = -1,
                 .step = "",
                 .status = STATUS_DIR_NONE,
         };
 
+        if (birth->shares)
+                child_separate(&child);
         child_claim(request);
         /* A new session, and so a new process group: the worker must not read from sqmgr's terminal. */
         if (setsid() < 0)
                 child_fail(&child, "cannot make a session: %m");
-        child_reset_signals(&child);
+        child_reset_signals(&child, birth->actions);
         child_close_inherited(&child);
         if (request->template)
                 child_await_permission(&child);
@@ -734,6 +750,6 @@ _Noreturn void launch_child_run(const struct launch_request *request, int report
         child_run_before(&child);
         if (request->template)
                 child_set_template(&child);
-        child_check_parent(request, parent);
+        child_check_parent(request, birth->parent);
         child_execute(&child, child.fleet->argv);
 }

@@ -2,6 +2,8 @@
 /* The messages of a launched child to the launcher, and the child's part of a start. */
 #pragma once
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,6 +14,7 @@ struct launch_request;
 enum launch_message_kind {
         LAUNCH_MESSAGE_LOG = 1, /* carries the descriptor of the log */
         LAUNCH_MESSAGE_ERROR,
+        LAUNCH_MESSAGE_SEPARATE, /* the child has descriptors of its own */
 };
 
 struct launch_message {
@@ -21,5 +24,13 @@ struct launch_message {
         char text[LAUNCH_ERROR_MAX];
 };
 
+/* Facts of the fork that the child needs. */
+struct launch_birth {
+        int report_fd;
+        pid_t parent;
+        bool shares;             /* the parent's table of descriptors */
+        const sigset_t *actions; /* the signals that are not at their default */
+};
+
 /* Runs in the forked child, with all signals blocked. */
-_Noreturn void launch_child_run(const struct launch_request *request, int report_fd, pid_t parent);
+_Noreturn void launch_child_run(const struct launch_request *request, const struct launch_birth *birth);

@@ -40,6 +40,7 @@ struct launch_request {
                                         * command */
         const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */
         bool rehearsal;                /* see launch_rehearse() */
+        bool shares_descriptors;       /* the caller attends to launched.child_fd */
         const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */
         const char *release;           /* check the directory only, see above; NULL: no */
         const struct launch_template *template; /* start a template; NULL: a worker */

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the pause before another process is started. A process costs little, and readings are to be back soon. */
+/* Of the pause before another process is started. A process costs little, and readings are to be back soon.
+ */
 #define PAUSE_MIN_USEC (50 * USEC_PER_MSEC)
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* Without a message for this long, the reader is asked whether it lives. */
 #define PING_USEC (5 * USEC_PER_SEC)
+/* What a reader says without being asked. A server that comes and goes causes some ten in this time. */
+#define UNASKED_MAX  100
+#define UNASKED_USEC (10 * USEC_PER_SEC)
 /* A reader that has closed its socket must end within this time. */
 #define END_USEC USEC_PER_SEC
 /* Queries that the reader has not taken. */
@@ -40,10 +44,13 @@ struct reader {
         unsigned failures;       /* consecutive, for the pause */
         usec_t heard_at;         /* when it was last heard */
         usec_t pinged_at;        /* when it was asked whether it lives, since it was last heard; 0: it was not */
+        usec_t unasked_since;    /* start of the current UNASKED_USEC */
+        unsigned unasked;        /* messages in it that answer nothing */
         uint64_t connections;    /* as reported by processes before this one */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
+        bool refused; /* an answer cannot be, as its callback found */
 
         struct pending_query *queries; /* without an answer, oldest first */
         struct pending_query **end;
@@ -187,8 +194,15 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
                 process_failed(reader, "%s", answer.error);
         } else {
+                bool judged = answer.kind == QUERY_CONFIGURE && reader->configuration.check;
+
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
+                if (reader->refused && !reader->freed)
+                        refuse(reader);
+                reader->refused = false;
+                if (judged && reader->on_state)
+                        reader->on_state(reader, reader->report.state, NULL, reader->userdata);
         }
 }
 
@@ -208,6 +222,15 @@ static void on_report(struct reader *reader, struct codec_reader *bytes)
         set_report(reader, &report);
 }
 
+static bool is_flood(struct reader *reader)
+{
+        if (usec_sub(reader->heard_at, reader->unasked_since) >= UNASKED_USEC) {
+                reader->unasked_since = reader->heard_at;
+                reader->unasked = 0;
+        }
+        return ++reader->unasked > UNASKED_MAX;
+}
+
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)
 {
         struct reader *reader = userdata;
@@ -216,7 +239,10 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         reader_enter(reader);
         reader->heard_at = clock_now(CLOCK_MONOTONIC);
         reader->pinged_at = 0;
-        switch ((enum reader_message)codec_read_number(&message, 0, _READER_MESSAGE_MAX)) {
+        enum reader_message kind = (enum reader_message)codec_read_number(&message, 0, _READER_MESSAGE_MAX);
+        if (kind != READER_ANSWER && is_flood(reader))
+                kind = _READER_MESSAGE_MAX;
+        switch (kind) {
         case READER_ANSWER:
                 on_answer(reader, &message);
                 break;
@@ -306,6 +332,7 @@ static int process_start(struct reader *reader)
                 return r;
         reader->heard_at = clock_now(CLOCK_MONOTONIC);
         reader->pinged_at = 0;
+        reader->unasked = 0;
         r = message_socket_new(reader->event, fd, &limits, &ops, reader, &reader->message_socket);
         if (r < 0)
                 return r;
@@ -405,6 +432,11 @@ void reader_forget(struct reader *reader, const void *userdata)
         for (struct pending_query *query = reader->queries; query; query = query->next)
                 if (query->userdata == userdata)
                         query->callback = NULL;
+}
+
+void reader_refuse(struct reader *reader)
+{
+        reader->refused = true;
 }
 
 enum reader_state reader_state(const struct reader *reader)

@@ -43,8 +43,8 @@ typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state, 
 typedef void (*reader_answer_fn)(struct answer *answer, void *userdata);
 
 /* Takes the configuration. Starts the process as soon as the loop runs. starter must outlive the reader.
- * on_state may be NULL. Returns 0 with *ret, to be freed by reader_free(); or -errno with configuration
- * untouched. */
+ * on_state may be NULL; with configuration->check it is called once, without an error if the configuration is
+ * good. Returns 0 with *ret, to be freed by reader_free(); or -errno with configuration untouched. */
 int reader_new(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
                reader_state_fn on_state, void *userdata, struct reader **ret);
 
@@ -58,6 +58,9 @@ int reader_ask(struct reader *reader, const struct query *query, reader_answer_f
 
 /* Drops the callbacks of this userdata: their queries are carried out, and nobody is called. */
 void reader_forget(struct reader *reader, const void *userdata);
+
+/* To be called by a callback whose answer cannot be. The process is ended as soon as the callback returns. */
+void reader_refuse(struct reader *reader);
 
 enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */

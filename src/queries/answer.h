@@ -11,6 +11,7 @@
 #include "model/queues.h"
 #include "model/redis_facts.h"
 #include "model/worker.h"
+#include "observe/rescue.h"
 #include "queries/query.h"
 
 /* What a reader sends. */
@@ -28,13 +29,21 @@ enum reader_message {
 enum answer_status {
         ANSWER_OK,
         ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
-        ANSWER_LOST,    /* the connection was lost: the query may or may not have been carried out */
+        ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
+                      * carried out */
         _ANSWER_STATUS_MAX,
 };
 
 #define ANSWER_HOST_MAX     255
-#define ANSWER_IDENTITY_MAX 1024
-#define ANSWER_CURSOR_MAX   24
+#define ANSWER_IDENTITY_MAX CODEC_TEXT_MAX
+/* Identities of one page; a framework without pages lists all at once. */
+#define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
+#define ANSWER_CURSOR_MAX     24
+#define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
+/* Workers of one host. Any writer to the server can list more. */
+#define ANSWER_ROSTER_MAX 4096
+/* By any clock: after the year 9999. */
+#define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
 struct answer_heartbeat {
         bool found;
@@ -59,6 +68,36 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
+/* Of a rollout: words of the reply. */
+#define ANSWER_WORDS_MAX 8192
+#define ANSWER_WORD_MAX  512
+/* Of QUERY_SHARE: bytes of the share of a host, and how many hosts. */
+#define ANSWER_SHARE_MAX 4096
+#define ANSWER_HOSTS_MAX 1024
+
+struct answer_requeue {
+        enum rescue_outcome outcome;
+        unsigned times; /* how often the job has been put back; 0 unless it was now */
+};
+
+struct answer_scanners {
+        uint64_t members;  /* identities */
+        uint64_t scanners; /* hosts that want to scan; 0: not known */
+        bool members_known;
+        bool blind; /* the server gives no count */
+};
+
+struct answer_worker {
+        char *queues; /* owned */
+        pid_t pid;
+        uint64_t born_usec; /* when it registered, by its wall clock */
+};
+
+struct answer_roster {
+        struct answer_worker *list; /* owned */
+        size_t n;
+};
+
 /* Of all lists of one answer. Jobs beyond these are counted as too large: jobs, and their bytes. */
 #define ANSWER_JOBS_MAX       ((size_t)65536)
 #define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -80,6 +119,12 @@ struct answer {
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
+                struct answer_requeue requeue;
+                struct texts
+                        words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for what is no text */
+                struct texts shares; /* each host and behind it its share, "" if it has none */
+                struct answer_scanners scanners;
+                struct answer_roster roster;
                 struct queues_reading queues;
                 struct answer_jobs jobs;
                 struct redis_facts diagnosis;
@@ -106,8 +151,8 @@ enum reader_state {
 
 struct reader_report {
         enum reader_state state;
-        uint64_t connections;         /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX]; /* one sentence without secrets; "": none */
+        uint64_t connections;          /* how many have succeeded */
+        char error[ANSWER_ERROR_MAX];  /* one sentence without secrets; "": none */
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 
@@ -124,5 +169,7 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format;
-extern const struct answer_format answer_queues_format, answer_jobs_format, answer_diagnosis_format;
+extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
+        answer_scanners_format, answer_roster_format,
+        answer_requeue_format, answer_words_format, answer_shares_format,
+        answer_queues_format, answer_jobs_format, answer_diagnosis_format;

@@ -10,19 +10,15 @@
 #define SIGNAL_MAX 64
 /* More than any machine has. */
 #define RSS_MAX (UINT64_C(1) << 50)
-/* By any clock: the year 5138. */
-#define CLOCK_MAX_USEC (UINT64_C(100000000000) * USEC_PER_SEC)
-/* Identities of one page; a framework without pages lists all at once. */
-#define IDENTITIES_MAX ((size_t)256 * 1024)
 
 static const struct codec_field heartbeat_fields[] = {
-        CODEC_RANGE(struct heartbeat, sent_usec, 0, CLOCK_MAX_USEC),
+        CODEC_RANGE(struct heartbeat, sent_usec, 0, ANSWER_CLOCK_MAX_USEC),
         CODEC_RANGE(struct heartbeat, busy, 0, COUNT_MAX),
         CODEC_RANGE(struct heartbeat, concurrency, 0, COUNT_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, quiet),
         CODEC_RANGE(struct heartbeat, rss_bytes, 0, RSS_MAX),
         CODEC_FIELD(NUMBER, struct heartbeat, start),
-        CODEC_RANGE(struct heartbeat, born_usec, 0, CLOCK_MAX_USEC),
+        CODEC_RANGE(struct heartbeat, born_usec, 0, ANSWER_CLOCK_MAX_USEC),
         CODEC_RANGE(struct heartbeat, quiet_signal, 0, SIGNAL_MAX),
         CODEC_RANGE(struct heartbeat, stop_signal, 0, SIGNAL_MAX),
 };
@@ -173,7 +169,8 @@ static int read_scan(struct codec_reader *reader, void *body)
         const char *cursor = codec_read_text(reader, sizeof(scan->cursor) - 1, &length);
 
         memcpy(scan->cursor, cursor, length);
-        size_t n = codec_read_number(reader, 0, MIN(IDENTITIES_MAX, reader->left / (3 * sizeof(uint64_t))));
+        size_t n = codec_read_number(reader, 0,
+                                     MIN(ANSWER_IDENTITIES_MAX, reader->left / (3 * sizeof(uint64_t))));
         scan->list = calloc(n + 1, sizeof(*scan->list));
         int r = scan->list ? 0 : -ENOMEM;
         for (size_t i = 0; i < n && r == 0 && !reader->wrong; i++) {
@@ -193,5 +190,4 @@ static void clear_scan(void *body)
         scan->n = 0;
 }
 
-const struct answer_format answer_scan_format = {
-        .write = write_scan, .read = read_scan, .clear = clear_scan};
+const struct answer_format answer_scan_format = {.write = write_scan, .read = read_scan, .clear = clear_scan};

@@ -5,8 +5,7 @@
  * chooses what it decodes. sqmgr sends queries, and the reader answers each of them once, in any order. */
 #pragma once
 
-#include "base/field.h"
-#include "continuity/codec.h"
+#include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
 #define QUERY_VERSION 1
@@ -18,23 +17,32 @@ enum query_kind {
          * about itself; 1: a reply of the server that forbids it is an answer. */
         QUERY_HEARTBEAT,
         QUERY_WORK_LIST, /* whether any job is on the work list of an identity. texts: the identity */
-        /* A page of the identities. texts: the cursor; the host whose identities are wanted, none: all.
+        /* A page of the identities. texts: the cursor of the page before, "": the first page is wanted; the
+         * host whose identities are wanted, none: all.
          * numbers: 1: a reply of the server that forbids it is an answer. */
         QUERY_SCAN,
-        /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet. */
+        /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet.
+         */
         QUERY_SCANNERS,
         QUERY_SCAN_LEAVE, /* this host does not scan any more */
-        QUERY_ROSTER,     /* the workers that the server lists */
+        QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* The queues. texts: the names of queues, each followed by a NUL, which are read with how long their
          * jobs take; no text: all queues, sorted by name. */
         QUERY_QUEUES,
         /* The jobs that processes run. texts: identities. numbers: 1: with their entries. Beside the lists,
          * the error of the answer says why some could not be read. */
         QUERY_JOBS,
-        QUERY_REQUEUE, /* puts a job back into its queue; see frameworks/requeue.h */
-        QUERY_SHARE,   /* writes and reads the shares of hosts; see autoscaling/scaling_exchange.c */
-        QUERY_ROLLOUT, /* runs the script of rollouts; see rollout_hosts/call.c */
-        QUERY_GLANCE,  /* reads the rollout of a group; see rollout_hosts/call.c */
+        /* Puts a job of a dead process back into its queue. texts: the identity; the thread; the entry; how
+         * the process ended. numbers: 1: the entry is from the older of two keys; 1: it is put back, 0: only
+         * reported; rescue_limit; the wall clock. */
+        QUERY_REQUEUE,
+        /* Writes and reads the shares of the hosts of a group. texts: the group; this host; its share, none:
+         * it is not written. numbers: after how many seconds the share expires; 1: the shares are read. If
+         * the share cannot be written, the error of the answer says why, whatever its status. */
+        QUERY_SHARE,
+        /* Runs the script of rollouts. texts: the group; the arguments of the script. */
+        QUERY_ROLLOUT,
+        QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
         QUERY_DIAGNOSIS, /* what doctor asks a server. numbers: 1: a rollout_group is kept there */
         _QUERY_KIND_MAX,
 };
@@ -64,8 +72,7 @@ void query_write(struct codec_writer *writer, uint64_t id, const struct query *q
 struct query_read {
         uint64_t id;
         struct query query;
-        struct field *texts;
-        char *bytes;
+        struct texts texts;
 };
 
 /* Returns 0 with *ret, to be freed by query_read_clear(); -EBADMSG; or -ENOMEM. */

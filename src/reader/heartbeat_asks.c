@@ -16,8 +16,7 @@ static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, 
         if (!(reply && reply->type == REDIS_REPLY_ERROR && reply_is_wrong_type(reply)) &&
             ask_failed(ask, reply))
                 return;
-        answer->found =
-                ask_format(ask)->heartbeats->take_heartbeat(reply, &answer->heartbeat, &answer->info);
+        answer->found = ask_format(ask)->heartbeats->take_heartbeat(reply, &answer->heartbeat, &answer->info);
         ask_done(ask);
 }
 
@@ -58,17 +57,28 @@ void ask_work_list(struct ask *ask)
                 ask_command(ask, on_work_list, &command, false);
 }
 
-/* An identity that is longer than sqmgr takes is of no worker. */
+static bool is_wanted(const struct query *query, const struct match_found *found)
+{
+        const struct field host = {.text = found->identity, .len = found->host_len};
+
+        /* An identity that is longer than sqmgr takes is of no worker. */
+        return found->len <= ANSWER_IDENTITY_MAX && found->host_len <= ANSWER_HOST_MAX &&
+               (query->n_texts < 2 || decode_field_is(&host, query_text(query, 1)));
+}
+
 static int found(const struct match_found *found, void *userdata)
 {
-        struct answer_scan *scan = userdata;
-        struct answer_identity *list = reallocarray(scan->list, scan->n + 1, sizeof(*list));
+        struct ask *ask = userdata;
+        struct answer_scan *scan = &ask->answer.scan;
 
+        if (!is_wanted(ask_query(ask), found))
+                return 0;
+        if (scan->n == ANSWER_IDENTITIES_MAX)
+                return -E2BIG;
+        struct answer_identity *list = reallocarray(scan->list, scan->n + 1, sizeof(*list));
         if (!list)
                 return -ENOMEM;
         scan->list = list;
-        if (found->len > ANSWER_IDENTITY_MAX || found->host_len > ANSWER_HOST_MAX)
-                return 0;
         list[scan->n] = (struct answer_identity){
                 .identity = strndup(found->identity, found->len),
                 .host_len = found->host_len,
@@ -85,7 +95,7 @@ static void on_scan(struct redis *redis _unused_, const redisReply *reply, void 
 
         if (ask_failed(ask, reply))
                 return;
-        int r = identity_scan_take(ask_format(ask)->heartbeats, reply, found, scan, &cursor);
+        int r = identity_scan_take(ask_format(ask)->heartbeats, reply, found, ask, &cursor);
         if (r >= 0 && cursor && strlen(cursor) >= sizeof(scan->cursor))
                 r = -EBADMSG;
         if (r < 0) {
@@ -110,6 +120,7 @@ void ask_scan(struct ask *ask)
                 ask_fail_errno(ask, -ENOMEM);
                 return;
         }
-        identity_scan_ask(heartbeats, set_key, pattern, query_text(query, 0), &command);
+        const char *cursor = query_text(query, 0);
+        identity_scan_ask(heartbeats, set_key, pattern, cursor[0] != '\0' ? cursor : "0", &command);
         ask_command(ask, on_scan, &command, query->numbers[0] != 0);
 }

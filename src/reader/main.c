@@ -2,10 +2,12 @@
 /* sqmgr-reader: speaks to one server for sqmgr, which starts it. It has no rights: see reader/sandbox.h.
  *
  * Descriptor 3 is a SOCK_SEQPACKET socket to sqmgr, and descriptor 4 one that brings connected sockets. */
-#include "base/fd.h"
+#include "base/macro.h"
+#include "reader/sandbox.h"
 #include "reader/server.h"
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
@@ -13,6 +15,12 @@ enum { FD_SQMGR = 3, FD_CONNECTIONS = 4 };
 static void on_end(void *userdata)
 {
         (void)sd_event_exit(userdata, 0);
+}
+
+/* The files for TLS are loaded by now. */
+static int on_configured(void *userdata _unused_)
+{
+        return sandbox_enter();
 }
 
 static bool is_socket(int fd)
@@ -25,7 +33,7 @@ static bool is_socket(int fd)
 
 static int run(sd_event *event)
 {
-        static const struct reader_server_ops ops = {.on_end = on_end};
+        static const struct reader_server_ops ops = {.on_end = on_end, .on_configured = on_configured};
         struct reader_server *server;
         int r = reader_server_new(event, FD_SQMGR, FD_CONNECTIONS, &ops, event, &server);
 
@@ -46,7 +54,11 @@ int main(void)
         }
         /* hiredis writes without MSG_NOSIGNAL. */
         (void)signal(SIGPIPE, SIG_IGN);
-        int r = sd_event_new(&event);
+        /* Linux before 6.14 names a program that is executed by descriptor after the number of that. */
+        (void)prctl(PR_SET_NAME, "sqmgr-reader");
+        int r = sandbox_limits();
+        if (r >= 0)
+                r = sd_event_new(&event);
         if (r >= 0)
                 r = run(event);
         sd_event_unref(event);

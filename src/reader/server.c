@@ -39,18 +39,17 @@ struct reader_server {
 };
 
 static const ask_fn asks[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = ask_heartbeat,
-        [QUERY_WORK_LIST] = ask_work_list,
-        [QUERY_SCAN] = ask_scan,
-        [QUERY_QUEUES] = ask_queues,
-        [QUERY_JOBS] = ask_jobs,
+        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list,   [QUERY_SCAN] = ask_scan,
+        [QUERY_SCANNERS] = ask_scanners,   [QUERY_SCAN_LEAVE] = ask_scan_leave, [QUERY_ROSTER] = ask_roster,
+        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,           [QUERY_ROLLOUT] = ask_rollout,
+        [QUERY_GLANCE] = ask_glance,        [QUERY_QUEUES] = ask_queues,        [QUERY_JOBS] = ask_jobs,
         [QUERY_DIAGNOSIS] = ask_diagnosis,
 };
 
 static void send_message(struct reader_server *server, struct codec_writer *writer)
 {
-        if (!server->freed && (writer->failed || message_socket_send(server->message_socket, writer->bytes,
-                                                                     writer->size) < 0))
+        if (!server->freed &&
+            (writer->failed || message_socket_send(server->message_socket, writer->bytes, writer->size) < 0))
                 server->failed = true;
         free(writer->bytes);
 }
@@ -70,6 +69,13 @@ void ask_done(struct ask *ask)
         ask->answer.rtt_usec = server->redis ? redis_rtt_usec(server->redis) : 0;
         printable_replace(ask->answer.error, strlen(ask->answer.error), false);
         answer_write(&writer, ask->read.id, &ask->answer);
+        if (writer.size > ANSWER_BYTES_MAX) {
+                answer_clear(&ask->answer);
+                ask->answer.status = ANSWER_REFUSED;
+                snprintf(ask->answer.error, sizeof(ask->answer.error), "the answer is too large");
+                writer.size = 0;
+                answer_write(&writer, ask->read.id, &ask->answer);
+        }
         send_message(server, &writer);
         LIST_UNLINK(server->kept, ask);
         answer_clear(&ask->answer);
@@ -91,7 +97,7 @@ void ask_fail(struct ask *ask, enum answer_status status, const char *format, ..
 
 void ask_fail_errno(struct ask *ask, int error)
 {
-        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "it is not connected");
+        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "the connection was lost");
 }
 
 bool ask_failed(struct ask *ask, const redisReply *reply)
@@ -108,9 +114,9 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
 void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
 {
         struct redis *redis = ask->server->redis;
-        int r = forbiddable ? redis_command_forbiddable(redis, callback, ask, command->argc, command->argv,
-                                                        NULL)
-                            : redis_command(redis, callback, ask, command->argc, command->argv, NULL);
+        int r = forbiddable
+                        ? redis_command_forbiddable(redis, callback, ask, command->argc, command->argv, NULL)
+                        : redis_command(redis, callback, ask, command->argc, command->argv, NULL);
 
         command_clear(command);
         if (r < 0)
@@ -218,7 +224,9 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
                 memcpy(&connection, CMSG_DATA(header), sizeof(int));
         void (*connected)(int fd, void *userdata) = TAKE_PTR(server->connected);
         if (connected)
-                connected(connection >= 0 ? TAKE_FD(connection) : error < 0 ? error : -EBADMSG,
+                connected(connection >= 0 ? TAKE_FD(connection)
+                          : error < 0     ? error
+                                          : -EBADMSG,
                           server->connected_userdata);
         return 0;
 }
@@ -237,7 +245,7 @@ static void configure(struct ask *ask)
                                     server, &server->redis, why);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
-        if (r >= 0 && server->connections_fd >= 0)
+        if (r >= 0 && server->redis && server->connections_fd >= 0)
                 redis_connect_by(server->redis, &server->connector);
         if (r == -EPROTO)
                 ask_fail(ask, ANSWER_REFUSED, "its reader is of another version");

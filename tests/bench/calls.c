@@ -2,10 +2,12 @@
 /* Counts the system calls that a tick of sqmgr takes, exactly.
  *
  * calls WORKERS GO COMMAND...: runs sqmgr with so many workers and, once there is a file GO, until it is
- * settled: as many ticks in a row as below took the same number of calls to look at them. Prints two numbers:
- * the calls of such a look, and the most that came between two looks. Exits with 77 where tracing is not
- * permitted. A child may be traced without any right; sqmgr ends with us. */
+ * settled: as many ticks in a row as below took the same number of calls to look at them. Then some workers
+ * are killed. Prints four numbers: the calls of such a look, the most that came between two looks, and the
+ * fewest of a replacement: from the wakeup to the fork, and from there until the loop sleeps. Exits with 77
+ * where tracing is not permitted. A child may be traced without any right; sqmgr ends with us. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,12 +20,17 @@
 #include <unistd.h>
 
 #define SETTLED_TICKS 5
+#define STARTS        5
 #define SKIPPED       77
 
 static unsigned workers;
 static const char *go;
 /* Since the loop last waited, since the latest poll, and of the polls before. */
 static unsigned calls, reads, between, poll_calls, most_between, settled;
+
+/* Since the loop last slept, with the fork or without, and the fewest of all starts. */
+static unsigned awake_calls, before_fork = UINT_MAX, after_fork = UINT_MAX, starts;
+static bool forked;
 
 static bool is_wait(long number)
 {
@@ -70,6 +77,36 @@ static void count_call(long number)
         calls = reads = 0;
 }
 
+static bool is_fork(long number)
+{
+#ifdef SYS_fork
+        if (number == SYS_fork)
+                return true;
+#endif
+        return number == SYS_clone || number == SYS_clone3;
+}
+
+/* The loop first asks without waiting, where anything is left to do. */
+static void count_start(long number, unsigned long long timeout)
+{
+        if (is_memory(number))
+                return;
+        if (is_fork(number)) {
+                before_fork = awake_calls < before_fork ? awake_calls : before_fork;
+                awake_calls = 0;
+                forked = true;
+        } else if (!is_wait(number) || (number != SYS_epoll_pwait2 && (int)timeout == 0)) {
+                awake_calls++;
+        } else {
+                if (forked) {
+                        after_fork = awake_calls < after_fork ? awake_calls : after_fork;
+                        starts++;
+                }
+                awake_calls = 0;
+                forked = false;
+        }
+}
+
 static int fail(const char *what)
 {
         perror(what);
@@ -84,18 +121,13 @@ static int run(char **argv)
         return fail(argv[0]);
 }
 
-static int trace(pid_t pid)
+/* Runs until the next call. Returns 0, or the exit status if there is none. */
+static int next_call(pid_t pid, struct __ptrace_syscall_info *ret)
 {
-        struct __ptrace_syscall_info info;
-        int status, signo = 0;
+        static int signo;
+        int status;
 
-        if (waitpid(pid, &status, 0) != pid)
-                return fail("waitpid");
-        if (WIFEXITED(status))
-                return WEXITSTATUS(status);
-        if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0)
-                return fail("ptrace");
-        while (settled < SETTLED_TICKS) {
+        for (;;) {
                 if (ptrace(PTRACE_SYSCALL, pid, NULL, signo) < 0 || waitpid(pid, &status, 0) != pid)
                         return fail("ptrace");
                 if (!WIFSTOPPED(status)) {
@@ -106,12 +138,53 @@ static int trace(pid_t pid)
                 if (signo != (SIGTRAP | 0x80))
                         continue;
                 signo = 0;
-                if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) < 0)
+                if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(*ret), ret) < 0)
                         return fail("ptrace");
-                if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-                        count_call((long)info.entry.nr);
+                if (ret->op == PTRACE_SYSCALL_INFO_ENTRY)
+                        return 0;
         }
-        printf("%u %u\n", poll_calls, most_between);
+}
+
+/* Kills the oldest worker. */
+static int kill_worker(pid_t pid)
+{
+        char path[64];
+        int worker = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return fail(path);
+        bool found = fscanf(file, "%d", &worker) == 1;
+        fclose(file);
+        return found && kill(worker, SIGKILL) == 0 ? 0 : fail("no worker");
+}
+
+static int trace(pid_t pid)
+{
+        struct __ptrace_syscall_info info;
+        int status, r;
+
+        if (waitpid(pid, &status, 0) != pid)
+                return fail("waitpid");
+        if (WIFEXITED(status))
+                return WEXITSTATUS(status);
+        if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0)
+                return fail("ptrace");
+        while (settled < SETTLED_TICKS) {
+                if ((r = next_call(pid, &info)) != 0)
+                        return r;
+                count_call((long)info.entry.nr);
+        }
+        for (unsigned killed = 0; starts < STARTS;) {
+                if (killed == starts && (r = kill_worker(pid)) != 0)
+                        return r;
+                killed += killed == starts;
+                if ((r = next_call(pid, &info)) != 0)
+                        return r;
+                count_start((long)info.entry.nr, info.entry.args[3]);
+        }
+        printf("%u %u %u %u\n", poll_calls, most_between, before_fork, after_fork);
         return EXIT_SUCCESS;
 }
 

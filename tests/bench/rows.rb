@@ -48,27 +48,64 @@ class Bench
 
   def contenders(large: false) = [["floor", FLOOR], ["sqmgr", SQMGR]] + others(large: large)
 
+  # Of floor and sqmgr, workers are killed in turn, in random order, so that all meet the same load.
+  FEW = 5
+  MANY = 300
+  ROUND_SECONDS = 3
+
   def row_crash
-    contenders.each do |name, supervisor|
-      try(name) do
-        target = { max: 1.3, of: "floor" } if name == "sqmgr"
-        figure(name, crashes(supervisor), unit: "ms", target: target)
+    crashes_in_turn
+    others.each { |name, supervisor| try(name) { figure(name, crashes(supervisor), unit: "ms") } }
+  end
+
+  def crashes_in_turn
+    running(FLOOR, FEW) do |floor, _|
+      running(SQMGR, 1, fleets: FEW, beat_ms: 1000) do |few, _|
+        running(SQMGR, MANY) do |many, _|
+          places = { "floor" => floor, "few" => few, "many" => many }
+          sleep SETTLE
+          took = kill_in_turn(places)
+          figure("floor", took["floor"], unit: "ms")
+          figure("sqmgr", took["few"], unit: "ms", target: { max: 1.5, of: "floor" }, what: "the same, of #{FEW} workers")
+          figure("sqmgr", took["many"], unit: "ms", target: { max: 1.8, of: "floor" }, what: "the same, of #{MANY} workers")
+        end
       end
     end
+  end
+
+  # A worker is killed again only when it has lived for long enough to count as no failed start.
+  def kill_in_turn(places)
+    pids = places.transform_values { |place| place.times("born").map { |_, pid, _| pid } }
+    took = places.transform_values { [] }
+    CRASHES.times do
+      begun = now
+      places.keys.shuffle.each do |name|
+        born, pid = crash(places[name], pids[name].shift)
+        pids[name] << pid
+        took[name] << born
+      end
+      sleep [ROUND_SECONDS - ((now - begun) / 1e9), 0].max
+    end
+    took
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+  # Kills a worker. Returns the milliseconds until its replacement runs, and the pid of that one.
+  def crash(place, pid)
+    sleep 0.1 + (rand / 10)
+    before = place.times("born").size
+    killed_at = place.now
+    Process.kill(:KILL, pid)
+    sleep 0.02
+    born = place.wait(30, "the replacement of #{pid}") { place.times("born")[before] }
+    [(born.last - killed_at) / MS, born[1]]
   end
 
   def crashes(supervisor)
     running(supervisor, CRASHES) do |place, _|
       sleep SETTLE
-      place.times("born").first(CRASHES).map do |_, pid, _|
-        sleep 0.1 + (rand / 10)
-        before = place.times("born").size
-        killed_at = place.now
-        Process.kill(:KILL, pid)
-        sleep 0.02
-        born = place.wait(30, "the replacement of #{pid}") { place.times("born")[before] }
-        (born.last - killed_at) / MS
-      end
+      place.times("born").first(CRASHES).map { |_, pid, _| crash(place, pid).first }
     end
   end
 

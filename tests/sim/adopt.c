@@ -495,7 +495,7 @@ void shell_start(struct sim *sim)
         shell->wake_at = sim->now + 1;
         sim->read_left = 0;
         pressure_forgotten(sim);
-        shell->iterated_at = shell->stalled_until = 0;
+        shell->iterated_at = shell->stalled_until = shell->deferred_at = 0;
         check_distrust(sim, UINT32_MAX);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->read_bytes = 0;

@@ -554,6 +554,21 @@ static bool has_ended(struct sim *sim)
         return !shell->running;
 }
 
+/* The state is saved soon after a start, however many follow. The ledger names the starts meanwhile. */
+static void check_deferral(struct sim *sim, bool deferred)
+{
+        struct shell *shell = &sim->shell;
+
+        if (!deferred)
+                shell->deferred_at = 0;
+        else if (shell->deferred_at == 0)
+                shell->deferred_at = sim->now;
+        else if (sim->now >= shell->deferred_at + 10 * USEC_PER_MSEC)
+                violate(sim, "P4", "the state is not saved after starts");
+        if (deferred && shell->world->ledger_volatile)
+                violate(sim, "P4", "neither state nor ledger tells of the starts");
+}
+
 void shell_iterate(struct sim *sim)
 {
         static const struct pass_ops ops = {.save = on_save, .execute = on_action, .release = forget_worker};
@@ -570,10 +585,14 @@ void shell_iterate(struct sim *sim)
         observe_disturbance(sim);
         if (pass_run(&shell->pass, &ops, &clocks, sim) < 0)
                 abort();
+        bool deferred = pass_is_deferred(&shell->pass) && !shell_dies_here(sim);
         if (has_ended(sim))
                 return;
-        notify_events(sim);
-        check_turn(sim);
+        check_deferral(sim, deferred);
+        if (!deferred) {
+                notify_events(sim);
+                check_turn(sim);
+        }
         shell->wake_at = pass_wake_at(&shell->pass, sim->now);
 }
 

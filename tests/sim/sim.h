@@ -335,6 +335,7 @@ struct shell {
         unsigned deaths;
         usec_t trusted_at; /* the last disturbance of time ended, or sqmgr began */
         usec_t iterated_at, seen_suspended;
+        usec_t deferred_at; /* when the first of the turns that are not complete was; 0: the last one is */
         int64_t seen_stepped;
 };
 

@@ -3,6 +3,7 @@
 /* promises: P4 */
 #include "decide/command.h"
 #include "model/world.h"
+#include "observe/observe_world.h"
 #include "world.h"
 
 static bool memory_is_short;
@@ -30,6 +31,47 @@ TEST(the_state_is_saved_once_after_starts)
         test_after(&t, 1, t.starts, 2);
         ck_assert_uint_eq(t.saves, 1);
         ck_assert(!t.pass.unsaved);
+}
+
+/* The new processes run before sqmgr writes to the memory that they share with it. */
+TEST(a_pass_that_starts_workers_leaves_the_rest_to_the_next_one)
+{
+        test_pass(&t);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.saves, 0);
+        ck_assert(pass_is_deferred(&t.pass));
+        ck_assert_uint_eq(pass_wake_at(&t.pass, t.now), t.now + 10 * USEC_PER_MSEC);
+        ck_assert(!t.pass.calm);
+        /* An earlier wakeup completes the pass at once. */
+        t.now += USEC_PER_MSEC;
+        test_pass(&t);
+        ck_assert(!pass_is_deferred(&t.pass));
+        ck_assert_uint_eq(t.saves, 1);
+        ck_assert_int_eq(pass_poll(&t.pass, t.now), PASS_POLL_REGULAR);
+}
+
+TEST(further_starts_do_not_hold_up_the_save)
+{
+        usec_t begun = t.now;
+        unsigned saves = t.saves;
+
+        for (unsigned count = 2; t.saves == saves; count++) {
+                ck_assert_int_eq(command_scale(t.fleet, count, NULL, t.now), COMMAND_DONE);
+                test_pass(&t);
+                ck_assert_uint_eq(t.starts, count);
+                ck_assert_uint_le(t.now, begun + 10 * USEC_PER_MSEC);
+                t.now += 5 * USEC_PER_MSEC;
+        }
+        ck_assert_uint_eq(t.now, begun + 15 * USEC_PER_MSEC);
+}
+
+TEST(without_a_durable_ledger_starts_are_saved_at_once)
+{
+        observe_ledger(t.world, false);
+        test_pass(&t);
+        ck_assert_uint_eq(t.starts, 2);
+        ck_assert_uint_eq(t.saves, 1);
+        ck_assert(!pass_is_deferred(&t.pass));
 }
 
 TEST(where_nothing_changes_nothing_is_saved)

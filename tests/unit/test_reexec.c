@@ -24,6 +24,11 @@ static struct persist persist;
 static struct termination termination;
 static struct reexec reexec;
 
+static void publish(void *userdata _unused_)
+{
+        unit_write_file(dir, "published", "yes");
+}
+
 static void on_call(struct call *call, const struct control_method *method, json_t *parameters _unused_,
                     void *userdata)
 {
@@ -65,6 +70,7 @@ static void start(void)
                 .runtime = &runtime,
                 .persist = &persist,
                 .termination = &termination,
+                .publish = publish,
         };
         const struct server_options options = {
                 .place.path = path,
@@ -337,7 +343,8 @@ TEST(the_end_takes_the_program_that_is_asked_along)
         ck_assert_int_eq(errno, ECHILD);
 }
 
-/* The same process, the same socket, the caller that waits, and a state of now. */
+/* The same process, the same socket, the caller that waits, and a state of now. Pending events are published.
+ */
 TEST_EXITS(one_that_takes_the_state_takes_over, DONE)
 {
         char script[512];
@@ -349,7 +356,7 @@ TEST_EXITS(one_that_takes_the_state_takes_over, DONE)
                  "case $fd in */[012]) continue;; esac\n"
                  "case $(readlink $fd) in socket:*) n=$((n + 1));; esac\n"
                  "done\n"
-                 "[ $# = 0 ] && [ $$ = %d ] && [ $n = 3 ] && exit %d\n"
+                 "[ $# = 0 ] && [ $$ = %d ] && [ $n = 3 ] && [ -f $d/published ] && exit %d\n"
                  "exit 1",
                  (int)getpid(), DONE);
         install(script);

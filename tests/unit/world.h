@@ -107,6 +107,8 @@ void test_world_close(struct test_world *t);
 
 /* One tick, seconds later. */
 void test_tick(struct test_world *t, double seconds);
+/* One pass of a tick, which may leave the rest of it to the next: see pass_is_deferred(). */
+void test_pass(struct test_world *t);
 /* Ticks of one second. */
 void test_run(struct test_world *t, unsigned seconds);
 /* The same, and what it comes to. */

@@ -62,7 +62,7 @@ static int encode_queues(const struct links *links, char **ret, size_t *ret_size
         if (any || !unread)
                 return varlink_encode_reply(render(links), false, ret, ret_size);
         snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
-                 redis_url_text(unread->redis), queue_reading_error(unread));
+                 reader_url_text(unread->reader), queue_reading_error(unread));
         return varlink_encode_error(CONTROL_REFUSED,
                                     json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"), ret,
                                     ret_size);

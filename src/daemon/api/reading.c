@@ -3,7 +3,6 @@
 #include "daemon/api/handler.h"
 #include "daemon/api/metrics.h"
 #include "io/clock.h"
-#include "redis/redis.h"
 #include "model/fleet.h"
 #include "model/world.h"
 
@@ -20,14 +19,14 @@ static struct status_info status_info(const struct control *control, struct stat
         size_t n = MIN((size_t)REDIS_MAX, links->n);
 
         for (size_t i = 0; i < n; i++) {
-                const struct redis *link = links->list[i]->redis;
-                usec_t rtt_usec = redis_rtt_usec(link);
+                const struct reader *link = links->list[i]->reader;
+                usec_t rtt_usec = reader_rtt_usec(link);
 
                 redis[i] = (struct status_redis){
-                        .url = redis_url_text(link),
-                        .server = redis_server_text(link),
-                        .state = redis_state_name(redis_state(link)),
-                        .error = redis_error(link),
+                        .url = reader_url_text(link),
+                        .server = reader_server_text(link),
+                        .state = reader_state_name(reader_state(link)),
+                        .error = reader_error(link),
                         .queues = links->list[i]->queues,
                         .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
                 };

@@ -79,6 +79,7 @@ static int replace_image(const struct reexec *reexec)
         int r = handover_put(&handover);
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
             setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile) == 0) {
+                reexec->publish(reexec->userdata);
                 log_info("re-exec: '%s' takes over", invocation->program);
                 execve(invocation->program, invocation->argv, environ);
                 r = -errno;

@@ -19,6 +19,8 @@ struct reexec {
         struct persist *persist;
         const struct termination *termination;
         struct server *server;
+        void (*publish)(void *userdata); /* publishes pending events, which end with this image */
+        void *userdata;
 
         struct child child;      /* the preflight run of the new program; pid 0: none */
         sd_event_source *output; /* the output pipe of the preflight; NULL: closed */

@@ -166,6 +166,7 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         /* The process could not be watched and was killed: its exit comes next. */
         if (!process_is_watched(process))
                 return;
+        process_read_report(process);
         if (poll_items & POLL_MEMORY)
                 poll_memory(worker, now);
         if (poll_items & POLL_THREADS)

@@ -2,7 +2,7 @@
 /* Connections to Redis: one per server and framework that fleets use. */
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "frameworks/redis_heartbeats.h"
+#include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -26,10 +26,10 @@ static void connected(struct link *link, const char *server_text)
         char *before = link->server_text;
 
         if (!server_text) {
-                log_info("Redis %s: connected", redis_url_text(link->redis));
+                log_info("Redis %s: connected", reader_url_text(link->reader));
                 return;
         }
-        log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
+        log_info("Redis %s: connected to the master, %s", reader_url_text(link->reader), server_text);
         if (before && strcmp(before, server_text) == 0)
                 return;
         WORLD_FOREACH_FLEET(world, fleet)
@@ -43,21 +43,21 @@ static void connected(struct link *link, const char *server_text)
         }
 }
 
-static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
+static void on_reader_state(struct reader *reader, enum reader_state state, const char *error, void *userdata)
 {
         struct link *link = userdata;
         const struct world *world = link->links->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (state == REDIS_STATE_CONNECTED) {
-                connected(link, redis_server_text(redis));
+        if (state == READER_STATE_CONNECTED) {
+                connected(link, reader_server_text(reader));
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
                 wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
-                log_error("Redis %s: %s", redis_url_text(redis), error);
+                log_error("Redis %s: %s", reader_url_text(reader), error);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
-                        observe_redis(fleet, state == REDIS_STATE_CONNECTED, now);
+                        observe_redis(fleet, state == READER_STATE_CONNECTED, now);
         wakeup_arm(link->links->wakeup);
 }
 
@@ -191,7 +191,6 @@ static struct link *free_link(struct link *link)
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
         reader_free(link->reader);
-        redis_free(link->redis);
         free(link->url);
         free(link->server_text);
         free(link);
@@ -199,15 +198,6 @@ static struct link *free_link(struct link *link)
 }
 
 DEFINE_CLEANUP(struct link *, free_link)
-
-/* Probes the key that is read first: the set of identities. */
-static int probe(const struct link *link, const char *namespace)
-{
-        const struct heartbeat_format *format = link->framework->heartbeats;
-        _cleanup_free_ char *key = format->key(namespace, format->set, NULL);
-
-        return key ? redis_probe(link->redis, key) : -ENOMEM;
-}
 
 /* Starts a reader for the server of the link. */
 static int make_reader(struct link *link, const struct redis_settings *settings)
@@ -218,8 +208,8 @@ static int make_reader(struct link *link, const struct redis_settings *settings)
         if (r >= 0)
                 r = reader_files_read(&configuration);
         if (r >= 0)
-                r = reader_new(link->links->event, link->links->starter, &configuration, NULL, link,
-                               &link->reader);
+                r = reader_new(link->links->event, link->links->starter, &configuration, on_reader_state,
+                               link, &link->reader);
         reader_configuration_clear(&configuration);
         return r;
 }
@@ -250,14 +240,9 @@ static int make_link(struct links *links, const struct framework *framework, con
         link->framework = framework;
         if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
-        int r = redis_new(links->event, url, settings, NULL, on_redis_state, link, &link->redis);
+        int r = make_reader(link, settings);
         if (r >= 0)
-                r = make_reader(link, settings);
-        if (r >= 0)
-                r = probe(link, settings->namespace);
-        if (r >= 0)
-                r = redis_heartbeats_new(link->redis, framework->heartbeats, settings->namespace, &ops, link,
-                                         &link->heartbeats);
+                r = server_heartbeats_new(link->reader, framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
@@ -307,7 +292,7 @@ void links_join(struct links *links)
                 /* links_make() has created a link for each fleet. */
                 assert(link);
                 fleet->link = link;
-                if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
+                if (reader_state(link->reader) == READER_STATE_CONNECTED)
                         observe_redis(fleet, true, now);
         }
         for (size_t i = 0; i < links->n; i++) {

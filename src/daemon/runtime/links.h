@@ -6,7 +6,6 @@
 #include "frameworks/heartbeats.h"
 #include "io/reader.h"
 #include "model/queues.h"
-#include "redis/redis.h"
 
 struct fleet;
 struct worker;
@@ -25,7 +24,6 @@ struct link {
         char *url;         /* NULL: the Sentinels of the settings name the server */
         char *server_text; /* the last master named by Sentinels; NULL: none yet */
         struct reader *reader;
-        struct redis *redis;
         struct heartbeats *heartbeats;
         bool reads_queues;     /* the server was asked for them; see queue_reading.h */
         struct queues *queues; /* as last read; NULL: not available, see queues_error */

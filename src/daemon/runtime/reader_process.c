@@ -5,7 +5,9 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/reader_user.h"
+#include "io/reader_files.h"
 #include "model/exit_status.h"
+#include "queries/configuration.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -21,18 +23,16 @@
 /* Where the program expects its sockets. */
 enum { FD_SQMGR = 3, FD_CONNECTIONS, FD_PROGRAM, FD_FIRST_FREE };
 
-/* A reader that is connected again and again has no use of that: Redis waits longer between two attempts. */
-#define CONNECTS_PER_SECOND 20
 /* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
 #define CONNECT_SECONDS 10
+/* For a reader that only judges a configuration. */
+#define JUDGE_USEC (10 * USEC_PER_SEC)
 
 struct reader_process {
         struct child child;
         struct reader_starter_daemon *starter;
         int connections_fd;
         struct connecting *connecting; /* NULL: no connection is being made */
-        usec_t second_at;              /* start of the current second, for the rate of connections */
-        unsigned connects;             /* in it */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
         void *userdata;
 };
@@ -212,21 +212,13 @@ static _Noreturn void child_connect(int connections_fd, const char *path)
         _exit(0);
 }
 
-static bool may_connect(struct reader_process *process, usec_t now)
-{
-        if (usec_sub(now, process->second_at) >= USEC_PER_SEC) {
-                process->second_at = now;
-                process->connects = 0;
-        }
-        return !process->connecting && process->connects++ < CONNECTS_PER_SECOND;
-}
-
-/* Without a connection, the reader's attempt fails after connect_timeout and is repeated. */
+/* One at a time; io/reader.c bounds how often. Without a connection, the reader's attempt fails after
+ * connect_timeout and is repeated. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
-        struct connecting *connecting;
+        struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
 
-        if (!may_connect(process, clock_now(CLOCK_MONOTONIC)) || !(connecting = calloc(1, sizeof(*connecting))))
+        if (!connecting)
                 return;
         pid_t pid = fork_child();
         if (pid == 0)
@@ -242,7 +234,7 @@ static void connect_socket(struct reader_process *process, const char *path)
 }
 
 /* Returns a descriptor or -errno. */
-static int open_program(void)
+static int open_program(const char *path)
 {
         char program[PATH_MAX];
 
@@ -251,6 +243,10 @@ static int open_program(void)
         size_t length = slash ? (size_t)(slash + 1 - program) : 0;
         int fd = -1;
 
+        if (path) {
+                fd = open(path, O_PATH | O_CLOEXEC);
+                return fd < 0 ? -errno : fd;
+        }
         if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
                 memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
                 fd = open(program, O_PATH | O_CLOEXEC);
@@ -260,15 +256,15 @@ static int open_program(void)
         return fd < 0 ? -errno : fd;
 }
 
-int reader_starter_init(struct reader_starter_daemon *ret, struct children *children)
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
 {
         *ret = (struct reader_starter_daemon){
                 .starter = {.start = start, .stop = stop, .connect = connect_socket},
                 .children = children,
-                .program_fd = open_program(),
+                .program_fd = open_program(path),
         };
         if (ret->program_fd < 0) {
-                log_error("cannot open " READER_PROGRAM ": %s", strerror(-ret->program_fd));
+                log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-ret->program_fd));
                 return ret->program_fd;
         }
         return reader_user(&ret->uid, &ret->gid);
@@ -293,4 +289,66 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
                 child = next;
         }
         starter->program_fd = close_fd(starter->program_fd);
+}
+
+/* The last of a process that only judges a configuration. */
+struct judgment {
+        sd_event *event;
+        char *why;
+};
+
+static void on_judgment(struct reader *reader _unused_, enum reader_state state _unused_, const char *error,
+                        void *userdata)
+{
+        struct judgment *judgment = userdata;
+
+        snprintf(judgment->why, INI_TLS_WHY_MAX, "%s", error ?: "");
+        (void)sd_event_exit(judgment->event, error ? -EINVAL : 0);
+}
+
+static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        return sd_event_exit(userdata, -ETIMEDOUT);
+}
+
+/* Runs a loop of its own until the reader has said what it makes of the files. */
+static int judge(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
+                 char *why)
+{
+        struct judgment judgment = {.event = event, .why = why};
+        struct reader *reader = NULL;
+
+        int r = reader_files_read(configuration);
+        if (r >= 0)
+                r = sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, JUDGE_USEC, 0, on_late, event);
+        if (r >= 0)
+                r = reader_new(event, starter, configuration, on_judgment, &judgment, &reader);
+        if (r < 0)
+                return r;
+        r = sd_event_loop(event);
+        reader_free(reader);
+        return r;
+}
+
+int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX])
+{
+        struct children children = {0};
+        struct reader_starter_daemon starter;
+        struct reader_configuration configuration;
+        sd_event *event = NULL;
+
+        int r = reader_configuration_make(settings, settings->url, 0, &configuration);
+        if (r < 0)
+                return r;
+        configuration.check = true;
+        r = sd_event_new(&event);
+        if (r >= 0)
+                r = reader_starter_init(&starter, &children, NULL);
+        if (r >= 0) {
+                r = judge(event, &starter.starter, &configuration, why);
+                reader_starter_clear(&starter);
+        }
+        reader_configuration_clear(&configuration);
+        sd_event_unref(event);
+        return r;
 }

@@ -30,6 +30,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 .index = action->index,
                 .generation = fleet->generation,
                 .started_at = now,
+                .shares_descriptors = true,
                 .claim = ledger_claim_of(ledger, record),
                 .ledger = &runtime->ledger,
                 .instance = runtime->instance,
@@ -48,7 +49,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 observe_start_failed(fleet, action->index, -r, now);
                 return;
         }
-        _cleanup_close_ int report_fd = launched.report_fd;
+        _cleanup_close_ int report_fd = launched.report_fd, child_fd = launched.child_fd;
         struct worker *worker = NULL;
         r = proc_open(launched.pid, &proc);
         if (r >= 0) {
@@ -60,8 +61,10 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         }
         if (r >= 0)
                 r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
-        if (worker && worker->handle)
+        if (worker && worker->handle) {
                 worker->handle->record = record;
+                worker->handle->child_fd = TAKE_FD(child_fd);
+        }
         if (r >= 0)
                 return;
         /* A process that cannot be watched must not stay; it had no time to take a job. exits_reap() reaps

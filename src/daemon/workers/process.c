@@ -7,7 +7,6 @@
 #include "io/log.h"
 #include "model/names.h"
 #include <string.h>
-#include <sys/epoll.h>
 
 void process_release(struct process *process)
 {
@@ -50,19 +49,15 @@ void process_read_report(struct process *process)
         if (process->report_fd < 0)
                 return;
         int r = launch_report_read(process->report_fd, &process->report);
+        if (r >= 0 && process->child_fd >= 0 && process->report.separate) {
+                process->child_fd = close_fd(process->child_fd);
+                r = launch_report_read(process->report_fd, &process->report);
+        }
         if (r < 0)
                 log_warning("cannot read how %s came up: %s", WORKER_ID(process->worker), strerror(-r));
         if (r >= 0 && process->report.outcome == LAUNCH_PENDING)
                 return;
-        process->report_source = sd_event_source_disable_unref(process->report_source);
         process->report_fd = close_fd(process->report_fd);
-}
-
-static int on_report(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
-                     void *userdata)
-{
-        process_read_report(userdata);
-        return 0;
 }
 
 int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)
@@ -79,16 +74,12 @@ int process_new(struct runtime *runtime, struct worker *worker, struct proc *mai
                 .worker = worker,
                 .main = main,
                 .report_fd = report_fd,
+                .child_fd = -1,
                 .go_fd = -1,
                 .report = LAUNCH_REPORT_INIT,
         };
         worker->handle = process;
-        if (report_fd < 0)
-                return 0;
-        /* Read the report at once when the child has closed it. Waking up for each message would compete with
-         * the child for the processor before it executes its command. */
-        return sd_event_add_io(runtime->event, &process->report_source, report_fd, EPOLLHUP, on_report,
-                               process);
+        return 0;
 }
 
 void process_free(struct process *process)
@@ -102,9 +93,9 @@ void process_free(struct process *process)
         orphan_search_free(process->orphan_search);
         sd_event_source_disable_unref(process->main_exit);
         process_forget_heartbeat(process);
-        sd_event_source_disable_unref(process->report_source);
         proc_close(process->main);
         close_fd(process->report_fd);
+        close_fd(process->child_fd);
         close_fd(process->go_fd);
         launch_report_clear(&process->report);
         free(process);

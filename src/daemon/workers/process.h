@@ -24,9 +24,9 @@ struct process {
         struct heartbeat_slot *slot;
         sd_event_source *main_exit; /* managed by exits.c, like the next */
         sd_event_source *heartbeat_exit;
-        sd_event_source *report_source;
         int report_fd;
-        int go_fd; /* socket of a forked worker that waits to continue; -1: none */
+        int child_fd; /* the child's end of report_fd, see launch.h; -1: none */
+        int go_fd;    /* socket of a forked worker that waits to continue; -1: none */
         struct launch_report report;
         pid_t ended_heartbeat_pid;         /* last heartbeat process that has exited before main; 0: none */
         uint64_t slept_times;              /* of the heartbeat process, see idle_check.c */
@@ -37,7 +37,7 @@ struct process {
 };
 
 /* Takes ownership of main and report_fd in all cases. Returns 0 or -errno; worker->handle stays NULL only
- * when memory is short. The launch report is read once complete. report_fd is -1 if there is none. */
+ * when memory is short. report_fd is -1 if there is none. */
 int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd);
 /* process may be NULL. The ledger keeps its record. */
 void process_free(struct process *process);
@@ -55,7 +55,8 @@ const char *process_identity(const struct process *process);
  * process may be NULL. */
 const char *process_hosts(const struct process *process, char text[static MATCH_HOSTS_TEXT_MAX]);
 
-/* Reads the launch report as far as it has arrived. */
+/* Reads the launch report as far as it has arrived. Call at each poll and at the exit: waking up for it would
+ * take the processor from the new process before its first instruction. */
 void process_read_report(struct process *process);
 /* Forgets a separate heartbeat process: it is the main process now, or not known any more. */
 void process_forget_heartbeat(struct process *process);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sidekiq's data in Redis, and its struct framework. Heartbeats: a set of identities, a hash for each, and
+/* Sidekiq's data in Redis. Heartbeats: a set of identities, a hash for each, and
  * beside that hash the work list, a hash with an entry per thread. Queues: a set of names, and a list per
  * queue with the newest job first. */
-#include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
@@ -13,20 +12,9 @@
 #include "frameworks/sidekiq/requeue.h"
 #include "model/worker.h"
 #include "redis/redis_command.h"
-#include <signal.h>
 
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
 static const char *const suffixes[] = {"work", "workers"};
-
-static bool thread_is_processor(const char *comm, const struct heartbeat_info *info)
-{
-        return sidekiq_thread_is_processor(comm, info);
-}
-
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info && info->queues[0] != '\0' ? info->queues : NULL;
-}
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
                          struct redis_command *ret)
@@ -61,7 +49,6 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struc
 static const struct heartbeat_format heartbeats = {
         .key = decode_key,
         .set = SIDEKIQ_PROCESSES,
-        .member_nsec = 500,
         .identity_parse = sidekiq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
@@ -88,9 +75,9 @@ static int take_running_jobs(const redisReply *reply, size_t which, struct job_l
 }
 
 static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suffixes),
-                                                        .ask = request_running_jobs,
-                                                        .take = take_running_jobs,
-                                                        .decode = sidekiq_job_decode};
+                                                         .ask = request_running_jobs,
+                                                         .take = take_running_jobs,
+                                                         .decode = sidekiq_job_decode};
 
 /* Data that autoscaling keeps between readings. */
 struct measures {
@@ -193,20 +180,5 @@ const struct redis_format sidekiq_redis_format = {
         .heartbeats = &heartbeats,
         .running_jobs = &running_jobs,
         .queues = &queues,
-};
-
-const struct framework sidekiq_framework = {
-        .traits = &sidekiq_traits,
-        .quiet_signal = SIGTSTP,
-        .stop_signal = SIGTERM,
-        /* A worker that got TSTP while booting is stopped by the kernel, and TERM would stay pending
-         * forever. */
-        .wake_signal = SIGCONT,
-        .dump_signal = SIGTTIN,
-        .thread_is_processor = thread_is_processor,
-        .title_parse = sidekiq_title_parse,
-        .heartbeats = &heartbeats,
-        .has_queues = true,
-        .queue_names = queue_names,
         .requeue = &sidekiq_requeue,
 };

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the heartbeats of our own workers from Redis; see the header.
+/* Reads the heartbeats of our own workers from a server; see the header.
  *
  * A poll has up to two rounds. The first reads the heartbeats of workers whose identity is known, and
  * scans the set of identities if another is needed. The second reads the heartbeats of the candidates that
  * observe/match.h holds for a worker. Then match_decide() assigns identities to workers. */
-#include "frameworks/redis_heartbeats.h"
+#include "frameworks/server_heartbeats.h"
 #include "base/fd.h"
-#include "frameworks/decode.h"
-#include "frameworks/identity_scan.h"
-#include "redis/redis_command.h"
-#include "frameworks/redis_heartbeat_slots.h"
+#include "frameworks/answer_check.h"
+#include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
-#include "redis/redis_batch.h"
 #include "model/birth.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
@@ -20,8 +17,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* Commands for one worker in one poll. */
-#define COMMANDS_MAX 2
+/* Queries for one worker in one poll. */
+#define QUERIES_MAX 2
 /* Searches of /proc in one poll; the remaining ones wait for the next poll. */
 #define DESCENDANTS_MAX 512
 /* Processes of one worker that are checked for having booted, in one poll. */
@@ -33,26 +30,23 @@
 /* How often to search for a heartbeat that is missing or stale, and for siblings of its worker. */
 #define RESCAN_USEC (30 * USEC_PER_SEC)
 
-static void heartbeats_destroy(struct redis_heartbeats *heartbeats)
+static void heartbeats_destroy(struct server_heartbeats *heartbeats)
 {
-        for (struct redis_slot *slot = heartbeats->slots, *next; slot; slot = next) {
+        for (struct server_slot *slot = heartbeats->slots, *next; slot; slot = next) {
                 next = slot->next;
                 slot_free(slot);
         }
         match_clear(&heartbeats->match);
-        redis_batch_free(heartbeats->scan_permit.redis_batch);
-        free(heartbeats->namespace);
-        free(heartbeats->set_key);
-        free(heartbeats->pattern);
+        free(heartbeats->scan_host);
         free(heartbeats);
 }
 
-/* Removed slots stay linked while a pending command or a function on the stack may refer to them. */
-static void sweep_slots(struct redis_heartbeats *heartbeats)
+/* Removed slots stay linked while a pending query or a function on the stack may refer to them. */
+static void sweep_slots(struct server_heartbeats *heartbeats)
 {
         heartbeats->end = &heartbeats->slots;
         while (*heartbeats->end) {
-                struct redis_slot *slot = *heartbeats->end;
+                struct server_slot *slot = *heartbeats->end;
 
                 if (slot->base.worker) {
                         heartbeats->end = &slot->next;
@@ -64,12 +58,12 @@ static void sweep_slots(struct redis_heartbeats *heartbeats)
         }
 }
 
-static void heartbeats_enter(struct redis_heartbeats *heartbeats)
+static void heartbeats_enter(struct server_heartbeats *heartbeats)
 {
         heartbeats->entered++;
 }
 
-static void heartbeats_leave(struct redis_heartbeats *heartbeats)
+static void heartbeats_leave(struct server_heartbeats *heartbeats)
 {
         if (--heartbeats->entered > 0)
                 return;
@@ -79,63 +73,57 @@ static void heartbeats_leave(struct redis_heartbeats *heartbeats)
                 sweep_slots(heartbeats);
 }
 
-static const struct heartbeat_source redis_kind;
+static const struct heartbeat_source server_kind;
 static void on_scan_permit(bool open, void *userdata);
 
-int redis_heartbeats_new(struct redis *redis, const struct heartbeat_format *format, const char *namespace,
-                         const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
+int server_heartbeats_new(struct reader *reader, const struct framework *framework,
+                          const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
 {
-        struct redis_heartbeats *heartbeats = calloc(1, sizeof(*heartbeats));
+        struct server_heartbeats *heartbeats = calloc(1, sizeof(*heartbeats));
         if (!heartbeats)
                 return -ENOMEM;
-        heartbeats->redis = redis;
-        heartbeats->format = format;
+        heartbeats->reader = reader;
+        heartbeats->framework = framework;
         heartbeats->end = &heartbeats->slots;
         heartbeats->base = (struct heartbeats){
-                .kind = &redis_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
-        heartbeats->namespace = strdup(namespace ?: "");
-        heartbeats->set_key = format->key(namespace, format->set, NULL);
-        if (!heartbeats->namespace || !heartbeats->set_key ||
-            scan_permit_init(&heartbeats->scan_permit, heartbeats->redis, format->member_nsec, on_scan_permit,
-                             heartbeats) < 0) {
-                heartbeats_destroy(heartbeats);
-                return -ENOMEM;
-        }
+                .kind = &server_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
+        scan_permit_init(&heartbeats->scan_permit, reader, framework->member_nsec, on_scan_permit,
+                         heartbeats);
         *ret = &heartbeats->base;
         return 0;
 }
 
-static void redis_heartbeats_free(struct heartbeats *base)
+static void server_heartbeats_free(struct heartbeats *base)
 {
-        struct redis_heartbeats *heartbeats = own(base);
+        struct server_heartbeats *heartbeats = own(base);
 
         if (heartbeats->freed)
                 return;
         heartbeats->freed = true;
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 slot->base.worker = NULL;
         if (heartbeats->entered == 0)
                 heartbeats_destroy(heartbeats);
 }
 
 /* Returns 0 or -ENOMEM. */
-static int observe_host_name(struct redis_heartbeats *heartbeats)
+static int observe_host_name(struct server_heartbeats *heartbeats)
 {
         const char *name = heartbeats->base.ops->host_name(heartbeats->base.userdata);
 
         return name ? match_host_is(&heartbeats->match, name, clock_now(CLOCK_MONOTONIC)) : 0;
 }
 
-static int redis_heartbeats_add(struct heartbeats *base, struct worker *worker, struct heartbeat_slot **ret)
+static int server_heartbeats_add(struct heartbeats *base, struct worker *worker, struct heartbeat_slot **ret)
 {
-        struct redis_heartbeats *heartbeats = own(base);
+        struct server_heartbeats *heartbeats = own(base);
 
         /* The current host name is the one the new process sees; the name may have changed by the next
          * scan. */
         int r = observe_host_name(heartbeats);
         if (r < 0)
                 return r;
-        struct redis_slot *slot = calloc(1, sizeof(*slot));
+        struct server_slot *slot = calloc(1, sizeof(*slot));
         if (!slot)
                 return -ENOMEM;
         slot->base = (struct heartbeat_slot){.heartbeats = base, .worker = worker};
@@ -147,10 +135,10 @@ static int redis_heartbeats_add(struct heartbeats *base, struct worker *worker, 
         return 0;
 }
 
-static void redis_heartbeats_remove(struct heartbeat_slot *base)
+static void server_heartbeats_remove(struct heartbeat_slot *base)
 {
-        struct redis_slot *slot = own_slot(base);
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_slot *slot = own_slot(base);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
 
         slot->base.worker = NULL;
         match_owner_removed(&heartbeats->match, slot);
@@ -158,11 +146,11 @@ static void redis_heartbeats_remove(struct heartbeat_slot *base)
                 sweep_slots(heartbeats);
 }
 
-static int redis_heartbeats_know(struct heartbeat_slot *base, const char *identity)
+static int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
 {
-        struct redis_slot *slot = own_slot(base);
+        struct server_slot *slot = own_slot(base);
         usec_t now = clock_now(CLOCK_MONOTONIC);
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         size_t host_len;
         pid_t pid;
 
@@ -173,19 +161,19 @@ static int redis_heartbeats_know(struct heartbeat_slot *base, const char *identi
         slot->base.identity = copy;
         slot->changed_at = now;
         /* If this identity is lost later, the search uses its host name. */
-        if (!heartbeats->format->identity_parse(identity, strlen(identity), &host_len, &pid))
+        if (!heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
                 return 0;
         return match_host_was(&heartbeats->match, identity, host_len, now);
 }
 
-static bool redis_heartbeats_contended(const struct heartbeats *heartbeats)
+static bool server_heartbeats_contended(const struct heartbeats *heartbeats)
 {
-        return scan_permit_is_contended(&((const struct redis_heartbeats *)heartbeats)->scan_permit);
+        return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
 }
 
-static void redis_heartbeats_forget(struct heartbeat_slot *base)
+static void server_heartbeats_forget(struct heartbeat_slot *base)
 {
-        struct redis_slot *slot = own_slot(base);
+        struct server_slot *slot = own_slot(base);
         slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
         slot->siblings_scan_at = 0;
         if (!slot->base.identity)
@@ -194,13 +182,13 @@ static void redis_heartbeats_forget(struct heartbeat_slot *base)
         slot_lose_identity(slot);
 }
 
-static void redis_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
+static void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
 {
         own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
 }
 
 /* The known heartbeat is missing or stale; the worker may now use another identity. */
-static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
+static bool slot_is_lost(const struct server_slot *slot, usec_t now)
 {
         /* Without the margin that evidence gets: the search starts before the worker counts as hung and
          * before its work list expires. */
@@ -209,22 +197,17 @@ static bool slot_is_lost(const struct redis_slot *slot, usec_t now)
                 usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
 }
 
-static void poll_advance(struct redis_heartbeats *heartbeats);
+static void poll_advance(struct server_heartbeats *heartbeats);
 
-/* Sends a command of the current poll and frees its keys. The poll fails if the command cannot be sent. */
-static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn callback, struct ask ask,
-                         struct redis_command *command)
+/* Sends a query of the current poll. The poll fails if the query cannot be sent. */
+static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *query,
+                     reader_answer_fn callback, struct ask ask)
 {
-        bool sent = false;
-
         struct ask *copy = malloc(sizeof(*copy));
-        if (copy) {
+
+        if (copy)
                 *copy = ask;
-                sent = redis_command(heartbeats->redis, callback, copy, command->argc, command->argv, NULL) ==
-                       0;
-        }
-        command_clear(command);
-        if (!sent) {
+        if (!copy || reader_ask(heartbeats->reader, query, callback, copy) < 0) {
                 free(copy);
                 heartbeats->failed = true;
                 return false;
@@ -233,14 +216,14 @@ static bool poll_command(struct redis_heartbeats *heartbeats, redis_reply_fn cal
         heartbeats_enter(heartbeats);
         if (ask.slot) {
                 ask.slot->pending++;
-                ask.slot->commands++;
+                ask.slot->queries++;
         }
         return true;
 }
 
-/* Called first for every reply. Returns the command's context. If heartbeats->freed is set, reply must be
- * ignored. */
-static struct ask poll_reply(void *userdata, const redisReply *reply)
+/* Called first for every answer. Returns the query's context. If heartbeats->freed is set, the answer must
+ * be ignored. An answer that cannot be counts as lost, and so does the reader. */
+static struct ask poll_answer(void *userdata, struct answer *answer)
 {
         struct ask *ask = userdata, copy = *ask;
 
@@ -248,21 +231,25 @@ static struct ask poll_reply(void *userdata, const redisReply *reply)
         copy.heartbeats->pending--;
         if (copy.slot)
                 copy.slot->pending--;
-        if (!reply)
+        if (!answer_check(copy.heartbeats->framework, answer, copy.heartbeats->scan_host)) {
+                reader_refuse(copy.heartbeats->reader);
+                answer_clear(answer);
+        }
+        if (answer->status == ANSWER_LOST)
                 copy.heartbeats->failed = true;
         return copy;
 }
 
-static void poll_reply_done(struct redis_heartbeats *heartbeats)
+static void poll_answer_done(struct server_heartbeats *heartbeats)
 {
         if (!heartbeats->freed)
                 poll_advance(heartbeats);
         heartbeats_leave(heartbeats);
 }
 
-static void report_heartbeat(struct redis_slot *slot, const struct heartbeat *heartbeat)
+static void report_heartbeat(struct server_slot *slot, const struct heartbeat *heartbeat)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         struct heartbeat reported = *heartbeat;
 
         if (!slot->base.worker || heartbeats->freed)
@@ -272,109 +259,115 @@ static void report_heartbeat(struct redis_slot *slot, const struct heartbeat *he
         heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
 }
 
-static void on_own_heartbeat(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+/* Returns the heartbeat that was answered, completed by the info, which is taken unless there is one; NULL:
+ * there is no heartbeat. */
+static const struct heartbeat *take_heartbeat(struct answer_heartbeat *answer, struct heartbeat_info **info)
 {
-        struct ask ask = poll_reply(userdata, reply);
-        struct redis_slot *slot = ask.slot;
-        struct heartbeat heartbeat;
+        if (!*info)
+                *info = TAKE_PTR(answer->info);
+        if (answer->heartbeat.concurrency == 0 && *info)
+                answer->heartbeat.concurrency = (*info)->concurrency;
+        return answer->found ? &answer->heartbeat : NULL;
+}
 
-        /* The identity may have been forgotten meanwhile. Without a reply nothing is known. */
-        if (reply && slot->base.worker && slot->base.identity) {
-                bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &slot->base.info);
-                slot->heartbeat_missing = !found;
-                if (found) {
-                        if (heartbeat.sent_usec != slot->heartbeat.sent_usec)
+static void on_own_heartbeat(struct answer *answer, void *userdata)
+{
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_slot *slot = ask.slot;
+
+        /* The identity may have been forgotten meanwhile. Without an answer nothing is known. */
+        if (answer->status != ANSWER_LOST && slot->base.worker && slot->base.identity) {
+                const struct heartbeat *heartbeat = take_heartbeat(&answer->heartbeat, &slot->base.info);
+                slot->heartbeat_missing = !heartbeat;
+                if (heartbeat) {
+                        if (heartbeat->sent_usec != slot->heartbeat.sent_usec)
                                 slot->changed_at = clock_now(CLOCK_MONOTONIC);
-                        slot->heartbeat = heartbeat;
+                        slot->heartbeat = *heartbeat;
                         slot->heartbeat_waits = slot->pending > 0;
                         if (!slot->heartbeat_waits)
-                                report_heartbeat(slot, &heartbeat);
+                                report_heartbeat(slot, heartbeat);
                 }
         }
-        poll_reply_done(ask.heartbeats);
+        poll_answer_done(ask.heartbeats);
 }
 
-static void on_work_list(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+static void on_work_list(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_reply(userdata, reply);
-        struct redis_slot *slot = ask.slot;
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_slot *slot = ask.slot;
 
-        if (reply && slot->heartbeat_waits) {
+        if (answer->status != ANSWER_LOST && slot->heartbeat_waits) {
                 struct heartbeat heartbeat = slot->heartbeat;
                 slot->heartbeat_waits = false;
-                heartbeat.work_list_known = reply->type == REDIS_REPLY_INTEGER;
-                heartbeat.work_list_empty = heartbeat.work_list_known && reply->integer == 0;
+                heartbeat.work_list_known = answer->work_list.known;
+                heartbeat.work_list_empty = answer->work_list.known && answer->work_list.empty;
                 report_heartbeat(slot, &heartbeat);
         }
-        poll_reply_done(ask.heartbeats);
+        poll_answer_done(ask.heartbeats);
 }
 
-/* Requests the slot's own heartbeat, or a candidate's. Returns true if the command was sent. */
-static bool ask_heartbeat(struct redis_slot *slot, struct candidate *candidate, redis_reply_fn callback)
+/* Requests the slot's own heartbeat, or a candidate's. Returns true if the query was sent. */
+static bool ask_heartbeat(struct server_slot *slot, struct candidate *candidate, reader_answer_fn callback)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         const char *identity = candidate ? candidate->identity : slot->base.identity;
         bool with_info = candidate ? !candidate->info : !slot->base.info;
+        const struct field texts[] = {QUERY_TEXT(identity)};
+        const struct query query = {
+                .kind = QUERY_HEARTBEAT, .numbers = {with_info}, .texts = texts, .n_texts = 1};
         struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
-        struct redis_command command;
 
-        if (heartbeats->format->ask_heartbeat(heartbeats->namespace, identity, with_info, &command) < 0) {
-                heartbeats->failed = true;
-                return false;
-        }
-        return poll_command(heartbeats, callback, ask, &command);
+        return poll_ask(heartbeats, &query, callback, ask);
 }
 
 /* The heartbeat goes first: a work list read after it is as new or newer, and so never shows too few jobs. */
-static void ask_own(struct redis_slot *slot, usec_t now)
+static void ask_own(struct server_slot *slot, usec_t now)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
 
         slot->heartbeat_waits = false;
         if (!ask_heartbeat(slot, NULL, on_own_heartbeat))
                 return;
         if (!(slot->poll_items & POLL_WORK_LIST) || slot_is_lost(slot, now))
                 return;
+        const struct field texts[] = {QUERY_TEXT(slot->base.identity)};
+        const struct query query = {.kind = QUERY_WORK_LIST, .texts = texts, .n_texts = 1};
         struct ask ask = {.heartbeats = heartbeats, .slot = slot};
-        struct redis_command command;
 
-        if (heartbeats->format->ask_work_list(heartbeats->namespace, slot->base.identity, &command) < 0)
-                heartbeats->failed = true;
-        else
-                (void)poll_command(heartbeats, on_work_list, ask, &command);
+        (void)poll_ask(heartbeats, &query, on_work_list, ask);
 }
 
-static void on_candidate(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+static void on_candidate(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_reply(userdata, reply);
+        struct ask ask = poll_answer(userdata, answer);
         struct candidate *candidate = ask.candidate;
-        struct heartbeat heartbeat;
 
-        if (reply && !ask.heartbeats->freed) {
+        if (answer->status != ANSWER_LOST && !ask.heartbeats->freed) {
                 const struct heartbeats *base = &ask.heartbeats->base;
                 const struct worker *worker = ask.slot->base.worker;
-                bool found = ask.heartbeats->format->take_heartbeat(reply, &heartbeat, &candidate->info) &&
-                             (heartbeat.start == 0 ||
-                              base->ops->has_start(candidate->pid, heartbeat.start, base->userdata) > 0);
+                const struct heartbeat *heartbeat = take_heartbeat(&answer->heartbeat, &candidate->info);
+                if (heartbeat && heartbeat->start != 0 &&
+                    base->ops->has_start(candidate->pid, heartbeat->start, base->userdata) <= 0)
+                        heartbeat = NULL;
                 bool born =
-                        found && worker && heartbeat.born_usec != 0 &&
-                        base->ops->is_born(candidate->pid, heartbeat.born_usec, worker, base->userdata) > 0;
-                match_read(candidate, found ? &heartbeat : NULL, born, clock_now(CLOCK_MONOTONIC));
+                        heartbeat && worker && heartbeat->born_usec != 0 &&
+                        base->ops->is_born(candidate->pid, heartbeat->born_usec, worker, base->userdata) > 0;
+                match_read(candidate, heartbeat, born, clock_now(CLOCK_MONOTONIC));
         }
-        poll_reply_done(ask.heartbeats);
+        poll_answer_done(ask.heartbeats);
 }
 
 /* Requests the heartbeats of candidates for workers whose identity is unknown or lost. */
-static void ask_candidates(struct redis_heartbeats *heartbeats)
+static void ask_candidates(struct server_heartbeats *heartbeats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 if (!slot->poll_items || !slot->base.worker)
                         continue;
                 if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
                         continue;
-                while (slot->commands < COMMANDS_MAX) {
+                while (slot->queries < QUERIES_MAX) {
                         struct candidate *candidate =
                                 match_next_unasked(&heartbeats->match, slot, now, slot->base.identity);
                         if (!candidate || !ask_heartbeat(slot, candidate, on_candidate))
@@ -384,15 +377,15 @@ static void ask_candidates(struct redis_heartbeats *heartbeats)
         }
 }
 
-static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t pid, unsigned *budget)
+static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_t pid, unsigned *budget)
 {
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->base.worker && slot->base.worker->process.pid == pid)
                         return slot;
         /* Most leftover identities in Redis belong to processes that are long dead. */
         if (kill(pid, 0) < 0 && errno == ESRCH)
                 return NULL;
-        for (struct redis_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
                 if (!slot->base.worker)
                         continue;
                 (*budget)--;
@@ -407,7 +400,7 @@ static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t 
 }
 
 /* Finds the owner of each new candidate. */
-static void resolve_owners(struct redis_heartbeats *heartbeats)
+static void resolve_owners(struct server_heartbeats *heartbeats)
 {
         /* Enough for at least one candidate, however many workers there are. */
         unsigned budget = DESCENDANTS_MAX + (unsigned)heartbeats->n_slots;
@@ -423,97 +416,105 @@ static void resolve_owners(struct redis_heartbeats *heartbeats)
 }
 
 /* Returns true if another host name must be scanned. Fails the poll if memory is short. */
-static bool scan_next_host(struct redis_heartbeats *heartbeats)
+static bool scan_next_host(struct server_heartbeats *heartbeats)
 {
         const char *host = match_scan_host(&heartbeats->match, &heartbeats->scan_hosts);
 
         if (!host)
                 return false;
-        free(heartbeats->pattern);
-        heartbeats->pattern = heartbeats->format->take_list ? strdup("") : decode_host_pattern(host);
-        heartbeats->failed |= !heartbeats->pattern;
-        return heartbeats->pattern;
+        free(heartbeats->scan_host);
+        heartbeats->scan_host = strdup(host);
+        heartbeats->failed |= !heartbeats->scan_host;
+        return heartbeats->scan_host;
 }
 
-static void scan_step(struct redis_heartbeats *heartbeats, const char *cursor);
+static void scan_step(struct server_heartbeats *heartbeats, const char *cursor);
 
-static int scan_found(const struct match_found *found, void *userdata)
+/* Returns 0 or -ENOMEM. */
+static int take_page(struct server_heartbeats *heartbeats, const struct answer_scan *page)
 {
-        struct redis_heartbeats *heartbeats = userdata;
+        int r = 0;
 
-        return match_scan_add(&heartbeats->match, found, clock_now(CLOCK_MONOTONIC));
+        for (size_t i = 0; i < page->n && r >= 0; i++) {
+                const struct match_found found = {.identity = page->list[i].identity,
+                                                  .len = strlen(page->list[i].identity),
+                                                  .host_len = page->list[i].host_len,
+                                                  .pid = page->list[i].pid};
+
+                r = match_scan_add(&heartbeats->match, &found, clock_now(CLOCK_MONOTONIC));
+        }
+        return r;
 }
 
-static void on_scan(_unused_ struct redis *redis, const redisReply *reply, void *userdata)
+static void on_scan(struct answer *answer, void *userdata)
 {
-        struct ask ask = poll_reply(userdata, reply);
-        struct redis_heartbeats *heartbeats = ask.heartbeats;
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_heartbeats *heartbeats = ask.heartbeats;
 
-        if (reply && !heartbeats->freed) {
+        if (answer->status != ANSWER_LOST && !heartbeats->freed) {
                 usec_t now = clock_now(CLOCK_MONOTONIC);
                 usec_t took = usec_sub(now, heartbeats->scan_began_at);
-                const char *cursor;
 
                 heartbeats->scan_next_at = now + SCAN_DUTY * took;
-                if (identity_scan_take(heartbeats->format, reply, scan_found, heartbeats, &cursor) < 0 ||
+                if (answer->status != ANSWER_OK || take_page(heartbeats, &answer->scan) < 0 ||
                     took > SCAN_MAX_USEC) {
                         heartbeats->failed = true;
-                } else if (cursor) {
-                        scan_step(heartbeats, cursor);
+                } else if (answer->scan.cursor[0] != '\0') {
+                        scan_step(heartbeats, answer->scan.cursor);
                 } else if (scan_next_host(heartbeats)) {
-                        scan_step(heartbeats, "0");
+                        scan_step(heartbeats, "");
                 } else if (!heartbeats->failed) {
                         match_scan_end(&heartbeats->match);
-                        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                                 if (slot->poll_items & POLL_SIBLINGS)
                                         slot->siblings_scan_at = now + RESCAN_USEC;
                         resolve_owners(heartbeats);
                         ask_candidates(heartbeats);
                 }
         }
-        poll_reply_done(heartbeats);
+        poll_answer_done(heartbeats);
 }
 
 /* Drops host names under which no live worker can have started. */
-static void forget_host_names(struct redis_heartbeats *heartbeats)
+static void forget_host_names(struct server_heartbeats *heartbeats)
 {
         usec_t oldest = USEC_INFINITY;
 
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->base.worker)
                         oldest = MIN(oldest, slot->base.worker->spawned_at);
         match_hosts_forget(&heartbeats->match, oldest);
 }
 
-static void scan_begin(struct redis_heartbeats *heartbeats, usec_t now)
+static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
 {
         if (observe_host_name(heartbeats) < 0) {
                 heartbeats->failed = true;
                 return;
         }
         forget_host_names(heartbeats);
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->base.worker && slot_is_lost(slot, now))
                         heartbeats->lost_scan_at = now + RESCAN_USEC;
         heartbeats->scan_began_at = now;
         heartbeats->scan_hosts = 0;
         match_scan_begin(&heartbeats->match, now);
         if (scan_next_host(heartbeats))
-                scan_step(heartbeats, "0");
+                scan_step(heartbeats, "");
 }
 
-static void scan_step(struct redis_heartbeats *heartbeats, const char *cursor)
+static void scan_step(struct server_heartbeats *heartbeats, const char *cursor)
 {
-        struct redis_command command;
+        const struct field texts[] = {QUERY_TEXT(cursor), QUERY_TEXT(heartbeats->scan_host)};
+        const struct query query = {.kind = QUERY_SCAN, .texts = texts, .n_texts = 2};
         struct ask ask = {.heartbeats = heartbeats};
 
-        identity_scan_ask(heartbeats->format, heartbeats->set_key, heartbeats->pattern, cursor, &command);
-        (void)poll_command(heartbeats, on_scan, ask, &command);
+        (void)poll_ask(heartbeats, &query, on_scan, ask);
 }
 
 static void on_scan_permit(bool open, void *userdata)
 {
-        struct redis_heartbeats *heartbeats = userdata;
+        struct server_heartbeats *heartbeats = userdata;
 
         heartbeats->pending--;
         if (!heartbeats->freed && open) {
@@ -522,14 +523,13 @@ static void on_scan_permit(bool open, void *userdata)
                 resolve_owners(heartbeats);
                 ask_candidates(heartbeats);
         }
-        poll_reply_done(heartbeats);
+        poll_answer_done(heartbeats);
 }
 
 /* Other hosts may scan too: ask for permission first. */
-static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
+static void request_scan_permit(struct server_heartbeats *heartbeats, usec_t now)
 {
-        int r = scan_permit_request(&heartbeats->scan_permit, heartbeats->set_key,
-                                    match_n_hosts(&heartbeats->match));
+        int r = scan_permit_request(&heartbeats->scan_permit, match_n_hosts(&heartbeats->match));
 
         if (r < 0) {
                 heartbeats->failed = true;
@@ -542,9 +542,9 @@ static void request_scan_permit(struct redis_heartbeats *heartbeats, usec_t now)
 }
 
 /* The worker's heartbeats come from this identity from now on. */
-static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
+static void slot_adopt(struct server_slot *slot, struct candidate *candidate)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         struct heartbeat heartbeat = candidate->heartbeat;
 
         char *identity = strdup(candidate->identity);
@@ -562,9 +562,9 @@ static void slot_adopt(struct redis_slot *slot, struct candidate *candidate)
 
 /* Rejects the candidates of processes that have not booted yet: such identities are leftovers of earlier
  * processes. Returns false if this cannot be determined. */
-static bool sort_out_unbooted(struct redis_slot *slot)
+static bool sort_out_unbooted(struct server_slot *slot)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         unsigned budget = BOOTS_MAX;
         size_t at = 0;
         pid_t pid;
@@ -580,9 +580,9 @@ static bool sort_out_unbooted(struct redis_slot *slot)
 }
 
 /* Decides which identity the worker's heartbeats use. */
-static void slot_decide(struct redis_slot *slot)
+static void slot_decide(struct server_slot *slot)
 {
-        struct redis_heartbeats *heartbeats = heartbeats_of(slot);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
         const struct worker *worker = slot->base.worker;
         bool ambiguous;
 
@@ -605,20 +605,20 @@ static void slot_decide(struct redis_slot *slot)
                 slot_adopt(slot, candidate);
 }
 
-static void poll_decide(struct redis_heartbeats *heartbeats)
+static void poll_decide(struct server_heartbeats *heartbeats)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        for (struct redis_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
                 if (slot->poll_items && slot->base.worker &&
                     (!slot->base.identity || slot_is_lost(slot, now)))
                         slot_decide(slot);
         }
 }
 
-static void report_siblings(struct redis_heartbeats *heartbeats)
+static void report_siblings(struct server_heartbeats *heartbeats)
 {
-        for (struct redis_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
                 size_t at = 0;
 
                 if (!(slot->poll_items & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
@@ -631,9 +631,9 @@ static void report_siblings(struct redis_heartbeats *heartbeats)
         }
 }
 
-static char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
+static char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
 {
-        struct redis_slot *slot = own_slot(base);
+        struct server_slot *slot = own_slot(base);
         struct match *match = &heartbeats_of(slot)->match;
         usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
         size_t at = 0;
@@ -647,12 +647,12 @@ static char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *r
         return identity;
 }
 
-static int redis_heartbeats_poll(struct heartbeats *base);
+static int server_heartbeats_poll(struct heartbeats *base);
 
-/* After each reply: ends the poll if this was the last reply, and starts the one that was requested
+/* After each answer: ends the poll if this was the last answer, and starts the one that was requested
  * meanwhile. Dropping that one would lose the poll right after a start, which shows the identities that are
  * older than the new process. */
-static void poll_advance(struct redis_heartbeats *heartbeats)
+static void poll_advance(struct server_heartbeats *heartbeats)
 {
         if (!heartbeats->looking || heartbeats->pending > 0)
                 return;
@@ -666,18 +666,18 @@ static void poll_advance(struct redis_heartbeats *heartbeats)
                 heartbeats->base.ops->on_done(&heartbeats->base, heartbeats->base.userdata);
         /* After an error the next tick requests it again. */
         if (!heartbeats->freed && heartbeats->again)
-                (void)redis_heartbeats_poll(&heartbeats->base);
+                (void)server_heartbeats_poll(&heartbeats->base);
         heartbeats_leave(heartbeats);
 }
 
 /* Moves the requests to the current poll. Returns true if there are any. */
-static bool take_wishes(struct redis_heartbeats *heartbeats)
+static bool take_wishes(struct server_heartbeats *heartbeats)
 {
         bool any = false;
 
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 slot->poll_items = slot->base.worker ? slot->wanted : 0;
-                slot->commands = 0;
+                slot->queries = 0;
                 any = any || slot->poll_items;
                 slot->wanted = 0;
         }
@@ -685,7 +685,7 @@ static bool take_wishes(struct redis_heartbeats *heartbeats)
 }
 
 /* Does the worker need a scan, because its identity is unknown or lost, or for siblings? */
-static bool slot_seeks(const struct redis_slot *slot, usec_t now)
+static bool slot_seeks(const struct server_slot *slot, usec_t now)
 {
         return !slot->base.identity ||
                ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
@@ -693,12 +693,12 @@ static bool slot_seeks(const struct redis_slot *slot, usec_t now)
 }
 
 /* May any worker in need of a scan have sent a heartbeat by now? Called only if many hosts scan. */
-static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
+static bool one_may_heartbeat(struct server_heartbeats *heartbeats, usec_t now)
 {
         const struct heartbeats_ops *ops = heartbeats->base.ops;
         unsigned budget = BOOTS_MAX;
 
-        for (const struct redis_slot *slot = heartbeats->slots; slot && budget > 0; slot = slot->next) {
+        for (const struct server_slot *slot = heartbeats->slots; slot && budget > 0; slot = slot->next) {
                 const struct worker *worker = slot->base.worker;
 
                 if (!slot->poll_items || !slot_seeks(slot, now))
@@ -717,11 +717,11 @@ static bool one_may_heartbeat(struct redis_heartbeats *heartbeats, usec_t now)
 }
 
 /* Is a scan due in this poll? */
-static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
+static bool scan_is_due(struct server_heartbeats *heartbeats, usec_t now)
 {
         bool due = false, sought = false;
 
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 const struct worker *worker = slot->base.worker;
 
                 if (!worker)
@@ -742,9 +742,9 @@ static bool scan_is_due(struct redis_heartbeats *heartbeats, usec_t now)
                                         one_may_heartbeat(heartbeats, now));
 }
 
-static int redis_heartbeats_poll(struct heartbeats *base)
+static int server_heartbeats_poll(struct heartbeats *base)
 {
-        struct redis_heartbeats *heartbeats = own(base);
+        struct server_heartbeats *heartbeats = own(base);
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
         heartbeats->again = heartbeats->looking;
@@ -752,10 +752,10 @@ static int redis_heartbeats_poll(struct heartbeats *base)
                 return HEARTBEATS_BUSY;
         if (!take_wishes(heartbeats))
                 return HEARTBEATS_NOTHING;
-        if (redis_state(heartbeats->redis) != REDIS_STATE_CONNECTED)
+        if (reader_state(heartbeats->reader) != READER_STATE_CONNECTED)
                 return -ENOTCONN;
-        if (heartbeats->connection != redis_connection_count(heartbeats->redis)) {
-                heartbeats->connection = redis_connection_count(heartbeats->redis);
+        if (heartbeats->connection != reader_connection_count(heartbeats->reader)) {
+                heartbeats->connection = reader_connection_count(heartbeats->reader);
                 match_connected(&heartbeats->match, now);
                 scan_permit_connected(&heartbeats->scan_permit);
         }
@@ -763,7 +763,7 @@ static int redis_heartbeats_poll(struct heartbeats *base)
         heartbeats_enter(heartbeats);
         heartbeats->looking = true;
         heartbeats->failed = false;
-        for (struct redis_slot *slot = heartbeats->slots; slot; slot = slot->next)
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)
                         ask_own(slot, now);
         if (scan_is_due(heartbeats, now)) {
@@ -783,14 +783,14 @@ static int redis_heartbeats_poll(struct heartbeats *base)
         return r;
 }
 
-static const struct heartbeat_source redis_kind = {
-        .free = redis_heartbeats_free,
-        .add = redis_heartbeats_add,
-        .drop = redis_heartbeats_remove,
-        .want = redis_heartbeats_want,
-        .poll = redis_heartbeats_poll,
-        .forget = redis_heartbeats_forget,
-        .contended = redis_heartbeats_contended,
-        .know = redis_heartbeats_know,
-        .take_another = redis_heartbeats_take_another,
+static const struct heartbeat_source server_kind = {
+        .free = server_heartbeats_free,
+        .add = server_heartbeats_add,
+        .drop = server_heartbeats_remove,
+        .want = server_heartbeats_want,
+        .poll = server_heartbeats_poll,
+        .forget = server_heartbeats_forget,
+        .contended = server_heartbeats_contended,
+        .know = server_heartbeats_know,
+        .take_another = server_heartbeats_take_another,
 };
