@@ -20,8 +20,6 @@ struct ask {
         void (*cancel)(struct ask *ask);
 };
 
-/* Starts the work. Whatever happens, ask_done() is called once, now or later. */
-typedef void (*ask_fn)(struct ask *ask);
 
 /* Sends the answer and frees the ask. */
 void ask_done(struct ask *ask);
@@ -59,6 +57,7 @@ const struct redis_format *ask_format(const struct ask *ask);
 const char *ask_namespace(const struct ask *ask); /* NULL: none */
 sd_event *ask_event(const struct ask *ask);
 
+/* Each starts the work of a query. Whatever happens, ask_done() is called once, now or later. */
 void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);

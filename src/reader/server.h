@@ -7,7 +7,15 @@
 
 struct reader_server;
 
+/* Starts the work of a query; see reader/ask.h. */
+struct ask;
+typedef void (*ask_fn)(struct ask *ask);
+
+/* The queries that a reader of Redis answers, by enum query_kind; NULL: it does not. */
+extern const ask_fn reader_asks[];
+
 struct reader_server_ops {
+        const ask_fn *asks;
         /* sqmgr has closed its end, or broken the protocol. */
         void (*on_end)(void *userdata);
         /* The configuration was read, and the files in it were loaded: nothing but the network is needed from

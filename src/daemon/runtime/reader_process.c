@@ -302,7 +302,7 @@ static void on_judgment(struct reader *reader _unused_, enum reader_state state 
 {
         struct judgment *judgment = userdata;
 
-        snprintf(judgment->why, INI_TLS_WHY_MAX, "%s", error ?: "");
+        snprintf(judgment->why, SETTINGS_TLS_WHY_MAX, "%s", error ?: "");
         (void)sd_event_exit(judgment->event, error ? -EINVAL : 0);
 }
 
@@ -330,7 +330,7 @@ static int judge(sd_event *event, struct reader_starter *starter, struct reader_
         return r;
 }
 
-int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX])
+int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX])
 {
         struct children children = {0};
         struct reader_starter_daemon starter;

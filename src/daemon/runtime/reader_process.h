@@ -4,7 +4,7 @@
 
 #include "daemon/runtime/children.h"
 #include "io/reader.h"
-#include "io/ini.h"
+#include "settings/value.h"
 #include <sys/types.h>
 
 struct reader_starter_daemon {
@@ -24,4 +24,4 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
 void reader_starter_clear(struct reader_starter_daemon *starter);
 
 /* Has a reader load the files for TLS, and waits for its answer: call it only when settings are read. */
-int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX]);
+int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX]);
