@@ -25,13 +25,13 @@
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/host.h"
-#include "io/ledger_guard.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/template.h"
 #include "model/world.h"
+#include "privileged/ledger_guard.h"
 #include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>

@@ -3,7 +3,7 @@
 /* promises: P4 */
 #include "continuity/state.h"
 #include "golden.h"
-#include "io/statefile.h"
+#include "privileged/statefile.h"
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>

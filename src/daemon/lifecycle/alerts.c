@@ -5,11 +5,11 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "daemon/api/events.h"
-#include "io/alert.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "privileged/alert.h"
 #include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "io/statefile.h"
+#include "privileged/statefile.h"
 
 struct search; /* search.h */
 

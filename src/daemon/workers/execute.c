@@ -9,13 +9,13 @@
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/table.h"
-#include "io/launch_request.h"
 #include "io/log.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
+#include "privileged/launch_request.h"
 #include <signal.h>
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "daemon/workers/release.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
 #include "model/fleet.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

@@ -9,15 +9,15 @@
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
-#include "io/launch_request.h"
 #include "io/log.h"
-#include "io/template_socket.h"
 #include "model/names.h"
 #include "model/poll_schedule.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "privileged/launch_request.h"
+#include "privileged/template_socket.h"
 #include "wire/withhold.h"
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The status directories, where workers write their heartbeats; see the header. */
-#include "io/status_dir.h"
+#include "privileged/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
 #include "model/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state file, trusted only if nobody else can have written it. */
-#include "io/statefile.h"
+#include "privileged/statefile.h"
 #include "base/fd.h"
 #include "continuity/state.h"
 #include <fcntl.h>
