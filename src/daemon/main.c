@@ -24,10 +24,10 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
@@ -212,7 +212,7 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
-        (void)prctl(PR_SET_NAME, WATCHERS_COMM);
+        (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);

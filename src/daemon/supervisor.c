@@ -32,13 +32,13 @@
 #include "model/template.h"
 #include "model/world.h"
 #include "privileged/ledger_guard.h"
+#include "privileged/program.h"
 #include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,7 +201,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
         case SIGCHLD:
                 /* The next signal handles the remaining children, after all other pending events. */
                 if (exits_reap(&supervisor->runtime))
-                        (void)kill(getpid(), SIGCHLD);
+                        (void)raise(SIGCHLD);
                 break;
         default:
                 termination_request(&supervisor->termination, (int)info->ssi_signo);
@@ -362,9 +362,9 @@ static int begin_runtime(struct supervisor *supervisor)
         struct settings *settings = supervisor->reloader.settings;
 
         /* Workers left behind by a wrapper are reparented to us, not to init. */
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-                return -errno;
-        int r = local_heartbeats_new(&runtime->local);
+        int r = program_adopt_orphans();
+        if (r >= 0)
+                r = local_heartbeats_new(&runtime->local);
         if (r >= 0)
                 r = links_make(&runtime->links, settings);
         if (r < 0)

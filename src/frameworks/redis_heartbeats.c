@@ -17,7 +17,7 @@
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include <signal.h>
+#include "privileged/probe.h"
 #include <string.h>
 
 /* Commands for one worker in one poll. */
@@ -390,7 +390,7 @@ static struct redis_slot *find_owner(struct redis_heartbeats *heartbeats, pid_t 
                 if (slot->base.worker && slot->base.worker->process.pid == pid)
                         return slot;
         /* Most leftover identities in Redis belong to processes that are long dead. */
-        if (kill(pid, 0) < 0 && errno == ESRCH)
+        if (!probe_pid(pid))
                 return NULL;
         for (struct redis_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
                 if (!slot->base.worker)

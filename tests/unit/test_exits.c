@@ -6,6 +6,7 @@
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
+#include "privileged/probe.h"
 #include "runtime.h"
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
@@ -492,7 +493,7 @@ TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
                 (void)usleep(1000);
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        ck_assert_int_eq(proc_signal(main, 0), -ESRCH);
+        ck_assert_int_eq(probe_pidfd(proc_pidfd(main)), -ESRCH);
         /* As if the other one had its pid now. */
         worker->process.pid = other;
         ck_assert(!act(ACTION_STOP, worker));

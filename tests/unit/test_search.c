@@ -5,6 +5,7 @@
 #include "continuity/state.h"
 #include "daemon/takeover/search.h"
 #include "privileged/launch.h"
+#include "privileged/proc_inspect.h"
 #include "runtime.h"
 #include <fcntl.h>
 #include <sys/pidfd.h>
