@@ -7,6 +7,7 @@
 #include "model/fleet.h"
 #include "observe/observe.h"
 #include "privileged/probe.h"
+#include "privileged/program.h"
 #include "runtime.h"
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
@@ -27,7 +28,7 @@ static void setup(void)
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+        ck_assert_int_eq(program_adopt_orphans(), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
 }
 
