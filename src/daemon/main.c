@@ -8,6 +8,7 @@
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
 #include "daemon/supervisor.h"
+#include "daemon/takeover/state_load.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -16,7 +17,6 @@
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
 #include "privileged/listen.h"
-#include "privileged/statefile.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
@@ -125,8 +125,8 @@ static int check_state(const struct options *options, const struct settings *set
                         options->config, settings->state_file, path);
                 return EXIT_FAILURE;
         }
-        int r = statefile_read(path, statefile_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
-                               sizeof(why));
+        int r = state_load(path, state_load_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
+                           sizeof(why));
         state_free(state);
         if (listener_check(settings->socket, why, sizeof(why)) < 0) {
                 fprintf(stderr, "%s: socket: %s\n", options->config, why);

@@ -382,7 +382,7 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         int r;
 
         supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
-        statefile_boot_id(supervisor->persist.boot_id);
+        state_load_boot_id(supervisor->persist.boot_id);
         if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
         if ((r = sd_event_new(&supervisor->event)) < 0 ||
