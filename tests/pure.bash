@@ -4,7 +4,7 @@
 # check-layers and check-mutants.
 
 # Folders of src/ all of whose files are pure. A file of another folder is pure by its name, NAME_rules.c.
-pure_folders='wire settings model advice observe decide continuity'
+pure_folders='wire settings model advice observe decide continuity queries'
 
 # Prints the pure files of the core that end in SUFFIX, c or o, relative to ROOT, each once. A mutant may change them.
 pure_core_files() { # ROOT SUFFIX

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the processes of one Redis that are not workers of this host; see the header. */
+/* Counts the processes of one server that are not workers of this host; see the header. */
 #include "autoscaling/foreign_consumers.h"
-#include "frameworks/identity_scan.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/answer_check.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
 #include "model/queues.h"
 #include <string.h>
 
@@ -18,10 +15,10 @@
 #define FOUND_USEC (100 * USEC_PER_MSEC)
 /* If counts fail, the last result stays valid for this long after the next count was due. */
 #define KEEP_USEC (5 * USEC_PER_MIN)
-/* A longer host name is invalid. */
-#define HOST_MAX 255
 
 struct consumer {
+        struct consumer *next;
+        struct foreign_consumers *consumers;
         char *host;                  /* owned */
         struct heartbeat_info *info; /* owned; NULL: the process reported nothing about itself */
         bool active;                 /* its heartbeat was read and is not quiet */
@@ -30,21 +27,18 @@ struct consumer {
 
 struct consumer_list {
         struct consumer *list; /* owned; the consumers whose heartbeat was requested */
-        size_t n;
-        size_t n_read;  /* with a heartbeat */
-        size_t n_found; /* identities that are not ours, requested or not */
+        size_t n_read;         /* with a heartbeat */
+        size_t n_found;        /* identities that are not ours, requested or not */
 };
 
 struct foreign_consumers {
         const struct framework *framework;
-        struct redis *redis;
-        char *namespace;
-        char *set_key;
+        struct reader *reader;
         bool (*is_ours)(const char *identity, size_t len, void *userdata);
         void *userdata;
-        struct redis_batch *redis_batch;
+        size_t pending; /* queries */
         bool failed;
-        char cursor[24]; /* of the next page; "": none */
+        char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": none */
         usec_t begun_at, next_at;
         usec_t counted_until; /* the last result is valid until then; 0: no result */
         struct consumer_list now, counted;
@@ -52,11 +46,12 @@ struct foreign_consumers {
 
 static void census_clear(struct consumer_list *census)
 {
-        for (size_t i = 0; i < census->n; i++) {
-                free(census->list[i].host);
-                free(census->list[i].info);
+        for (struct consumer *consumer = census->list, *next; consumer; consumer = next) {
+                next = consumer->next;
+                free(consumer->host);
+                free(consumer->info);
+                free(consumer);
         }
-        free(census->list);
         *census = (struct consumer_list){0};
 }
 
@@ -64,92 +59,24 @@ struct foreign_consumers *foreign_consumers_free(struct foreign_consumers *consu
 {
         if (!consumers)
                 return NULL;
-        redis_batch_free(consumers->redis_batch);
+        if (consumers->pending > 0) {
+                reader_forget(consumers->reader, consumers);
+                for (struct consumer *consumer = consumers->now.list; consumer; consumer = consumer->next)
+                        reader_forget(consumers->reader, consumer);
+        }
         census_clear(&consumers->now);
         census_clear(&consumers->counted);
-        free(consumers->namespace);
-        free(consumers->set_key);
         free(consumers);
         return NULL;
 }
 
-enum { TAG_PAGE, TAG_CONSUMER /* plus the index in the list */ };
-
-static int send(struct foreign_consumers *consumers, size_t tag, struct redis_command *command)
+static void ask(struct foreign_consumers *consumers, const struct query *query, reader_answer_fn callback,
+                void *userdata)
 {
-        int r = redis_batch_add(consumers->redis_batch, consumers->redis, tag, command->argc, command->argv,
-                                NULL);
+        bool sent = reader_ask(consumers->reader, query, callback, userdata) == 0;
 
-        command_clear(command);
-        return r;
-}
-
-static void ask_page(struct foreign_consumers *consumers, const char *cursor)
-{
-        struct redis_command command;
-
-        identity_scan_ask(consumers->framework->heartbeats, consumers->set_key, NULL, cursor, &command);
-        consumers->failed |= send(consumers, TAG_PAGE, &command) < 0;
-}
-
-static int found(const struct match_found *found, void *userdata)
-{
-        struct foreign_consumers *consumers = userdata;
-        struct consumer_list *census = &consumers->now;
-        struct redis_command command;
-
-        if (consumers->is_ours(found->identity, found->len, consumers->userdata) ||
-            ++census->n_found > READ_MAX)
-                return 0;
-        struct consumer *list = reallocarray(census->list, census->n + 1, sizeof(*list));
-        if (!list)
-                return -ENOMEM;
-        census->list = list;
-        list[census->n] = (struct consumer){
-                .host = strndup(found->identity, found->host_len > HOST_MAX ? 0 : found->host_len)};
-        if (!list[census->n].host)
-                return -ENOMEM;
-        int r = consumers->framework->heartbeats->ask_heartbeat(consumers->namespace, found->identity, true,
-                                                                &command);
-
-        return r < 0 ? r : send(consumers, TAG_CONSUMER + census->n++, &command);
-}
-
-static void take_page(struct foreign_consumers *consumers, const redisReply *reply)
-{
-        const char *cursor;
-        int r = identity_scan_take(consumers->framework->heartbeats, reply, found, consumers, &cursor);
-        size_t length = r >= 0 && cursor ? strlen(cursor) : 0;
-
-        consumers->failed |= r < 0 || length >= sizeof(consumers->cursor);
-        if (!consumers->failed)
-                memcpy(consumers->cursor, length > 0 ? cursor : "", length + 1);
-}
-
-static void take_consumer(struct foreign_consumers *consumers, const redisReply *reply, size_t i)
-{
-        struct consumer *consumer = &consumers->now.list[i];
-        struct heartbeat heartbeat;
-
-        /* A dead process may leave its identity without a heartbeat. */
-        if (!consumers->framework->heartbeats->take_heartbeat(reply, &heartbeat, &consumer->info))
-                return;
-        consumers->now.n_read++;
-        consumer->active = !heartbeat.quiet;
-        consumer->idle = heartbeat.concurrency > heartbeat.busy ? heartbeat.concurrency - heartbeat.busy : 0;
-}
-
-static void on_reply(const redisReply *reply, size_t tag, void *userdata)
-{
-        struct foreign_consumers *consumers = userdata;
-
-        if (!reply || reply->type == REDIS_REPLY_ERROR)
-                /* A key of the wrong type must not hide other consumers. */
-                consumers->failed |= !reply || tag == TAG_PAGE || !reply_is_wrong_type(reply);
-        else if (tag == TAG_PAGE)
-                take_page(consumers, reply);
-        else
-                take_consumer(consumers, reply, tag - TAG_CONSUMER);
+        consumers->pending += sent;
+        consumers->failed |= !sent;
 }
 
 static void end(struct foreign_consumers *consumers)
@@ -167,51 +94,118 @@ static void end(struct foreign_consumers *consumers)
         census_clear(&consumers->now);
 }
 
-/* A page and the consumers on it were answered. */
-static void on_done(void *userdata)
-{
-        struct foreign_consumers *consumers = userdata;
+static void on_page(struct answer *answer, void *userdata);
 
+static void ask_page(struct foreign_consumers *consumers)
+{
+        const struct field texts[] = {QUERY_TEXT(consumers->cursor)};
+        const struct query query = {.kind = QUERY_SCAN, .numbers = {1}, .texts = texts, .n_texts = 1};
+
+        ask(consumers, &query, on_page, consumers);
+}
+
+/* Call first and last for each answer. An answer that cannot be counts as lost, and so does the reader. */
+static void answer_begin(struct foreign_consumers *consumers, struct answer *answer)
+{
+        consumers->pending--;
+        if (!answer_check(consumers->framework, answer, NULL)) {
+                reader_refuse(consumers->reader);
+                answer_clear(answer);
+        }
+        consumers->failed |= answer->status != ANSWER_OK;
+}
+
+static void answer_end(struct foreign_consumers *consumers)
+{
+        if (consumers->pending > 0)
+                return;
+        /* A page and the consumers on it were answered. */
         if (!consumers->failed && consumers->cursor[0] != '\0')
-                ask_page(consumers, consumers->cursor);
-        if (redis_batch_pending(consumers->redis_batch) == 0)
+                ask_page(consumers);
+        if (consumers->pending == 0)
                 end(consumers);
 }
 
-int foreign_consumers_new(const struct framework *framework, struct redis *redis, const char *namespace,
+static void on_consumer(struct answer *answer, void *userdata)
+{
+        struct consumer *consumer = userdata;
+        struct foreign_consumers *consumers = consumer->consumers;
+        const struct heartbeat *heartbeat = &answer->heartbeat.heartbeat;
+
+        answer_begin(consumers, answer);
+        /* A dead process may leave its identity without a heartbeat. */
+        if (answer->status == ANSWER_OK && answer->heartbeat.found) {
+                consumer->info = TAKE_PTR(answer->heartbeat.info);
+                consumers->now.n_read++;
+                consumer->active = !heartbeat->quiet;
+                consumer->idle = heartbeat->concurrency > heartbeat->busy
+                                         ? heartbeat->concurrency - heartbeat->busy
+                                         : 0;
+        }
+        answer_end(consumers);
+}
+
+static void found(struct foreign_consumers *consumers, const struct answer_identity *found)
+{
+        struct consumer_list *census = &consumers->now;
+        const struct field texts[] = {QUERY_TEXT(found->identity)};
+        const struct query query = {.kind = QUERY_HEARTBEAT, .numbers = {1, 1}, .texts = texts, .n_texts = 1};
+
+        if (consumers->is_ours(found->identity, texts[0].len, consumers->userdata) ||
+            ++census->n_found > READ_MAX)
+                return;
+        struct consumer *consumer = calloc(1, sizeof(*consumer));
+        if (!consumer) {
+                consumers->failed = true;
+                return;
+        }
+        *consumer = (struct consumer){
+                .next = census->list,
+                .consumers = consumers,
+                .host = strndup(found->identity, found->host_len),
+        };
+        census->list = consumer;
+        consumers->failed |= !consumer->host;
+        ask(consumers, &query, on_consumer, consumer);
+}
+
+static void on_page(struct answer *answer, void *userdata)
+{
+        struct foreign_consumers *consumers = userdata;
+
+        answer_begin(consumers, answer);
+        memcpy(consumers->cursor, answer->scan.cursor, sizeof(consumers->cursor));
+        for (size_t i = 0; i < answer->scan.n && !consumers->failed; i++)
+                found(consumers, &answer->scan.list[i]);
+        answer_end(consumers);
+}
+
+int foreign_consumers_new(const struct framework *framework, struct reader *reader,
                           bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
                           struct foreign_consumers **ret)
 {
-        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         struct foreign_consumers *consumers = calloc(1, sizeof(*consumers));
 
         if (!consumers)
                 return -ENOMEM;
         consumers->framework = framework;
-        consumers->redis = redis;
+        consumers->reader = reader;
         consumers->is_ours = is_ours;
         consumers->userdata = userdata;
-        consumers->namespace = strdup(namespace ?: "");
-        consumers->set_key = framework->heartbeats->key(namespace, framework->heartbeats->set, NULL);
-        if (!consumers->namespace || !consumers->set_key ||
-            redis_batch_new(&ops, consumers, &consumers->redis_batch) < 0) {
-                foreign_consumers_free(consumers);
-                return -ENOMEM;
-        }
         *ret = consumers;
         return 0;
 }
 
 void foreign_consumers_poll(struct foreign_consumers *consumers, usec_t now)
 {
-        if (redis_batch_pending(consumers->redis_batch) > 0 || now < consumers->next_at ||
-            redis_state(consumers->redis) != REDIS_STATE_CONNECTED)
+        if (consumers->pending > 0 || now < consumers->next_at ||
+            reader_state(consumers->reader) != READER_STATE_CONNECTED)
                 return;
         consumers->begun_at = now;
         consumers->failed = false;
         consumers->cursor[0] = '\0';
-        ask_page(consumers, "0");
-        if (redis_batch_pending(consumers->redis_batch) == 0)
+        ask_page(consumers);
+        if (consumers->pending == 0)
                 consumers->next_at = now + COUNT_USEC;
 }
 
@@ -233,8 +227,7 @@ bool foreign_consumers_count(const struct foreign_consumers *consumers, const ch
         *ret = (struct foreign_count){.any = census->n_read > 0};
         if (now >= consumers->counted_until)
                 return false;
-        for (size_t i = 0; i < census->n; i++) {
-                const struct consumer *consumer = &census->list[i];
+        for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
                 const char *queues = consumers->framework->queue_names(consumer->info);
 
                 if (!consumer->active || !serves(queues, names) ||

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the processes of one Redis that accept jobs there and are not workers of this host. A count runs
- * periodically at a bounded share of Redis' capacity. Each count scans all identities page by page, and
- * sends one command per foreign identity. */
+/* Counts the processes of one server that accept jobs there and are not workers of this host. A count runs
+ * periodically at a bounded share of the server's capacity. Each count scans all identities page by page, and
+ * sends one query per foreign identity. */
 #pragma once
 
 #include "frameworks/framework.h"
+#include "io/reader.h"
 
 struct foreign_consumers;
 
@@ -15,9 +16,9 @@ struct foreign_count {
 };
 
 /* framework: one whose workers report their queues. is_ours: true if the process of this identity is ours.
- * redis must outlive the object. Returns 0 with *ret, which the caller frees with
+ * reader must outlive the object. Returns 0 with *ret, which the caller frees with
  * foreign_consumers_free(), or -ENOMEM. */
-int foreign_consumers_new(const struct framework *framework, struct redis *redis, const char *namespace,
+int foreign_consumers_new(const struct framework *framework, struct reader *reader,
                           bool (*is_ours)(const char *identity, size_t len, void *userdata), void *userdata,
                           struct foreign_consumers **ret);
 /* Starts a count if one is due. */

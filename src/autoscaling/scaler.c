@@ -7,7 +7,6 @@
 #include "daemon/runtime/links.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
-#include "frameworks/heartbeat_format.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/fleet.h"
@@ -78,7 +77,7 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         size_t host_len;
         pid_t pid;
 
-        if (!link->framework->heartbeats->identity_parse(identity, len, &host_len, &pid))
+        if (!link->framework->identity_parse(identity, len, &host_len, &pid))
                 return false;
         /* The identity of a worker that has just booted may be unknown: its pid identifies it. */
         WORLD_FOREACH_FLEET(world, fleet)
@@ -146,9 +145,7 @@ static int open_demand(struct scaled_link *scaled)
         int r = link_open_queues(link, on_demand, &scaled->demand);
 
         if (r >= 0 && !scaled->foreign)
-                r = foreign_consumers_new(link->framework, link->redis,
-                                          link->links->world->settings->redis.namespace, is_ours, link,
-                                          &scaled->foreign);
+                r = foreign_consumers_new(link->framework, link->reader, is_ours, link, &scaled->foreign);
         return r;
 }
 

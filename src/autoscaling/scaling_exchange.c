@@ -1,87 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Exchanges the shares of the need with the other hosts of a group; see the header. */
 #include "autoscaling/scaling_exchange.h"
-#include "base/printable.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
-#include "model/group_key.h"
+#include "io/reader.h"
 #include "wire/withhold.h"
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEN    ":seen"
-#define THREADS ":threads:"
 /* The interval between two readings, per host of the group, because every host reads the shares of all. */
 #define MEMBER_USEC (100 * USEC_PER_MSEC)
 /* After an outage of Redis, each host must first register again and then write its share. Until then its
  * last share counts. */
 #define KEEP_USEC (90 * USEC_PER_SEC)
 
-enum { TAG_SHARE, TAG_MEMBERS, TAG_SHARES };
-
-static void keys_clear(struct scaling_exchange *scaling_exchange)
-{
-        for (size_t i = 0; i < scaling_exchange->n_keys; i++)
-                free(scaling_exchange->keys[i]);
-        free(TAKE_PTR(scaling_exchange->keys));
-        scaling_exchange->n_keys = 0;
-}
-
 struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange)
 {
         if (!scaling_exchange)
                 return NULL;
-        redis_batch_free(scaling_exchange->redis_batch);
-        keys_clear(scaling_exchange);
+        if (scaling_exchange->pending)
+                reader_forget(scaling_exchange->reader, scaling_exchange);
         peers_clear(&scaling_exchange->peers);
-        free(scaling_exchange->namespace);
         free(scaling_exchange->group);
         free(scaling_exchange);
         return NULL;
-}
-
-static bool is_host(const struct scaling_exchange *scaling_exchange, const redisReply *name)
-{
-        return name->type == REDIS_REPLY_STRING && name->len > 0 &&
-               name->len < sizeof(scaling_exchange->host) && !memchr(name->str, '\0', name->len) &&
-               strcmp(name->str, scaling_exchange->host) != 0;
-}
-
-static int take_names(struct scaling_exchange *scaling_exchange, const redisReply *reply)
-{
-        size_t most = MIN(reply->elements, (size_t)ROLLOUT_HOSTS_MAX);
-
-        keys_clear(scaling_exchange);
-        scaling_exchange->keys = calloc(most + 1, sizeof(*scaling_exchange->keys));
-        if (!scaling_exchange->keys)
-                return -ENOMEM;
-        for (size_t i = 0; i < most; i++) {
-                if (!is_host(scaling_exchange, reply->element[i]))
-                        continue;
-                char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS,
-                                        reply->element[i]->str);
-
-                if (!key)
-                        return -ENOMEM;
-                scaling_exchange->keys[scaling_exchange->n_keys++] = key;
-        }
-        return 0;
-}
-
-static void ask_shares(struct scaling_exchange *scaling_exchange)
-{
-        const char **argv = calloc(scaling_exchange->n_keys + 1, sizeof(*argv));
-
-        if (!argv)
-                return;
-        argv[0] = "MGET";
-        memcpy(argv + 1, scaling_exchange->keys, scaling_exchange->n_keys * sizeof(*argv));
-        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARES,
-                              (int)scaling_exchange->n_keys + 1, argv, NULL);
-        free(argv);
 }
 
 static void replace(struct scaling_exchange *scaling_exchange, struct peers *peers, usec_t now)
@@ -95,130 +37,73 @@ static void replace(struct scaling_exchange *scaling_exchange, struct peers *pee
         scaling_exchange->known = true;
 }
 
-static void take_members(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
+/* shares: each host and behind it its share. */
+static void take_shares(struct scaling_exchange *scaling_exchange, const struct texts *shares, usec_t now)
 {
-        struct peers none = {0};
-
-        if (reply->type != REDIS_REPLY_ARRAY || take_names(scaling_exchange, reply) < 0)
-                return;
-        scaling_exchange->next_at = now + scaling_exchange->n_keys * MEMBER_USEC;
-        if (scaling_exchange->n_keys == 0)
-                replace(scaling_exchange, &none, now);
-        else
-                ask_shares(scaling_exchange);
-}
-
-/* MGET returns nil for a missing key and for a key of a wrong type. */
-static void take_shares(struct scaling_exchange *scaling_exchange, const redisReply *reply, usec_t now)
-{
-        /* The common prefix of all keys, before the host name. */
-        _cleanup_free_ char *prefix =
-                rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS, "");
         struct peers peers = {0};
+        size_t n_others = 0;
 
-        if (!prefix || reply->type != REDIS_REPLY_ARRAY || reply->elements != scaling_exchange->n_keys)
-                return;
-        for (size_t i = 0; i < reply->elements; i++) {
-                const redisReply *share = reply->element[i];
+        static_assert(ANSWER_SHARE_MAX == PEER_TEXT_MAX && ANSWER_HOSTS_MAX == ROLLOUT_HOSTS_MAX,
+                      "all is read");
+        for (size_t i = 0; i < shares->n; i += 2) {
+                const char *host = shares->list[i].text;
+                const struct field *share = &shares->list[i + 1];
 
-                if (share->type == REDIS_REPLY_STRING &&
-                    peers_add(&peers, scaling_exchange->keys[i] + strlen(prefix), share->str, share->len,
-                              now) < 0) {
+                if (strcmp(host, scaling_exchange->host) == 0)
+                        continue;
+                n_others++;
+                if (peers_add(&peers, host, share->text, share->len, now) < 0) {
                         peers_clear(&peers);
                         return;
                 }
         }
+        scaling_exchange->next_at = now + n_others * MEMBER_USEC;
         replace(scaling_exchange, &peers, now);
 }
 
-static void on_reply(const redisReply *reply, size_t tag, void *userdata)
+static void on_answer(struct answer *answer, void *userdata)
 {
         struct scaling_exchange *scaling_exchange = userdata;
         struct peers none = {0};
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (!reply)
+        scaling_exchange->pending = false;
+        if (answer->status == ANSWER_LOST)
                 return;
-        if (reply->type == REDIS_REPLY_ERROR) {
+        if (answer->error[0] != '\0')
                 snprintf(scaling_exchange->error, sizeof(scaling_exchange->error), WITHHOLD_ANSWER "%.200s'",
-                         reply->str);
-                printable_replace(scaling_exchange->error, strlen(scaling_exchange->error), false);
-                scaling_exchange->refused = true;
-                if (tag != TAG_SHARE)
-                        replace(scaling_exchange, &none, now);
-        } else if (tag == TAG_MEMBERS) {
-                take_members(scaling_exchange, reply, now);
-        } else if (tag == TAG_SHARES) {
-                take_shares(scaling_exchange, reply, now);
-        }
-}
-
-static void on_done(void *userdata)
-{
-        struct scaling_exchange *scaling_exchange = userdata;
-
-        keys_clear(scaling_exchange);
-        if (scaling_exchange->reads && !scaling_exchange->refused)
+                         answer->error);
+        else if (scaling_exchange->reads)
                 scaling_exchange->error[0] = '\0';
+        if (answer->status == ANSWER_REFUSED)
+                replace(scaling_exchange, &none, now);
+        else if (scaling_exchange->reads)
+                take_shares(scaling_exchange, &answer->shares, now);
 }
 
-int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group,
-                         struct scaling_exchange **ret)
+int scaling_exchange_new(struct reader *reader, const char *group, struct scaling_exchange **ret)
 {
-        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         struct scaling_exchange *scaling_exchange = calloc(1, sizeof(*scaling_exchange));
 
         if (!scaling_exchange)
                 return -ENOMEM;
-        scaling_exchange->redis = redis;
-        scaling_exchange->namespace = strdup(namespace ?: "");
+        scaling_exchange->reader = reader;
         scaling_exchange->group = strdup(group);
-        if (!scaling_exchange->namespace || !scaling_exchange->group ||
-            redis_batch_new(&ops, scaling_exchange, &scaling_exchange->redis_batch) < 0) {
-                scaling_exchange_free(scaling_exchange);
+        if (!scaling_exchange->group) {
+                free(scaling_exchange);
                 return -ENOMEM;
         }
         *ret = scaling_exchange;
         return 0;
 }
 
-static void write_share(struct scaling_exchange *scaling_exchange, const struct peer_share *share,
-                        unsigned seconds)
-{
-        _cleanup_free_ char *key = rollout_key(scaling_exchange->namespace, scaling_exchange->group, THREADS,
-                                               scaling_exchange->host);
-        char text[PEER_TEXT_MAX], expiry[16];
-        size_t length = peer_encode(share, text);
-
-        if (!key)
-                return;
-        snprintf(expiry, sizeof(expiry), "%u", seconds);
-        const char *argv[] = {"SET", key, text, "EX", expiry};
-        const size_t argvlen[] = {3, strlen(key), length, 2, strlen(expiry)};
-        (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_SHARE,
-                              ELEMENTSOF(argv), argv, argvlen);
-}
-
-static void ask_members(struct scaling_exchange *scaling_exchange)
-{
-        _cleanup_free_ char *key =
-                rollout_key(scaling_exchange->namespace, scaling_exchange->group, SEEN, "");
-        char last[16];
-
-        snprintf(last, sizeof(last), "%d", ROLLOUT_HOSTS_MAX - 1);
-        const char *argv[] = {"ZRANGE", key, "0", last};
-        if (key)
-                (void)redis_batch_add(scaling_exchange->redis_batch, scaling_exchange->redis, TAG_MEMBERS,
-                                      ELEMENTSOF(argv), argv, NULL);
-}
-
 void scaling_exchange_poll(struct scaling_exchange *scaling_exchange, const char *host,
                            const struct peer_share *share, unsigned seconds, usec_t now)
 {
-        uint64_t connection = redis_connection_count(scaling_exchange->redis);
+        uint64_t connection = reader_connection_count(scaling_exchange->reader);
+        char text[PEER_TEXT_MAX];
 
-        if (redis_state(scaling_exchange->redis) != REDIS_STATE_CONNECTED ||
-            redis_batch_pending(scaling_exchange->redis_batch) > 0)
+        if (reader_state(scaling_exchange->reader) != READER_STATE_CONNECTED || scaling_exchange->pending)
                 return;
         if (connection != scaling_exchange->connection)
                 scaling_exchange->next_at = now;
@@ -226,10 +111,16 @@ void scaling_exchange_poll(struct scaling_exchange *scaling_exchange, const char
                 scaling_exchange->keep_until = now + KEEP_USEC;
         scaling_exchange->connection = connection;
         scaling_exchange->reads = now >= scaling_exchange->next_at;
-        scaling_exchange->refused = false;
         snprintf(scaling_exchange->host, sizeof(scaling_exchange->host), "%s", host);
-        if (share)
-                write_share(scaling_exchange, share, seconds);
-        if (scaling_exchange->reads)
-                ask_members(scaling_exchange);
+        if (!share && !scaling_exchange->reads)
+                return;
+        const struct field texts[] = {QUERY_TEXT(scaling_exchange->group),
+                                      QUERY_TEXT(host),
+                                      {.text = text, .len = share ? peer_encode(share, text) : 0}};
+        const struct query query = {.kind = QUERY_SHARE,
+                                    .numbers = {seconds, scaling_exchange->reads},
+                                    .texts = texts,
+                                    .n_texts = share ? 3 : 2};
+        scaling_exchange->pending =
+                reader_ask(scaling_exchange->reader, &query, on_answer, scaling_exchange) == 0;
 }

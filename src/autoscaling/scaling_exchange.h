@@ -7,20 +7,17 @@
 #include "autoscaling/scaling_peer_rules.h"
 #include "model/group_key.h"
 
-struct redis;
+struct reader;
 
 /* The exchange of this host with the other hosts of one group. */
 struct scaling_exchange {
-        struct redis *redis;
-        char *namespace; /* owned, like group */
-        char *group;
-        struct redis_batch *redis_batch;
+        struct reader *reader;
+        char *group;                 /* owned */
         char host[ROLLOUT_TEXT_MAX]; /* this host */
-        char **keys;                 /* owned: keys of the hosts whose shares are read */
-        size_t n_keys;
-        bool reads, refused; /* in the current exchange */
-        uint64_t connection; /* redis_connection_count() at the last exchange */
-        usec_t keep_until;   /* until then, the last shares of silent hosts still count */
+        bool pending;                /* an exchange is in progress */
+        bool reads;                  /* in the current exchange */
+        uint64_t connection;         /* reader_connection_count() at the last exchange */
+        usec_t keep_until;           /* until then, the last shares of silent hosts still count */
         usec_t next_at;
 
         /* Read by the caller: */
@@ -29,10 +26,9 @@ struct scaling_exchange {
         char error[256];    /* why shares cannot be read or written; "": no error */
 };
 
-/* redis must outlive the object. Returns 0 with *ret, which the caller frees with scaling_exchange_free(),
+/* reader must outlive the object. Returns 0 with *ret, which the caller frees with scaling_exchange_free(),
  * or -ENOMEM. */
-int scaling_exchange_new(struct redis *redis, const char *namespace, const char *group,
-                         struct scaling_exchange **ret);
+int scaling_exchange_new(struct reader *reader, const char *group, struct scaling_exchange **ret);
 /* Takes NULL. Returns NULL. */
 struct scaling_exchange *scaling_exchange_free(struct scaling_exchange *scaling_exchange);
 

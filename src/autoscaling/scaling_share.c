@@ -78,9 +78,8 @@ static struct scaling_share *begin(struct scaled_link *scaled, const struct flee
         const struct link *link = scaled->link;
         struct scaling_share *scaling_share = calloc(1, sizeof(*scaling_share));
 
-        if (!scaling_share ||
-            scaling_exchange_new(link->redis, link->links->world->settings->redis.namespace,
-                                 fleet->settings->rollout_group, &scaling_share->scaling_exchange) < 0) {
+        if (!scaling_share || scaling_exchange_new(link->reader, fleet->settings->rollout_group,
+                                                   &scaling_share->scaling_exchange) < 0) {
                 free(scaling_share);
                 return NULL;
         }

@@ -11,6 +11,9 @@
 /* The runtime directory of root's sqmgr. Another user's sqmgr uses XDG_RUNTIME_DIR. */
 #define SOCKET_PATH_SYSTEM_RUNTIME "/run"
 
+/* The parent of the runtime directories of sqmgr-app@USER.service. */
+#define SOCKET_PATH_APP_RUNTIME "/run/sqmgr-app"
+
 /* Returns the default socket in service_dir, which systemd made for the unit, so each unit has its own
  * socket; otherwise below runtime_dir. service_dir is a list separated by colons: the first entry counts.
  * Either directory may be NULL; a relative one is ignored.

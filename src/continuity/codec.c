@@ -152,7 +152,7 @@ void codec_write(struct codec_writer *writer, const struct record *record, const
                 write_field(writer, &record->fields[i], base);
 }
 
-static const uint8_t *read_space(struct codec_reader *reader, size_t size)
+const uint8_t *codec_read_space(struct codec_reader *reader, size_t size)
 {
         reader->wrong = reader->wrong || size > reader->left;
         if (reader->wrong)
@@ -164,7 +164,7 @@ static const uint8_t *read_space(struct codec_reader *reader, size_t size)
 
 uint64_t codec_read_number(struct codec_reader *reader, uint64_t min, uint64_t max)
 {
-        const uint8_t *at = read_space(reader, NUMBER_BYTES);
+        const uint8_t *at = codec_read_space(reader, NUMBER_BYTES);
         uint64_t value = at ? codec_get_bytes(at, NUMBER_BYTES) : 0;
 
         reader->wrong = reader->wrong || value < min || value > max;
@@ -174,7 +174,7 @@ uint64_t codec_read_number(struct codec_reader *reader, uint64_t min, uint64_t m
 const char *codec_read_text(struct codec_reader *reader, size_t max, size_t *ret_length)
 {
         size_t length = codec_read_number(reader, 0, MIN(max, (size_t)CODEC_TEXT_MAX));
-        const char *text = (const char *)read_space(reader, length);
+        const char *text = (const char *)codec_read_space(reader, length);
 
         if (!text || memchr(text, '\0', length)) {
                 reader->wrong = true;
@@ -187,7 +187,7 @@ const char *codec_read_text(struct codec_reader *reader, size_t max, size_t *ret
 struct codec_reader codec_read_inner(struct codec_reader *reader)
 {
         size_t size = codec_read_number(reader, 0, SIZE_MAX);
-        const uint8_t *at = read_space(reader, size);
+        const uint8_t *at = codec_read_space(reader, size);
 
         return (struct codec_reader){.at = at, .left = at ? size : 0, .now = reader->now, .wrong = !at};
 }

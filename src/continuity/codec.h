@@ -91,6 +91,8 @@ void codec_write_text(struct codec_writer *writer, const char *text);
 /* Writes the struct at base, as the record describes it. */
 void codec_write(struct codec_writer *writer, const struct record *record, const void *base);
 
+/* Returns the next size bytes; NULL, and sets wrong, if fewer are left. */
+const uint8_t *codec_read_space(struct codec_reader *reader, size_t size);
 /* Returns 0 and sets wrong if the number is not within min..max. */
 uint64_t codec_read_number(struct codec_reader *reader, uint64_t min, uint64_t max);
 /* Returns a text without terminator, with its length in *ret_length. A text longer than max bytes, or with a

@@ -10,6 +10,7 @@
 #include "wire/reply.h"
 #include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +33,26 @@ usec_t client_now(void)
         return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
 }
 
+/* Returns the socket of our user's sqmgr-app@USER.service, which the caller frees, or NULL. */
+static char *app_socket(void)
+{
+        const struct passwd *user = getpwuid(geteuid());
+        _cleanup_free_ char *directory = NULL;
+        char *path = NULL;
+
+        if (!user || asprintf(&directory, SOCKET_PATH_APP_RUNTIME "/%s", user->pw_name) < 0) {
+                directory = NULL;
+                return NULL;
+        }
+        (void)socket_path_default(directory, NULL, &path);
+        return path;
+}
+
 /* The caller frees the path. Returns NULL if memory is short. */
 static char *find_socket(const char *named)
 {
         const char *from_environment = getenv("SQMGR_SOCKET");
-        _cleanup_free_ char *system = NULL, *user = NULL;
+        _cleanup_free_ char *system = NULL, *user = NULL, *app = NULL;
 
         if (!named && from_environment && from_environment[0] != '\0')
                 named = from_environment;
@@ -48,6 +64,11 @@ static char *find_socket(const char *named)
                 return TAKE_PTR(system);
         if (socket_path_default(NULL, getenv("XDG_RUNTIME_DIR"), &user) < 0)
                 return NULL;
+        if (user && access(user, F_OK) == 0)
+                return TAKE_PTR(user);
+        app = app_socket();
+        if (app && access(app, F_OK) == 0)
+                return TAKE_PTR(app);
         return user ? TAKE_PTR(user) : TAKE_PTR(system);
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/api/handover.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
+#include "daemon/runtime/reader_process.h"
 #include "daemon/supervisor.h"
 #include "daemon/takeover/state_load.h"
 #include "frameworks/table.h"
@@ -230,7 +231,7 @@ int main(int argc, char **argv)
         if (r != 0)
                 return r > 0 ? finish_output(EXIT_SUCCESS) : EXIT_FAILURE;
 
-        r = ini_load(options.config, framework_traits, &settings, &errors, &warnings);
+        r = ini_load(options.config, framework_traits, reader_judge_tls, &settings, &errors, &warnings);
         if (r < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, options.config);
 

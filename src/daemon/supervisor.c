@@ -243,6 +243,7 @@ static void end_runtime(struct runtime *runtime)
                         process_free(worker->handle);
         rescues_forget(runtime);
         links_end(&runtime->links);
+        reader_starter_clear(&runtime->reader_starter);
         heartbeats_free(runtime->local);
         free(runtime->status_parent);
         free(runtime->preload_script);
@@ -301,6 +302,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->world = links->world = supervisor->world;
         runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
+        links->starter = &runtime->reader_starter.starter;
         supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =
                 supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
@@ -351,7 +353,9 @@ static int open_runtime(struct runtime *runtime, struct handover *handover)
         if (!runtime->preload_script)
                 return -ENOMEM;
         status_files_begin(runtime);
-        int r = launch_raise_nofile(&runtime->nofile);
+        int r = reader_starter_init(&runtime->reader_starter, &runtime->children, NULL);
+        if (r >= 0)
+                r = launch_raise_nofile(&runtime->nofile);
         return r < 0 ? r : proc_host_open(NULL, NULL, &runtime->host);
 }
 

@@ -3,43 +3,17 @@
  * traits. */
 #pragma once
 
+#include "base/macro.h"
+#include "base/field.h"
 #include "frameworks/title.h"
-#include "observe/rescue.h"
 #include "settings/traits.h"
+#include <sys/types.h>
 
 struct heartbeat_info;      /* what the framework stores about a process that sends heartbeats */
-struct heartbeat_format;    /* heartbeat_format.h */
 struct running_jobs_format; /* redis_running_jobs.h */
 struct queues_format;       /* queue_reader.h */
 struct heartbeat;
 struct redis;
-
-struct requeue_request {
-        struct redis *redis;
-        const char *namespace;
-        const char *identity; /* whose work list holds the job */
-        const struct job *job;
-        const struct fleet_settings *settings; /* rescue_jobs and rescue_limit decide where the job goes */
-        const char *why;                       /* how the job's process ended */
-        usec_t realtime;                       /* wall clock, now */
-};
-
-struct requeue; /* a request in progress */
-
-/* error: NULL, or why the fate of the job is unknown; the caller may then retry. Called once, never from
- * within begin(). The request is freed when the callback returns. */
-typedef void (*requeue_fn)(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
-
-/* Puts a job of a dead process back into its queue. The job moves only once, however many hosts try. If
- * the job is only to be reported, it stays in the work list. */
-struct requeue_ops {
-        /* Returns 0 with *ret; -ENOTCONN or -ENOMEM: done is not called. */
-        int (*begin)(const struct requeue_request *request, requeue_fn done, void *userdata,
-                     struct requeue **ret);
-        /* Not allowed within done. Afterwards done is never called, and the fate of the job stays unknown.
-         * Takes NULL. Returns NULL. */
-        struct requeue *(*free)(struct requeue *requeue);
-};
 
 struct framework {
         const struct traits *traits;
@@ -56,7 +30,21 @@ struct framework {
         bool (*title_parse)(const char *title, struct title *ret);
         bool title_may_lack; /* the application may lack the library that sets titles: a missing title proves
                               * nothing */
-        const struct heartbeat_format *heartbeats; /* NULL: its heartbeats are not in Redis */
+        /* Splits an identity, under which a worker sends heartbeats to a server. Returns true with the length
+         * of the host at the start of text, and the pid. NULL: it sends none to a server. */
+        bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
+        unsigned member_nsec; /* nanoseconds that a scan takes its server per identity, on a slow machine */
+        /* True if a heartbeat may name this signal for quieting its worker, or for stopping it if stops is
+         * true. NULL: heartbeats name no signals. */
+        bool (*signal_is_permitted)(int signo, bool stops);
+        bool reports_start; /* heartbeats may contain the start time of their process */
+        bool reports_birth; /* heartbeats may contain the time at which their process registered */
+        /* Set both or neither: for a framework whose workers hide their environment behind their title, so
+         * that a lost state leaves only the list of its server to find them by. command_serves returns true
+         * if this command line starts workers of exactly these queues. title_queues returns true if the title
+         * of a worker shows its queues, with *ret set: any writer to the server can change the list. */
+        bool (*command_serves)(char *const *argv, const struct field *queues);
+        bool (*title_queues)(const char *title, struct field *ret);
         /* Decodes the text of a heartbeat file. Returns false, with *ret untouched, if the text is not a
          * heartbeat. NULL: the framework writes no heartbeat files. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
@@ -65,5 +53,4 @@ struct framework {
         /* Returns the queue names that a process reported: each name ends with a NUL, the list with two;
          * NULL: none reported. The member is set only if the traits say that workers report their queues. */
         const char *(*queue_names)(const struct heartbeat_info *info);
-        const struct requeue_ops *requeue; /* NULL if the traits have no rescue */
 };

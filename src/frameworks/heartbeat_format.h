@@ -31,19 +31,12 @@ struct heartbeat_format {
          * each member and calls found. take_list returns 0 or -errno, including that of found. */
         void (*ask_list)(const char *set_key, struct redis_command *ret);
         int (*take_list)(const struct redisReply *reply, identity_fn found, void *userdata);
-        /* Set all four or none: for a framework whose workers hide their environment behind their title, so
-         * that a lost state leaves only this list to find them by. ask_roster makes the one command that
-         * reads it. take_roster decodes its reply: it calls listed for each worker whose time of registration
-         * is known, and returns 0 or -errno, including that of listed. command_serves returns true if this
-         * command line starts workers of exactly these queues. title_queues returns true if the title of a
-         * worker shows its queues, with *ret set: any writer to Redis can change the list. */
+        /* Set both if the framework has title_queues. ask_roster makes the one command that reads the list of
+         * workers. take_roster decodes its reply: it calls listed for each worker whose time of registration
+         * is known, and returns 0 or -errno, including that of listed. */
         void (*ask_roster)(const char *set_key, struct redis_command *ret);
         int (*take_roster)(const struct redisReply *reply, listed_fn listed, void *userdata);
-        bool (*command_serves)(char *const *argv, const struct field *queues);
-        bool (*title_queues)(const char *title, struct field *ret);
-        /* Nanoseconds of Redis time that a scan takes per member of the set, on a slow machine. */
-        unsigned member_nsec;
-        /* Splits an identity. Returns true with the length of the host at the start of text, and the pid. */
+        /* Like that of struct framework. */
         bool (*identity_parse)(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
         /* Makes the command that reads a heartbeat. with_info: read the constant data of the process too.
          * Returns 0 or -ENOMEM. */

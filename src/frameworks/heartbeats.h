@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the heartbeats of our own workers from any source, and matches heartbeats to workers. Objects are
- * created by redis_heartbeats_new() or local_heartbeats_new(). */
+ * created by server_heartbeats_new() or local_heartbeats_new(). */
 #pragma once
 
 #include "observe/match.h"
@@ -100,7 +100,7 @@ void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
  * not called after an error. */
 int heartbeats_poll(struct heartbeats *heartbeats);
 
-/* For implementations of a heartbeat source: Redis (redis_heartbeats.c) or the processes of this machine
+/* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
  * (local_heartbeats.c). Each function implements the function of the same purpose above. */
 struct heartbeat_source {
         void (*free)(struct heartbeats *heartbeats);

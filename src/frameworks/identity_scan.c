@@ -2,7 +2,7 @@
 /* Scans with SSCAN in pages, or with the one command of a framework whose set members contain neither host
  * nor pid. */
 #include "frameworks/identity_scan.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include <errno.h>
 #include <string.h>
 

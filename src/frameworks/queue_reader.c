@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the queues of one Redis; see the header. */
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "redis/redis_command.h"
 #include "io/clock.h"
-#include "io/redis.h"
-#include "io/redis_batch.h"
+#include "redis/redis.h"
+#include "redis/redis_batch.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the running jobs of processes from one Redis; see the header. */
 #include "frameworks/redis_running_jobs.h"
-#include "frameworks/redis_command.h"
-#include "io/redis_batch.h"
+#include "redis/redis_command.h"
+#include "redis/redis_batch.h"
 #include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,39 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Coordinates the scans of sets of identities by the hosts of one Redis (observe/scan_throttle.h).
+/* Coordinates the scans of sets of identities by the hosts of one server (observe/scan_throttle.h).
  *
- * A host that wants to scan enables CLIENT TRACKING with OPTIN. No key is tracked that way, but Redis
- * counts the clients that have tracking on. Nothing is written, and a host that dies is no longer counted.
- * A Redis before 6, or one whose ACL forbids these commands, gives no count: each scan is then made as if
- * there were no other hosts. */
+ * A host that wants to scan has its connection counted by the server (reader/scan_asks.c). A server that
+ * gives no count has each scan made as if there were no other hosts. */
 #pragma once
 
 #include "observe/scan_throttle.h"
 
-struct redis_batch;
-struct redis;
+struct reader;
 
 /* open: the scan may be made now. Called once for each scan_permit_request() that returned 0, never from
  * within it, and also if the connection was lost. */
 typedef void (*scan_permit_fn)(bool open, void *userdata);
 
 struct scan_permit {
-        struct redis *redis;             /* not owned */
-        struct redis_batch *redis_batch; /* the owner frees it with redis_batch_free() */
+        struct reader *reader; /* not owned */
         scan_permit_fn callback;
         void *userdata;
         struct scan_throttle scan_throttle;
         struct scan_throttle_reading reading; /* the reading in progress */
-        bool read;                            /* reading.members is valid */
-        bool open;                            /* the result of the reading */
-        bool counted;                         /* CLIENT TRACKING is on */
-        bool blind;                           /* Redis gives no count */
+        bool counted;                         /* this host is among the scanners */
+        bool blind;                           /* the server gives no count */
 };
 
 /* nsec: see scan_throttle_reading. scan_permit must stay valid until the callback of each
- * scan_permit_request() has run. Returns 0 or -ENOMEM. */
-int scan_permit_init(struct scan_permit *scan_permit, struct redis *redis, unsigned nsec,
-                     scan_permit_fn callback, void *userdata);
-/* Call for each new connection: tracking is off again, and the count may be available. */
+ * scan_permit_request() has run. */
+void scan_permit_init(struct scan_permit *scan_permit, struct reader *reader, unsigned nsec,
+                      scan_permit_fn callback, void *userdata);
+/* Call for each new connection: this host is not counted any more, and the count may be available. */
 void scan_permit_connected(struct scan_permit *scan_permit);
 /* True if many hosts wanted to scan at the last reading. */
 bool scan_permit_is_contended(const struct scan_permit *scan_permit);
@@ -41,6 +35,6 @@ bool scan_permit_is_contended(const struct scan_permit *scan_permit);
 bool scan_permit_want(struct scan_permit *scan_permit, usec_t now, bool may_find);
 /* Returns 0: the callback follows; 1: scan at once, the callback is not called; -ENOTCONN or -ENOMEM.
  * scans: see scan_throttle_reading. */
-int scan_permit_request(struct scan_permit *scan_permit, const char *set_key, unsigned scans);
+int scan_permit_request(struct scan_permit *scan_permit, unsigned scans);
 /* Withdraws the request for a scan. */
 void scan_permit_cancel(struct scan_permit *scan_permit);

@@ -7,7 +7,6 @@
 #include "base/fd.h"
 #include "io/host.h"
 #include "io/path_trust.h"
-#include "io/tls.h"
 #include "settings/draft.h"
 #include "settings/errors.h"
 #include "settings/settings.h"
@@ -217,6 +216,7 @@ struct load {
         struct settings *settings; /* owned by the draft */
         bool is_root;
         uid_t uid;
+        ini_tls_fn judge_tls; /* NULL: not judged */
         struct settings_errors *errors, *warnings;
 };
 
@@ -429,8 +429,7 @@ static int check_tls(const struct load *load)
                 {"tls_key_file", redis->tls_key_file},
         };
         size_t before = load->errors->n;
-        char why[TLS_WHY_MAX];
-        struct tls *tls = NULL;
+        char why[INI_TLS_WHY_MAX];
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
@@ -448,10 +447,9 @@ static int check_tls(const struct load *load)
                 if (r == -ENOMEM)
                         return r;
         }
-        if (!any || load->errors->n > before || load->errors->lost)
+        if (!any || !load->judge_tls || load->errors->n > before || load->errors->lost)
                 return 0;
-        int r = tls_new(redis, &tls, why);
-        tls_free(tls);
+        int r = load->judge_tls(redis, why);
         if (r != -EINVAL)
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
@@ -595,10 +593,11 @@ static int load_draft(const struct load *load, const char *path)
 }
 
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
+                 ini_tls_fn judge_tls, struct settings **ret, struct settings_errors *errors,
+                 struct settings_errors *warnings)
 {
         struct load load = {
-                .is_root = surroundings->is_root, .uid = uid, .errors = errors, .warnings = warnings};
+                .is_root = surroundings->is_root, .uid = uid, .judge_tls = judge_tls, .errors = errors, .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
         int r = settings_draft_new(surroundings, errors, &draft);
@@ -615,8 +614,8 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
         return 0;
 }
 
-int ini_load(const char *path, const struct traits *const *frameworks, struct settings **ret,
-             struct settings_errors *errors, struct settings_errors *warnings)
+int ini_load(const char *path, const struct traits *const *frameworks, ini_tls_fn judge_tls,
+             struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
         struct settings_surroundings surroundings = {
                 .frameworks = frameworks,
@@ -632,5 +631,5 @@ int ini_load(const char *path, const struct traits *const *frameworks, struct se
                 (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
                 proc_host_close(host);
         }
-        return ini_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
+        return ini_load_for(path, &surroundings, geteuid(), judge_tls, ret, errors, warnings);
 }

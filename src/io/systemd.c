@@ -14,6 +14,8 @@
 #define SYSTEMD     "org.freedesktop.systemd1"
 #define MANAGER     "/org/freedesktop/systemd1"
 
+#define SYSTEM_ADDRESS "unix:path=/run/systemd/private"
+
 struct systemd_query {
         sd_bus *bus;
         sd_event_source *deadline;
@@ -93,10 +95,21 @@ static int on_system_state(sd_bus_message *message, void *userdata, sd_bus_error
         return 1;
 }
 
-/* Returns our unit and the address of the manager that started it. */
-static int find_manager(char **ret_unit, char **ret_address)
+/* Connects without a message bus. */
+static int open_private(const char *address, sd_bus **ret)
+{
+        int r = sd_bus_new(ret);
+
+        if (r >= 0)
+                r = sd_bus_set_address(*ret, address);
+        return r < 0 ? r : sd_bus_start(*ret);
+}
+
+/* Returns our unit and a connection to the manager that started it. *ret_bus may be set on errors, too. */
+static int open_manager(char **ret_unit, sd_bus **ret_bus)
 {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
+        _cleanup_free_ char *address = NULL;
 
         /* Only the service process itself gets NOTIFY_SOCKET; other processes may run in the unit too. */
         if (!getenv("NOTIFY_SOCKET"))
@@ -104,14 +117,16 @@ static int find_manager(char **ret_unit, char **ret_address)
         if (sd_pid_get_user_unit(0, ret_unit) >= 0) {
                 if (!runtime)
                         return -ENXIO;
-                if (asprintf(ret_address, "unix:path=%s/systemd/private", runtime) < 0)
-                        *ret_address = NULL;
-                return *ret_address ? 0 : -ENOMEM;
+                if (asprintf(&address, "unix:path=%s/systemd/private", runtime) < 0) {
+                        address = NULL;
+                        return -ENOMEM;
+                }
+                return open_private(address, ret_bus);
         }
         if (sd_pid_get_unit(0, ret_unit) < 0)
                 return -ENXIO;
-        *ret_address = strdup("unix:path=/run/systemd/private");
-        return !*ret_address ? -ENOMEM : 0;
+        /* The private socket of the system's manager is root's; the system bus is for everybody. */
+        return geteuid() == 0 ? open_private(SYSTEM_ADDRESS, ret_bus) : sd_bus_open_system(ret_bus);
 }
 
 static void systemd_query_free_pointer(struct systemd_query **query)
@@ -123,18 +138,16 @@ int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, vo
                 struct systemd_query **ret)
 {
         _cleanup_(systemd_query_free_pointer) struct systemd_query *query = NULL;
-        _cleanup_free_ char *unit = NULL, *address = NULL, *path = NULL;
+        _cleanup_free_ char *unit = NULL, *path = NULL;
 
-        int r = find_manager(&unit, &address);
-        if (r < 0)
-                return r;
         query = calloc(1, sizeof(*query));
         if (!query)
                 return -ENOMEM;
         query->answered = answered;
         query->userdata = userdata;
-        if ((r = sd_bus_path_encode(MANAGER "/unit", unit, &path)) < 0 || (r = sd_bus_new(&query->bus)) < 0 ||
-            (r = sd_bus_set_address(query->bus, address)) < 0 || (r = sd_bus_start(query->bus)) < 0 ||
+        int r;
+        if ((r = open_manager(&unit, &query->bus)) < 0 ||
+            (r = sd_bus_path_encode(MANAGER "/unit", unit, &path)) < 0 ||
             (r = sd_bus_attach_event(query->bus, event, SD_EVENT_PRIORITY_NORMAL)) < 0 ||
             (r = get(query, MANAGER, SYSTEMD ".Manager", "SystemState", on_system_state)) < 0 ||
             (r = get(query, path, SYSTEMD ".Unit", "Job", on_job)) < 0 ||

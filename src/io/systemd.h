@@ -14,9 +14,10 @@ enum systemd_intent {
 
 struct systemd_query;
 
-/* Asks over the manager's private socket, without a message bus and without waiting. answered() is called
- * once, at the latest after 2 s, unless the query is freed before. Returns 0 with *ret to be freed by
- * systemd_query_free(), also from within answered(); -ENXIO if we are not a systemd service; or -errno. */
+/* Asks without waiting: over the manager's private socket, or, in a system service of another user than root,
+ * over the system bus. answered() is called once, at the latest after 2 s, unless the query is freed before.
+ * Returns 0 with *ret to be freed by systemd_query_free(), also from within answered(); -ENXIO if we are not
+ * a systemd service; or -errno, for example if there is no system bus. */
 int systemd_ask(sd_event *event, void (*answered)(enum systemd_intent intent, void *userdata), void *userdata,
                 struct systemd_query **ret);
 /* Accepts NULL; returns NULL. */

@@ -9,5 +9,8 @@
  * none or size is too small. */
 void users_name(uid_t uid, char *name, size_t size);
 
+/* Looks up a user by name, and its own group, in /etc/passwd only. Returns false if there is none. */
+bool users_find(const char *name, uid_t *ret_uid, gid_t *ret_gid);
+
 /* Looks up a group by name in /etc/group. Returns false if there is none. */
 bool users_group(const char *name, gid_t *ret);

@@ -5,15 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct redis;
+struct field;
+struct reader;
 struct rollout_reply;
-struct rollout_word;
 
 /* The caller's host, its group, and the newest rollout that the host knows. Nothing needs to outlive the
  * call. */
 struct rollout_caller {
-        struct redis *redis;
-        const char *namespace; /* NULL: none */
+        struct reader *reader;
         const char *group;
         const char *host;
         const char *instance; /* distinguishes machines with the same name; contains no blank */
@@ -25,7 +24,7 @@ struct rollout_caller {
  * remedy if there is one; else NULL. words: n words in the form that rollout_reply_host() takes. */
 struct rollout_answer {
         const struct rollout_reply *reply;
-        const struct rollout_word *words;
+        const struct field *words;
         size_t n;
         const char *error;
 };
@@ -33,12 +32,12 @@ struct rollout_answer {
  * callback. */
 typedef void (*rollout_call_fn)(const struct rollout_answer *answer, void *userdata);
 
-/* Return 0, or an error of redis_command(): the callback is not called then. */
+/* Return 0, or an error of reader_ask(): the callback is not called then. */
 
 /* words: the operation, then its arguments after those of the caller, NULL-terminated; see
  * rollout_hosts/script_rules.h. */
 int rollout_call(const struct rollout_caller *caller, const char *const words[], rollout_call_fn callback,
                  void *userdata);
-/* Reads the rollout without the script: the reply has only number, id and state. Only redis, namespace and
- * group of the caller are used. */
+/* Reads the rollout without the script: the reply has only number, id and state. Only reader and group
+ * of the caller are used. */
 int rollout_call_glance(const struct rollout_caller *caller, rollout_call_fn callback, void *userdata);

@@ -29,26 +29,25 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-struct redis *group_redis(struct host_group *group, usec_t now)
+struct reader *group_reader(struct host_group *group, usec_t now)
 {
         const struct link *link = group->fleet->link;
 
-        if (!link || redis_state(link->redis) != REDIS_STATE_CONNECTED)
+        if (!link || reader_state(link->reader) != READER_STATE_CONNECTED)
                 return NULL;
-        uint64_t connection = redis_connection_count(link->redis);
+        uint64_t connection = reader_connection_count(link->reader);
         if (connection != group->connection)
                 rollout_group_observe_connection(&group->rule, now);
         group->connection = connection;
-        return link->redis;
+        return link->reader;
 }
 
-static struct rollout_caller caller_of(const struct host_group *group, struct redis *redis)
+static struct rollout_caller caller_of(const struct host_group *group, struct reader *reader)
 {
         struct runtime *runtime = runtime_of(group);
 
         return (struct rollout_caller){
-                .redis = redis,
-                .namespace = runtime->world->settings->redis.namespace,
+                .reader = reader,
                 .group = group->name,
                 .host = links_host_name(&runtime->links),
                 .instance = group->groups->instance,
@@ -60,11 +59,11 @@ static struct rollout_caller caller_of(const struct host_group *group, struct re
 int group_call(struct host_group *group, const struct rollout_reply *rollout, const char *const words[],
                rollout_call_fn fn, void *userdata)
 {
-        struct redis *redis = group_redis(group, now_is());
+        struct reader *reader = group_reader(group, now_is());
 
-        if (!redis)
+        if (!reader)
                 return -ENOTCONN;
-        struct rollout_caller caller = caller_of(group, redis);
+        struct rollout_caller caller = caller_of(group, reader);
         if (rollout) {
                 caller.number = rollout->number;
                 caller.id = rollout->id;
@@ -101,9 +100,10 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 {
         const struct link *link = group->fleet->link;
 
-        if (link && redis_state(link->redis) != REDIS_STATE_CONNECTED)
-                snprintf(text, GROUP_ERROR_MAX, "Redis is %s%s%s", redis_state_name(redis_state(link->redis)),
-                         redis_error(link->redis) ? ": " : "", redis_error(link->redis) ?: "");
+        if (link && reader_state(link->reader) != READER_STATE_CONNECTED)
+                snprintf(text, GROUP_ERROR_MAX, "Redis is %s%s%s",
+                         reader_state_name(reader_state(link->reader)),
+                         reader_error(link->reader) ? ": " : "", reader_error(link->reader) ?: "");
         else if (group->error[0] != '\0')
                 memcpy(text, group->error, GROUP_ERROR_MAX);
         else
@@ -118,7 +118,7 @@ static void report_trouble(struct host_group *group)
         struct fleet *fleet = group->fleet;
         char text[GROUP_ERROR_MAX];
 
-        if (!fleet->link || redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
+        if (!fleet->link || reader_state(fleet->link->reader) != READER_STATE_CONNECTED)
                 return;
         group_trouble(group, text);
         if (strcmp(text, group->trouble_reported) == 0)
@@ -413,7 +413,7 @@ void group_ask(struct host_group *group, usec_t now)
         char text[ROLLOUT_TEXT_MAX + 1] = "";
 
         group->again = group->asked;
-        if (!group_redis(group, now) || group->asked)
+        if (!group_reader(group, now) || group->asked)
                 return;
         rule->unsaved = group->groups->persist->error != 0;
         enum rollout_request word = rollout_group_next_request(rule, now);
@@ -446,18 +446,18 @@ static void on_glance(const struct rollout_answer *answer, void *userdata)
 static void look(struct host_group *group, usec_t now)
 {
         const struct rollout_group *rule = &group->rule;
-        struct redis *redis = group_redis(group, now);
+        struct reader *reader = group_reader(group, now);
 
         if (group->view.hosts && !group->shows && now >= usec_add(group->view.at, VIEW_USEC))
                 group_forget_view(group);
-        if (!redis || group->asked ||
+        if (!reader || group->asked ||
             (group->fleet->world->shutting_down && rule->lease != HOST_LEASE_ROLLING))
                 return;
         if (rule->lease == HOST_LEASE_ROLLING || rule->state == GROUP_RUNNING) {
                 group_ask(group, now);
                 return;
         }
-        const struct rollout_caller caller = caller_of(group, redis);
+        const struct rollout_caller caller = caller_of(group, reader);
         group->n_calls += rollout_call_glance(&caller, on_glance, group) == 0;
 }
 

@@ -30,7 +30,7 @@ struct host_group {
         struct rollout_reply last;              /* the last reply */
         char error[GROUP_ERROR_MAX];            /* why Redis does not run the script; "": no error */
         char trouble_reported[GROUP_ERROR_MAX]; /* the trouble last reported by an event */
-        uint64_t connection;                    /* redis_connection_count() at the last call */
+        uint64_t connection;                    /* reader_connection_count() at the last call */
         size_t n_calls;                         /* calls in progress */
         bool asked, again; /* asked: a tick is in progress; again: another must follow at once */
         bool shows;        /* a `show` call is in progress */
@@ -62,7 +62,7 @@ const char *group_trouble(const struct host_group *group, char text[static GROUP
 /* For group_orders.c and rollouts.c: */
 
 /* Returns the connection if it is up, else NULL. */
-struct redis *group_redis(struct host_group *group, usec_t now);
+struct reader *group_reader(struct host_group *group, usec_t now);
 /* Calls the script with these words, like rollout_call(). rollout: the rollout that the call is for; NULL:
  * the newest that this host knows. fn must first call group_answered(). Returns 0, or -errno: fn is not
  * called then. -ENOTCONN: the connection is not up. */

@@ -1,71 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /* HMAC of a text; see the header. */
 #include "rollout_hosts/hmac.h"
-#include <config.h> /* never a config.h beside this file */
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <nettle/sha1.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
 
-#if HAVE_HMAC
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+static_assert(HMAC_MAX == 2 * SHA256_DIGEST_SIZE + 1, "room for a digest in hexadecimal");
+static_assert(HMAC_SCRIPT_SHA1_MAX == 2 * SHA1_DIGEST_SIZE + 1, "room for a digest in hexadecimal");
 
-static void write_digest(const unsigned char *digest, unsigned size, char *text)
+static void write_digest(const uint8_t *digest, size_t size, char *text)
 {
-        for (unsigned i = 0; i < size; i++)
-                snprintf(text + (size_t)2 * i, 3, "%02x", digest[i]);
+        for (size_t i = 0; i < size; i++)
+                snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }
 
-int hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX])
+void hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX])
 {
-        unsigned char digest[EVP_MAX_MD_SIZE];
-        unsigned size = 0;
+        struct hmac_sha256_ctx ctx;
+        uint8_t digest[SHA256_DIGEST_SIZE];
 
-        if (!HMAC(EVP_sha256(), key, (int)key_size, (const unsigned char *)text, strlen(text), digest,
-                  &size) ||
-            size != (HMAC_MAX - 1) / 2)
-                return -EIO;
-        write_digest(digest, size, signature);
-        return 0;
+        hmac_sha256_set_key(&ctx, key_size, key);
+        hmac_sha256_update(&ctx, strlen(text), (const uint8_t *)text);
+        hmac_sha256_digest(&ctx, sizeof(digest), digest);
+        write_digest(digest, sizeof(digest), signature);
 }
 
 bool hmac_verify(const void *key, size_t key_size, const char *text, const char *signature)
 {
         char right[HMAC_MAX];
 
-        return hmac_make(key, key_size, text, right) == 0 && strlen(signature) == HMAC_MAX - 1 &&
-               CRYPTO_memcmp(signature, right, HMAC_MAX - 1) == 0;
+        hmac_make(key, key_size, text, right);
+        return strlen(signature) == HMAC_MAX - 1 && memeql_sec(signature, right, HMAC_MAX - 1);
 }
 
-int hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX])
+void hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX])
 {
-        unsigned char digest[EVP_MAX_MD_SIZE];
-        unsigned size = 0;
+        struct sha1_ctx ctx;
+        uint8_t digest[SHA1_DIGEST_SIZE];
 
-        if (!EVP_Digest(script, strlen(script), digest, &size, EVP_sha1(), NULL) ||
-            size != (HMAC_SCRIPT_SHA1_MAX - 1) / 2)
-                return -EIO;
-        write_digest(digest, size, name);
-        return 0;
+        sha1_init(&ctx);
+        sha1_update(&ctx, strlen(script), (const uint8_t *)script);
+        sha1_digest(&ctx, sizeof(digest), digest);
+        write_digest(digest, sizeof(digest), name);
 }
-
-#else
-
-int hmac_make(const void *key _unused_, size_t key_size _unused_, const char *text _unused_,
-              char signature[static HMAC_MAX] _unused_)
-{
-        return -EOPNOTSUPP;
-}
-
-bool hmac_verify(const void *key _unused_, size_t key_size _unused_, const char *text _unused_,
-                 const char *signature _unused_)
-{
-        return false;
-}
-
-int hmac_script_sha1(const char *script _unused_, char name[static HMAC_SCRIPT_SHA1_MAX] _unused_)
-{
-        return -EOPNOTSUPP;
-}
-
-#endif

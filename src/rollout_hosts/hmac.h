@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HMAC-SHA256 (RFC 2104) of a text, by OpenSSL. Only a holder of the key can make it. */
+/* HMAC-SHA256 (RFC 2104) of a text, by Nettle. Only a holder of the key can make it. */
 #pragma once
 
 #include "base/macro.h"
@@ -7,13 +7,12 @@
 #define HMAC_MAX             (64 + 1)
 #define HMAC_SCRIPT_SHA1_MAX (40 + 1)
 
-/* Writes the HMAC in lowercase hexadecimal. Returns 0, -EOPNOTSUPP if this build has no OpenSSL, or -EIO. */
-int hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX]);
+/* Writes the HMAC in lowercase hexadecimal. */
+void hmac_make(const void *key, size_t key_size, const char *text, char signature[static HMAC_MAX]);
 
 /* True if signature is the HMAC of text. The time taken does not reveal how much of signature is right. */
 bool hmac_verify(const void *key, size_t key_size, const char *text, const char *signature);
 
 /* Writes the SHA-1 of a script in lowercase hexadecimal, the name under which Redis caches the script.
- * Unkeyed; here because OpenSSL makes it, too. Returns 0, -EOPNOTSUPP if this build has no OpenSSL, or
- * -EIO if OpenSSL makes no SHA-1. */
-int hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX]);
+ * Unkeyed; here because Nettle makes it, too. */
+void hmac_script_sha1(const char *script, char name[static HMAC_SCRIPT_SHA1_MAX]);

@@ -35,7 +35,7 @@ const char *host_lease_name(enum host_lease lease)
 }
 
 /* Returns the index of the word, or -1. */
-static int find(const struct rollout_word *word, const char *const names[], size_t n)
+static int find(const struct field *word, const char *const names[], size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 if (strlen(names[i]) == word->len && memcmp(names[i], word->text, word->len) == 0)
@@ -44,7 +44,7 @@ static int find(const struct rollout_word *word, const char *const names[], size
 }
 
 /* Copies a text, truncated to size - 1 bytes and made printable. */
-static void take_text(const struct rollout_word *word, char *text, size_t size)
+static void take_text(const struct field *word, char *text, size_t size)
 {
         size_t len = MIN(word->len, size - 1);
 
@@ -54,7 +54,7 @@ static void take_text(const struct rollout_word *word, char *text, size_t size)
 }
 
 /* Copies a token; "" if the token is too long or contains anything but printable ASCII without blanks. */
-static void take_token(const struct rollout_word *word, char *text, size_t size)
+static void take_token(const struct field *word, char *text, size_t size)
 {
         bool fits = word->len < size && !memchr(word->text, '\0', word->len);
 
@@ -65,7 +65,7 @@ static void take_token(const struct rollout_word *word, char *text, size_t size)
                         text[0] = '\0';
 }
 
-static int take_number(const struct rollout_word *word, uint64_t max, uint64_t *ret)
+static int take_number(const struct field *word, uint64_t max, uint64_t *ret)
 {
         char digits[24];
 
@@ -74,14 +74,14 @@ static int take_number(const struct rollout_word *word, uint64_t max, uint64_t *
 }
 
 /* Returns 0 for a forged or missing number. */
-static uint32_t take_count(const struct rollout_word *word, uint32_t max)
+static uint32_t take_count(const struct field *word, uint32_t max)
 {
         uint64_t value;
 
         return take_number(word, max, &value) < 0 ? 0 : (uint32_t)value;
 }
 
-static int take_lease(const struct rollout_word *word, enum host_lease *ret)
+static int take_lease(const struct field *word, enum host_lease *ret)
 {
         uint64_t value;
 
@@ -95,14 +95,14 @@ static int take_lease(const struct rollout_word *word, enum host_lease *ret)
 }
 
 /* Decodes seconds with six decimal places. */
-static int take_span(const struct rollout_word *word, usec_t *ret)
+static int take_span(const struct field *word, usec_t *ret)
 {
         const char *point = word->len > 7 ? word->text + word->len - 7 : NULL;
         uint64_t seconds, micros;
 
         if (!point || *point != '.')
                 return -EBADMSG;
-        const struct rollout_word whole = {word->text, word->len - 7}, part = {point + 1, 6};
+        const struct field whole = {word->text, word->len - 7}, part = {point + 1, 6};
         if (take_number(&whole, NUMBER_MAX, &seconds) < 0 ||
             take_number(&part, USEC_PER_SEC - 1, &micros) < 0)
                 return -EBADMSG;
@@ -110,7 +110,7 @@ static int take_span(const struct rollout_word *word, usec_t *ret)
         return 0;
 }
 
-int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret)
+int rollout_reply_decode(const struct field words[], size_t n, struct rollout_reply *ret)
 {
         struct rollout_reply reply = {0};
 
@@ -152,8 +152,8 @@ bool rollout_is_believed(const struct rollout_reply *reply)
         return rollout_believed(reply->number, reply) > 0 && reply->id[0] != '\0';
 }
 
-void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
-                          const struct rollout_word *state, struct rollout_reply *ret)
+void rollout_reply_glance(const struct field *number, const struct field *id, const struct field *state,
+                          struct rollout_reply *ret)
 {
         int found = find(state, group_states, ELEMENTSOF(group_states));
 
@@ -163,7 +163,7 @@ void rollout_reply_glance(const struct rollout_word *number, const struct rollou
         take_token(id, ret->id, sizeof(ret->id));
 }
 
-int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret)
+int rollout_reply_host(const struct field words[], size_t n, size_t index, struct rollout_host *ret)
 {
         struct rollout_host host;
 

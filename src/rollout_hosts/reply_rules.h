@@ -3,6 +3,7 @@
  * covers. Data from Redis may be forged: it is bounded and made safe to show. */
 #pragma once
 
+#include "base/field.h"
 #include "base/macro.h"
 #include "base/usec.h"
 #include "rollout_hosts/script_rules.h"
@@ -79,18 +80,13 @@ struct rollout_host {
         char text[ROLLOUT_TEXT_MAX + 1]; /* rolling: progress; failed, lost: reason; done: "" once drained */
 };
 
-struct rollout_word {
-        const char *text;
-        size_t len;
-};
-
 /* Returns 0, or -EBADMSG with *ret untouched if the words are not a reply of the script. */
-int rollout_reply_decode(const struct rollout_word words[], size_t n, struct rollout_reply *ret);
+int rollout_reply_decode(const struct field words[], size_t n, struct rollout_reply *ret);
 /* Decodes number, id and state of the rollout as stored in Redis; any of them may be missing. */
-void rollout_reply_glance(const struct rollout_word *number, const struct rollout_word *id,
-                          const struct rollout_word *state, struct rollout_reply *ret);
+void rollout_reply_glance(const struct field *number, const struct field *id, const struct field *state,
+                          struct rollout_reply *ret);
 /* Decodes the host with this index. Returns 0; -ENOENT: there are no more hosts; -EBADMSG. */
-int rollout_reply_host(const struct rollout_word words[], size_t n, size_t index, struct rollout_host *ret);
+int rollout_reply_host(const struct field words[], size_t n, size_t index, struct rollout_host *ret);
 
 const char *group_state_name(enum group_state value);
 const char *host_lease_name(enum host_lease lease);

@@ -77,7 +77,7 @@ static json_t *render_left(const char *left)
 
 static bool is_answered(struct host_group *group, usec_t now)
 {
-        return group_redis(group, now) && group->error[0] == '\0';
+        return group_reader(group, now) && group->error[0] == '\0';
 }
 
 /* Returns an empty view if Redis does not answer and had no rollout before: that says nothing about now. */
@@ -183,7 +183,7 @@ static bool is_known(const struct rollout_call *asker, usec_t now)
         for (char **name = asker->fleets; *name; name++) {
                 struct host_group *group = group_of(asker->control, *name);
 
-                if (!group || !group_redis(group, now) || group->view.at >= asker->since)
+                if (!group || !group_reader(group, now) || group->view.at >= asker->since)
                         continue;
                 known = false;
                 if (!group->shows)

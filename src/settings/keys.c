@@ -35,12 +35,6 @@
 #define NO_TLS "TLS is not supported by this build, whose hiredis has none"
 #endif
 
-#if HAVE_HMAC
-#define NO_HMAC NULL
-#else
-#define NO_HMAC "orders cannot be sealed by this build, which has no OpenSSL"
-#endif
-
 static const struct settings_choice log_levels[] = {
         {"debug", LOG_DEBUG},     {"info", LOG_INFO}, {"notice", LOG_NOTICE},
         {"warning", LOG_WARNING}, {"error", LOG_ERR}, {0},
@@ -187,7 +181,7 @@ const struct settings_key settings_keys[] = {
         {FLEET(rollout_hosts), .type = SETTINGS_SHARE, .fallback = "1", .min = 1, .max = 1024},
         {FLEET(rollout_canary), .type = SETTINGS_DURATION, .fallback = "none", .max = DAYS(1)},
         {FLEET(rollout_failures), .type = SETTINGS_COUNT, .fallback = "0", .max = 1024},
-        {FLEET(rollout_key_file), .type = SETTINGS_PATH, .unset = "none", .refusal = NO_HMAC},
+        {FLEET(rollout_key_file), .type = SETTINGS_PATH, .unset = "none"},
         {FLEET(stop_signal), .type = SETTINGS_SIGNAL, .unset = "that of the preset, or the framework's"},
         {FLEET(backoff_min), .type = SETTINGS_DURATION, .fallback = "1s", .min = MSEC(10), .max = DAYS(1)},
         {FLEET(backoff_max), .type = SETTINGS_DURATION, .fallback = "60s", .min = MSEC(10), .max = DAYS(1)},

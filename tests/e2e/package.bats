@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The Debian package on a machine with the real systemd: upgrades under load, to what is good and what is broken; back
 # again; removal and purge. The package before is this one with the programs of the build before.
-# seconds: 120
+# seconds: 140
 # promises: P1 P4
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 load package
@@ -26,7 +26,7 @@ repack() { # VERSION [SQMGR [SQMGRCTL]]: its file
         [ -z "${2-}" ] || install -m 755 "$2" "$tree/usr/sbin/sqmgr"
         [ -z "${3-}" ] || install -m 755 "$3" "$tree/usr/bin/sqmgrctl"
         [ "${2-}" != "$folder/unrunnable" ] || chmod 644 "$tree/usr/sbin/sqmgr"
-        dpkg-deb --root-owner-group -b "$tree" "$folder/$1.deb" >/dev/null
+        dpkg-deb --root-owner-group -Zgzip -z1 -b "$tree" "$folder/$1.deb" >/dev/null
         echo "$folder/$1.deb"
 }
 
@@ -232,6 +232,55 @@ own_runs_the_installed() {
         runs_the_installed
 }
 
+app() { socket=/run/sqmgr-app/app/control.sock "$@"; }
+
+begin_app() {
+        put /etc/sqmgr/app/app.ini <<'END'
+[sqmgr]
+check_interval = 500ms
+
+[fleet:default]
+command = sleep infinity
+framework = plain
+active_process_count = 2
+ready_after = 1s
+END
+        unit enable --quiet --now sqmgr-app@app
+        app wait_until 60 ready 2
+        app_pid=$(main_pid sqmgr-app@app) app_had=$(app worker_pids)
+}
+app_is_unchanged() { [ "$(main_pid sqmgr-app@app)" = "$app_pid" ] && [ "$(app worker_pids)" = "$app_had" ]; }
+
+@test "sqmgr-app@USER: an upgrade takes over in its process, and a refusal there is a warning; removal drains, purge leaves its files" {
+        before_all=$(left)
+        dpkg_i "$(repack "$version-1")"
+        [ "$(unit is-enabled sqmgr-app@app || true)" = disabled ]
+        begin_app
+
+        # Its user has broken the settings.
+        in_machine sed -i '$a nonsense = 1' /etc/sqmgr/app/app.ini
+        run -0 dpkg_i "$(repack "$version-2")"
+        echo "$output"
+        [[ $output == *"sqmgr: sqmgr-app@app.service still runs the earlier sqmgr"* ]]
+        status_is ii
+        app_is_unchanged
+        in_machine sed -i '/^nonsense/d' /etc/sqmgr/app/app.ini
+        run -0 dpkg_i "$folder/$version-2.deb"
+        echo "$output"
+        [[ $output == *"sqmgr: sqmgr-app@app.service runs the installed sqmgr, in the same process (pid $app_pid)"* ]]
+        runs_the_installed sqmgr-app@app
+        app_is_unchanged
+
+        put /var/log/sqmgr-app/app/kept <<<'a log'
+        run -0 in_machine dpkg -P sqmgr
+        [[ $output == *'sqmgr: stopping sqmgr-app@app.service (2 of 2 workers active, 0 starting, 0 draining)'* ]]
+        run ! in_machine pgrep -u app
+        [ "$(in_machine find /etc/sqmgr /run /var /etc/systemd/system -path '*sqmgr*' ! -type d | sort | tr '\n' ' ')" = \
+                '/etc/sqmgr/app/app.ini /var/log/sqmgr-app/app/kept ' ]
+        in_machine rm -r /etc/sqmgr /var/log/sqmgr-app
+        [ "$(left)" = "$before_all" ] || diff <(echo "$before_all") <(left)
+}
+
 # Put in its place, as dpkg does.
 replace() { # LIBRARY [BYTES]: so much of it
         in_machine sh -c 'cp -p "$0" "$0.new" && truncate -s "${1:-+0}" "$0.new" && mv "$0.new" "$0"' "$@"
@@ -243,6 +292,7 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
         in_machine dpkg -x /root/needrestart.deb /
         dpkg_i "$(repack "$version-1")"
         begin_both
+        begin_app
         enqueue 40 Sleep 1
         library=$(in_machine sed -n 's/.* \(\/.*libinih[^ ]*\)$/\1/p' "/proc/$(main_pid)/maps" | head -n 1)
         run -0 needrestart_list
@@ -252,12 +302,17 @@ maps_what_is_gone() { in_machine grep -q 'libinih.*(deleted)' "/proc/$(main_pid 
         run -0 needrestart_list
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid))"*"the workers of sqmgr.service keep the libraries"* ]]
         [[ $output == *'being deferred:'*'sqmgr@shop.service'* ]]
+        [[ $output == *'being deferred:'*'sqmgr-app@app.service'* ]]
         not maps_what_is_gone sqmgr
         maps_what_is_gone sqmgr@shop
+        maps_what_is_gone sqmgr-app@app
+        in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr-app@app.service
         in_machine ln -s sqmgr.service /etc/needrestart/restart.d/sqmgr@shop.service
         run -0 needrestart_list
         [[ $output == *"sqmgr $version runs in its place (pid $(main_pid sqmgr@shop))"*"the workers of sqmgr@shop.service"* ]]
         not maps_what_is_gone sqmgr@shop
+        wait_until 30 not maps_what_is_gone sqmgr-app@app
+        app_is_unchanged
         is_unchanged
 
         in_machine cp "$library" /root/library

@@ -34,10 +34,11 @@ load machine
         unit_is sqmgr ActiveState active
         ready 3
 
-        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service \
+        [ -z "$(in_machine systemd-analyze verify --man=no sqmgr.service sqmgr@shop.service sqmgr-app@app.service \
                 sqmgr-restart.timer sqmgr-restart@shop.timer sqmgr-restart.service sqmgr-restart@shop.service \
                 sqmgr-metrics.timer sqmgr-metrics.service 2>&1)" ]
         [ "$(in_machine getent group sqmgr | cut -d: -f1)" = sqmgr ]
+        [ "$(in_machine getent passwd sqmgr-reader | cut -d: -f1,7)" = sqmgr-reader:/usr/sbin/nologin ]
         echo "# systemd-analyze security: $(in_machine systemd-analyze security --no-pager sqmgr | grep -o 'exposure level.*[0-9.]* [A-Z]*')" >&3
 }
 

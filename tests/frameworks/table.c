@@ -9,7 +9,7 @@
 static const struct framework probe = {
         .traits = &probe_traits,
         .stop_signal = SIGTERM,
-        .heartbeats = &probe_heartbeats,
+        .identity_parse = probe_identity_parse,
 };
 
 const struct traits *const framework_traits[] = {&probe_traits, NULL};

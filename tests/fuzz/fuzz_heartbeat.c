@@ -8,9 +8,9 @@
 #define FIELDS (_SIDEKIQ_FIELD_MAX + 1)
 
 /* Returns what the last of them tells, or NULL. */
-static struct sidekiq_info *take_heartbeat(const struct field fields[static FIELDS])
+static struct heartbeat_info *take_heartbeat(const struct field fields[static FIELDS])
 {
-        struct sidekiq_info *info;
+        struct heartbeat_info *info;
         struct heartbeat heartbeat;
 
         if (sidekiq_heartbeat_decode(fields, &heartbeat)) {
@@ -20,15 +20,15 @@ static struct sidekiq_info *take_heartbeat(const struct field fields[static FIEL
         }
         if (sidekiq_info_decode(&fields[_SIDEKIQ_FIELD_MAX], &info) < 0)
                 return NULL;
-        fuzz_check(info->n_capsules <= SIDEKIQ_CAPSULES_MAX);
+        fuzz_check(info->n_capsules <= HEARTBEAT_CAPSULES_MAX);
         for (size_t i = 0; i < info->n_capsules; i++)
-                fuzz_check(strlen(info->capsules[i]) <= SIDEKIQ_COMM_MAX);
+                fuzz_check(strlen(info->capsules[i]) <= HEARTBEAT_COMM_MAX);
         for (const char *name = info->queues; *name != '\0'; name += strlen(name) + 1)
-                fuzz_check(name + strlen(name) + 1 - info->queues < SIDEKIQ_QUEUES_MAX);
+                fuzz_check(name + strlen(name) + 1 - info->queues < HEARTBEAT_QUEUES_MAX);
         return info;
 }
 
-static void take_line(const struct field *line, const struct sidekiq_info *info, struct match *match)
+static void take_line(const struct field *line, const struct heartbeat_info *info, struct match *match)
 {
         struct title title;
         struct match_found found = {.identity = line->text, .len = line->len};
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (strcmp(lines[i].text, "-") != 0)
                         fields[i] = lines[i];
         }
-        struct sidekiq_info *info = take_heartbeat(fields);
+        struct heartbeat_info *info = take_heartbeat(fields);
         match_scan_begin(&match, 1);
         while (input.left > 0) {
                 struct field line = input_line(&input);

@@ -88,7 +88,7 @@ static void check_group(const struct rollout_reply *reply)
         fuzz_check(next > group.number && next <= NUMBER_MAX + 1);
 }
 
-static void take(const struct rollout_word words[], size_t n)
+static void take(const struct field words[], size_t n)
 {
         struct rollout_reply reply, before;
         struct rollout_host host;
@@ -120,14 +120,14 @@ static void take(const struct rollout_word words[], size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input input = {data, size};
-        struct rollout_word *words = calloc(size + 1, sizeof(*words));
+        struct field *words = calloc(size + 1, sizeof(*words));
         size_t n = 0;
 
         fuzz_check(words);
         while (input.left > 0) {
                 struct field line = input_line(&input);
 
-                words[n++] = (struct rollout_word){line.text, line.len};
+                words[n++] = (struct field){line.text, line.len};
         }
         take(words, n);
         while (n-- > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Sentinel says. Whatever that is: nobody is named but by a host and a port, and who asked is answered
  * once. */
-#include "io/sentinel.h"
+#include "redis/sentinel.h"
 #include "peer.h"
 #include "settings/settings.h"
 

@@ -152,7 +152,7 @@ static void execute(struct group_sim *sim, struct host *host)
 {
         struct flight *flight = &host->flight;
         const char *words[ELEMENTSOF(flight->words)], *error = "";
-        struct rollout_word reply[WORDS_MAX];
+        struct field reply[WORDS_MAX];
         int before = keys_state(&sim->redis.keys, host->name);
         unsigned failed = keys_count(&sim->redis.keys, HOST_LEASE_LOST, HOST_LEASE_FAILED);
 

@@ -52,7 +52,7 @@ void script_close(void);
 /* Runs it at that time. words: operation, host, and so on. The reply's words stay until the next call.
  * Returns how many there are; 0: it failed, and error says why. */
 size_t script_run(struct redis *redis, usec_t now, const char *const words[], size_t n,
-                  struct rollout_word ret[WORDS_MAX], const char **error);
+                  struct field ret[WORDS_MAX], const char **error);
 
 const struct entry *keys_find(const struct keys *keys, unsigned key, const char *name);
 void keys_copy(struct keys *to, const struct keys *from);

@@ -311,7 +311,7 @@ void script_close(void)
 }
 
 size_t script_run(struct redis *redis, usec_t now, const char *const words[], size_t n,
-                  struct rollout_word ret[WORDS_MAX], const char **error)
+                  struct field ret[WORDS_MAX], const char **error)
 {
         size_t kept = redis->n_calls++ % CALLS_KEPT, n_ret;
 

@@ -3,13 +3,16 @@
 #pragma once
 
 #include "frameworks/framework.h"
-#include "frameworks/redis_heartbeats.h"
 #include "frameworks/rq/rq.h"
+#include "frameworks/server_heartbeats.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
+
+/* Below the headers of the model: parameters there are named event, too. */
+#include "local_reader.h"
 #include "redis_server.h"
 
 #define HOST     "vm*1"
@@ -18,7 +21,7 @@
 #define IDENTITY HOST ":%d:%012x"
 
 static struct redis_settings settings;
-static struct redis *redis;
+static struct reader *reader;
 static struct heartbeats *heartbeats;
 
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
@@ -130,15 +133,21 @@ static const struct heartbeats_ops ops = {
         .on_done = on_done,
 };
 
-static inline int make_heartbeats(const char *namespace)
-{
-        return redis_heartbeats_new(redis, sidekiq_framework.heartbeats, namespace, &ops, reported,
-                                    &heartbeats);
-}
-
 static inline bool is_up(void)
 {
-        return redis_state(redis) == REDIS_STATE_CONNECTED;
+        return reader_state(reader) == READER_STATE_CONNECTED;
+}
+
+static inline void make_heartbeats(const struct framework *framework)
+{
+        reader = local_reader_up(&settings, framework->traits->id);
+        ck_assert_int_eq(server_heartbeats_new(reader, framework, &ops, reported, &heartbeats), 0);
+}
+
+static inline void end_heartbeats(void)
+{
+        heartbeats = heartbeats_free(heartbeats);
+        reader = reader_free(reader);
 }
 
 static inline void setup(void)
@@ -151,15 +160,13 @@ static inline void setup(void)
                 .connect_timeout = SERVER_PATIENCE,
                 .command_timeout = SERVER_PATIENCE,
         };
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &redis), 0);
-        ck_assert_int_eq(make_heartbeats(NULL), 0);
-        run_until(is_up());
+        make_heartbeats(&sidekiq_framework);
 }
 
 static inline void teardown(void)
 {
-        heartbeats = heartbeats_free(heartbeats);
-        redis = redis_free(redis);
+        end_heartbeats();
+        ck_assert_uint_eq(local_readers, 0);
         loop_end();
 }
 

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 /* Below the headers of the model: parameters there are named event, too. */
+#include "local_reader.h"
 #include "loop.h"
 
 struct fleet;
@@ -50,6 +51,7 @@ static inline void runtime_start(const char *text)
                 .wakeup = &runtime_wakeup,
                 .world = runtime_world,
                 .links = {.event = event,
+                          .starter = &local_starter,
                           .wakeup = &runtime_wakeup,
                           .world = runtime_world,
                           .found = attach_heartbeat},

@@ -19,7 +19,7 @@ TEST(finds_a_worker_at_its_first_heartbeat)
         ck_assert_uint_eq(reported[0].heartbeat.concurrency, 5);
         ck_assert(!reported[0].heartbeat.quiet);
         ck_assert(!reported[0].heartbeat.work_list_known);
-        ck_assert_uint_eq(((const struct sidekiq_info *)slots[0]->info)->concurrency, 5);
+        ck_assert_uint_eq(((const struct heartbeat_info *)slots[0]->info)->concurrency, 5);
         ck_assert_str_eq(slots[0]->identity, HOST ":5000000:000000000001");
 
         heartbeat_as(0, 1, "1795238806.5", 0, true);
@@ -298,8 +298,9 @@ TEST(looks_for_the_successor_of_one_that_is_forgotten)
 
 TEST(reads_a_namespace)
 {
-        heartbeats = heartbeats_free(heartbeats);
-        ck_assert_int_eq(make_heartbeats("app"), 0);
+        end_heartbeats();
+        settings.namespace = (char *)"app";
+        make_heartbeats(&sidekiq_framework);
         spawn(0);
         (void)look(1, POLL_HEARTBEAT);
         server_do("SADD app:processes " IDENTITY, workers[0].process.pid, 1U);
@@ -428,7 +429,7 @@ TEST_LOOP(can_be_freed_during_a_look, 2)
         ck_assert_int_eq(heartbeats_poll(heartbeats), HEARTBEATS_POLLING);
         heartbeats = heartbeats_free(heartbeats);
         if (_i == 0)
-                redis = redis_free(redis);
+                reader = reader_free(reader);
         else
                 for (int i = 0; i < 20; i++)
                         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
@@ -474,9 +475,8 @@ TEST(one_that_heartbeat_in_the_background_is_found_once_it_is_the_worker)
 
 static void rq_spawn(void)
 {
-        heartbeats = heartbeats_free(heartbeats);
-        ck_assert_int_eq(
-                redis_heartbeats_new(redis, rq_framework.heartbeats, NULL, &ops, reported, &heartbeats), 0);
+        end_heartbeats();
+        make_heartbeats(&rq_framework);
         spawn(0);
         server_do("SADD rq:workers " RQ_KEY);
         server_do("HSET " RQ_KEY " hostname " HOST " pid %d birth %s last_heartbeat %s state idle",

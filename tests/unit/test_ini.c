@@ -57,7 +57,7 @@ static struct settings *load(const struct settings_surroundings *surroundings, c
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         struct settings *settings = NULL;
 
-        int r = ini_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
+        int r = ini_load_for(ini, surroundings, geteuid(), NULL, &settings, &errors, &warnings);
         ck_assert_int_eq(r, settings_errors_any(&errors) ? -EINVAL : 0);
         _cleanup_free_ char *wrong = settings_errors_text(&errors, "f"),
                             *odd = settings_errors_text(&warnings, "!f");
@@ -447,7 +447,7 @@ TEST(loads_with_its_own_surroundings)
         write_bytes(text, strlen(text));
         ck_assert_int_eq(chmod(ini, 0600), 0);
         ck_assert_int_eq(setenv("REDIS_URL", "redis://from-the-environment", 1), 0);
-        ck_assert_int_eq(ini_load(ini, framework_traits, &settings, &errors, &warnings), 0);
+        ck_assert_int_eq(ini_load(ini, framework_traits, NULL, &settings, &errors, &warnings), 0);
         ck_assert_int_eq(unsetenv("REDIS_URL"), 0);
         ck_assert_str_eq(settings->redis.url, "redis://from-the-environment");
         ck_assert_uint_gt(settings->fleets[0]->memory_threshold, 1 << 20);

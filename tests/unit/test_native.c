@@ -3,12 +3,15 @@
  * redis-server. */
 /* promises: P1 P5 */
 #include "frameworks/native/native.h"
-#include "frameworks/redis_heartbeats.h"
+#include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
+
+/* Below the headers of the model: parameters there are named event, too. */
+#include "local_reader.h"
 #include "redis_server.h"
 
 #define HOST "vm"
@@ -156,7 +159,7 @@ TEST(has_its_row)
         ck_assert(native_traits.uncaught_is_stop && native_traits.memory_of_tree);
 }
 
-static struct redis *redis;
+static struct reader *reader;
 static struct heartbeats *heartbeats;
 static const struct settings world_settings = {.check_interval = 5 * USEC_PER_SEC};
 static const struct fleet_settings fleet_settings = {.traits = &native_traits};
@@ -228,9 +231,14 @@ static void setup(void)
         loop_start();
         n_reported = n_done = 0;
         server_start(0, NULL, NULL);
-        redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(
-                redis_heartbeats_new(redis, native_framework.heartbeats, "app", &ops, NULL, &heartbeats), 0);
+        const struct redis_settings settings = {
+                .url = server_url,
+                .namespace = (char *)"app",
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        reader = local_reader_up(&settings, native_traits.id);
+        ck_assert_int_eq(server_heartbeats_new(reader, &native_framework, &ops, NULL, &heartbeats), 0);
         /* No process has this pid. */
         worker = (struct worker){.fleet = &fleet,
                                  .process.pid = 5000000,
@@ -243,7 +251,7 @@ static void setup(void)
 static void teardown(void)
 {
         heartbeats = heartbeats_free(heartbeats);
-        redis = redis_free(redis);
+        reader = reader_free(reader);
         loop_end();
 }
 

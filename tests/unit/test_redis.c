@@ -4,9 +4,9 @@
 #include "config.h"
 #include "golden.h"
 #include "io/clock.h"
-#include "io/oversized.h"
-#include "io/redis.h"
-#include "io/resolve.h"
+#include "redis/oversized.h"
+#include "redis/redis.h"
+#include "redis/resolve.h"
 #include "redis_server.h"
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -79,7 +79,7 @@ static void hurry(void)
 
 static void start(void)
 {
-        ck_assert_int_eq(redis_new(event, NULL, &settings, on_state, &settings, &redis), 0);
+        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, on_state, &settings, &redis), 0);
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTING);
 }
 
@@ -605,9 +605,9 @@ TEST(can_be_freed_while_a_name_is_looked_up)
 
 TEST(refuses_urls_that_it_cannot_serve)
 {
-        ck_assert_int_eq(redis_new(event, "redis://", &settings, NULL, NULL, &redis), -EINVAL);
+        ck_assert_int_eq(redis_new(event, "redis://", &settings, NULL, NULL, NULL, &redis), -EINVAL);
         if (!HAVE_TLS)
-                ck_assert_int_eq(redis_new(event, "rediss://host", &settings, NULL, NULL, &redis),
+                ck_assert_int_eq(redis_new(event, "rediss://host", &settings, NULL, NULL, NULL, &redis),
                                  -EPROTONOSUPPORT);
         ck_assert_ptr_null(redis);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/redis_batch.h with a real redis-server. */
-#include "io/redis_batch.h"
+/* Tests of redis/redis_batch.h with a real redis-server. */
+#include "redis/redis_batch.h"
 #include "redis_server.h"
 
 static struct redis *redis;

@@ -2,7 +2,7 @@
 /* Does the gauge see replies as hiredis does, however they are cut, and what is too large as soon as it
  * shows? */
 #include "base/macro.h"
-#include "io/reply_limit.h"
+#include "redis/reply_limit.h"
 #include "unit.h"
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -1,86 +1,89 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a job of a dead process put back once, counted and parked, and never lost by what goes wrong? Run
  * against a real redis-server. */
-#include "frameworks/sidekiq/job.h"
-#include "frameworks/sidekiq/requeue.h"
+#include "frameworks/sidekiq/format.h"
 #include "golden.h"
+#include "local_reader.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:1:000000000001"
 #define PAYLOAD  "{\"class\":\"Sleep\",\"jid\":\"8d42\",\"args\":[\"a b\"]}"
 #define ENTRY    "{\"queue\":\"low\",\"payload\":" PAYLOAD ",\"run_at\":1}"
 
-static struct redis *redis, *other;
-static struct fleet_settings fleet;
-static struct job_list list;
+static struct redis_settings settings;
+static struct reader *reader, *other;
+static bool old_key, puts_back;
+static unsigned limit;
 
 struct reported {
         unsigned n;
-        enum rescue_outcome outcome;
-        unsigned times;
-        char error[256];
+        struct answer_requeue answer;
+        char error[ANSWER_ERROR_MAX];
 };
 static struct reported reported, other_reported;
-static struct requeue *under_way; /* what was begun last */
 
-static void on_done(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
+static void on_done(struct answer *answer, void *userdata)
 {
         struct reported *to = userdata;
 
         to->n++;
-        to->outcome = outcome;
-        to->times = times;
-        snprintf(to->error, sizeof(to->error), "%s", error ?: "");
+        to->answer = answer->requeue;
+        memcpy(to->error, answer->error, sizeof(to->error));
 }
 
 static void setup(void)
 {
-        const struct field thread = {.text = "t1", .len = 2}, entry = {.text = ENTRY, .len = strlen(ENTRY)};
-
         loop_start();
         server_start(0, NULL, NULL);
-        fleet = (struct fleet_settings){.rescue_jobs = RESCUE_JOBS_REQUEUE, .rescue_limit = 2};
+        server_wait();
+        old_key = false;
+        puts_back = true;
+        limit = 2;
         reported = other_reported = (struct reported){0};
-        size_t bytes = SIZE_MAX;
-        ck_assert_int_eq(job_list_add(&list, false, &thread, &entry), 0);
-        ck_assert_int_eq(job_list_decode(&list, sidekiq_job_decode, &bytes), 0);
-        redis = server_connect(SERVER_PATIENCE);
-        other = server_connect(SERVER_PATIENCE);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        reader = local_reader_up(&settings, sidekiq_traits.id);
 }
 
 static void teardown(void)
 {
-        job_list_clear(&list);
-        redis = redis_free(redis);
-        other = redis_free(other);
+        reader = reader_free(reader);
+        other = reader_free(other);
         loop_end();
 }
 
 static void begin(const char *key)
 {
-        server_do("HSET %s t1 %s", key, list.jobs[0].entry);
+        server_do("HSET %s t1 %s", key, ENTRY);
 }
 
-static int requeue(struct redis *at, const char *namespace, struct reported *to)
+static int requeue_entry(struct reader *at, const char *entry, struct reported *to)
 {
-        const struct requeue_request request = {
-                .redis = at,
-                .namespace = namespace,
-                .identity = IDENTITY,
-                .job = &list.jobs[0],
-                .settings = &fleet,
-                .why = "was killed",
-                .realtime = 1500 * USEC_PER_MSEC,
+        const struct field texts[] = {QUERY_TEXT(IDENTITY), QUERY_TEXT("t1"), QUERY_TEXT(entry),
+                                      QUERY_TEXT("was killed")};
+        const struct query query = {
+                .kind = QUERY_REQUEUE,
+                .numbers = {old_key, puts_back, limit, 1500 * USEC_PER_MSEC},
+                .texts = texts,
+                .n_texts = ELEMENTSOF(texts),
         };
 
-        return sidekiq_requeue.begin(&request, on_done, to, &under_way);
+        return reader_ask(at, &query, on_done, to);
 }
 
-static void try(const char *namespace)
+static int requeue(struct reader *at, struct reported *to)
+{
+        return requeue_entry(at, ENTRY, to);
+}
+
+static void try(void)
 {
         unsigned before = reported.n;
 
-        ck_assert_int_eq(requeue(redis, namespace, &reported), 0);
+        ck_assert_int_eq(requeue(reader, &reported), 0);
         run_until(reported.n > before);
 }
 
@@ -106,9 +109,9 @@ TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
         begin(IDENTITY ":work");
         server_do("LPUSH queue:low next");
         server_do("LPUSH queue:low last");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
-        ck_assert_uint_eq(reported.times, 1);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(reported.answer.times, 1);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
         ck_assert_int_gt(number("TTL", "sqmgr:rescued:8d42"), 0);
         expect_text(PAYLOAD, "RPOP queue:low");
@@ -120,21 +123,23 @@ TEST(it_is_put_at_the_head_of_its_queue_and_taken_from_the_work_list)
 
 TEST(two_managers_put_it_back_once)
 {
+        other = local_reader_up(&settings, sidekiq_traits.id);
         begin(IDENTITY ":work");
-        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
-        ck_assert_int_eq(requeue(other, NULL, &other_reported), 0);
+        ck_assert_int_eq(requeue(reader, &reported), 0);
+        ck_assert_int_eq(requeue(other, &other_reported), 0);
         run_until(reported.n && other_reported.n);
-        ck_assert_int_ne(reported.outcome, other_reported.outcome);
-        ck_assert(reported.outcome == RESCUE_LEFT || other_reported.outcome == RESCUE_LEFT);
-        ck_assert(reported.outcome == RESCUE_REQUEUED || other_reported.outcome == RESCUE_REQUEUED);
+        ck_assert_int_ne(reported.answer.outcome, other_reported.answer.outcome);
+        ck_assert(reported.answer.outcome == RESCUE_LEFT || other_reported.answer.outcome == RESCUE_LEFT);
+        ck_assert(reported.answer.outcome == RESCUE_REQUEUED ||
+                  other_reported.answer.outcome == RESCUE_REQUEUED);
         ck_assert_int_eq(number("LLEN", "queue:low"), 1);
 }
 
 TEST(another_job_of_that_thread_is_left_alone)
 {
         server_do("HSET " IDENTITY ":work t1 other");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_LEFT);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_LEFT);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
@@ -143,12 +148,12 @@ TEST(once_too_often_it_is_parked_with_the_reason)
 {
         for (unsigned i = 1; i <= 2; i++) {
                 begin(IDENTITY ":work");
-                try(NULL);
-                ck_assert_uint_eq(reported.times, i);
+                try();
+                ck_assert_uint_eq(reported.answer.times, i);
         }
         begin(IDENTITY ":work");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_PARKED);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_PARKED);
         ck_assert_int_eq(number("LLEN", "queue:low"), 2);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 0);
         ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
@@ -167,18 +172,18 @@ TEST(once_too_often_it_is_parked_with_the_reason)
 
 TEST(with_a_limit_of_none_it_is_parked_at_once)
 {
-        fleet.rescue_limit = 0;
+        limit = 0;
         begin(IDENTITY ":work");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_PARKED);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_PARKED);
 }
 
 TEST(to_be_reported_of_only_it_stays_where_it_is)
 {
-        fleet.rescue_jobs = RESCUE_JOBS_REPORT;
+        puts_back = false;
         begin(IDENTITY ":work");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_LOST);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_LOST);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
@@ -190,18 +195,23 @@ TEST_LOOP(private_queues_are_seen, ELEMENTSOF(private_keys))
 {
         begin(IDENTITY ":work");
         server_do("SET %s x", private_keys[_i]);
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_PRIVATE);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_PRIVATE);
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
 }
 
 TEST(the_old_key_and_a_namespace_are_minded)
 {
-        list.jobs[0].old_key = true;
+        static char namespace[] = "app";
+
+        reader_free(reader);
+        settings.namespace = namespace;
+        reader = local_reader_up(&settings, sidekiq_traits.id);
+        old_key = true;
         begin("app:" IDENTITY ":workers");
-        try("app");
-        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_REQUEUED);
         ck_assert_int_eq(number("LLEN", "app:queue:low"), 1);
         ck_assert_int_eq(number("EXISTS", "app:sqmgr:rescued:8d42"), 1);
         ck_assert_int_eq(number("EXISTS", "queue:low"), 0);
@@ -211,62 +221,70 @@ TEST(a_queue_that_takes_nothing_leaves_the_job_in_the_work_list)
 {
         begin(IDENTITY ":work");
         server_do("SET queue:low x");
-        try(NULL);
+        try();
         ck_assert_ptr_nonnull(strstr(reported.error, "WRONGTYPE"));
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         ck_assert_int_eq(number("EXISTS", "sqmgr:rescued:8d42"), 0);
         /* Nor does a full Redis. */
         server_do("DEL queue:low");
         server_do("CONFIG SET maxmemory 1");
-        try(NULL);
+        try();
         ck_assert_str_ne(reported.error, "");
         server_do("CONFIG SET maxmemory 0");
         ck_assert_int_eq(number("EXISTS", IDENTITY ":work"), 1);
         /* Tried again and again, it is put back once. */
         server_do("SET queues x");
-        try(NULL);
+        try();
         ck_assert_ptr_nonnull(strstr(reported.error, "WRONGTYPE"));
         ck_assert_int_eq(number("LLEN", "queue:low"), 0);
         server_do("DEL queues");
-        try(NULL);
-        ck_assert_int_eq(reported.outcome, RESCUE_REQUEUED);
-        ck_assert_uint_eq(reported.times, 1);
+        try();
+        ck_assert_int_eq(reported.answer.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(reported.answer.times, 1);
 }
 
 TEST(what_an_acl_forbids_is_reported_and_costs_no_connection)
 {
         begin(IDENTITY ":work");
         server_do("ACL SETUSER default -eval");
-        try(NULL);
+        try();
         server_do("ACL SETUSER default +eval");
         ck_assert_ptr_nonnull(strstr(reported.error, "NOPERM"));
-        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
-        ck_assert_uint_eq(redis_connection_count(redis), 1);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_CONNECTED);
+        ck_assert_uint_eq(reader_connection_count(reader), 1);
 }
 
 TEST(a_lost_connection_is_reported)
 {
-        redis = redis_free(redis);
-        redis = server_connect(300 * USEC_PER_MSEC);
+        reader_free(reader);
+        settings.command_timeout = 300 * USEC_PER_MSEC;
+        reader = local_reader_up(&settings, sidekiq_traits.id);
         begin(IDENTITY ":work");
         server_do("CLIENT PAUSE 100000 ALL");
-        try(NULL);
+        try();
         ck_assert_str_ne(reported.error, "");
-        ck_assert_int_eq(requeue(redis, NULL, &reported), -ENOTCONN);
+        ck_assert_int_eq(requeue(reader, &reported), -ENOTCONN);
+}
+
+TEST(an_entry_that_is_no_job_is_refused)
+{
+        ck_assert_int_eq(requeue_entry(reader, "{\"queue\":1}", &reported), 0);
+        run_until(reported.n);
+        ck_assert_str_ne(reported.error, "");
 }
 
 TEST(what_is_given_up_is_not_reported)
 {
         begin(IDENTITY ":work");
-        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
-        sidekiq_requeue.free(under_way);
+        ck_assert_int_eq(requeue(reader, &reported), 0);
+        reader_forget(reader, &reported);
         /* Replies come in the order of the questions. */
-        ck_assert_int_eq(requeue(redis, NULL, &other_reported), 0);
+        ck_assert_int_eq(requeue(reader, &other_reported), 0);
         run_until(other_reported.n);
-        ck_assert_int_eq(other_reported.outcome, RESCUE_LEFT);
-        ck_assert_int_eq(requeue(redis, NULL, &reported), 0);
-        sidekiq_requeue.free(under_way);
-        redis = redis_free(redis);
+        ck_assert_int_eq(other_reported.answer.outcome, RESCUE_LEFT);
+        ck_assert_int_eq(requeue(reader, &reported), 0);
+        reader_forget(reader, &reported);
+        reader = reader_free(reader);
         ck_assert_uint_eq(reported.n, 0);
 }
 

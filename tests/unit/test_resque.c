@@ -3,10 +3,11 @@
 /* promises: P1 P5 */
 #include "daemon/workers/execute.h"
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"
+#include "redis/redis_command.h"
 #include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
@@ -225,16 +226,16 @@ TEST(a_namespace_stands_in_place_of_its_own)
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_free_ char *set =
-                        resque_key(names[i].namespace, resque_framework.heartbeats->set, NULL);
+                        resque_key(names[i].namespace, resque_redis_format.heartbeats->set, NULL);
 
                 ck_assert_str_eq(set, names[i].set);
-                ck_assert_int_eq(resque_framework.heartbeats->ask_heartbeat(names[i].namespace, "vm:42:a:b",
-                                                                            false, &command),
+                ck_assert_int_eq(resque_redis_format.heartbeats->ask_heartbeat(names[i].namespace,
+                                                                               "vm:42:a:b", false, &command),
                                  0);
                 expect_words(&command, names[i].heartbeat);
-                ck_assert_int_eq(
-                        resque_framework.heartbeats->ask_work_list(names[i].namespace, "vm:42:a:b", &command),
-                        0);
+                ck_assert_int_eq(resque_redis_format.heartbeats->ask_work_list(names[i].namespace,
+                                                                               "vm:42:a:b", &command),
+                                 0);
                 expect_words(&command, names[i].work_list);
         }
 }
@@ -247,9 +248,9 @@ TEST(takes_replies)
         struct heartbeat heartbeat;
         struct heartbeat_info *info = NULL;
 
-        ck_assert(!resque_framework.heartbeats->take_heartbeat(&nil, &heartbeat, &info));
-        ck_assert(!resque_framework.heartbeats->take_heartbeat(&one, &heartbeat, &info));
-        ck_assert(resque_framework.heartbeats->take_heartbeat(&time, &heartbeat, &info));
+        ck_assert(!resque_redis_format.heartbeats->take_heartbeat(&nil, &heartbeat, &info));
+        ck_assert(!resque_redis_format.heartbeats->take_heartbeat(&one, &heartbeat, &info));
+        ck_assert(resque_redis_format.heartbeats->take_heartbeat(&time, &heartbeat, &info));
         ck_assert_ptr_null(info);
 }
 

@@ -2,17 +2,19 @@
 /* Tests of the calls of the script by which hosts agree (rollout_hosts/call.h), with a real redis-server:
  * what goes wrong between here and there, and the glance without the script. */
 /* promises: P5 */
-#include "frameworks/redis_command.h"
+#include "frameworks/sidekiq/format.h"
 #include "golden.h"
+#include "local_reader.h"
+#include "redis/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
 #include "wire/withhold.h"
-#include <config.h>
 
 #define KEY "sqmgr:rollout:g"
 
-static struct redis *redis;
+static struct redis_settings settings;
+static struct reader *reader;
 static struct rollout_reply last; /* the last answer */
 static char last_error[512];      /* "": none */
 static bool answered;
@@ -28,7 +30,7 @@ static void on_answer(const struct rollout_answer *answer, void *userdata _unuse
 static struct rollout_caller caller_of(const char *host, uint64_t number, const char *id)
 {
         return (struct rollout_caller){
-                .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
+                .reader = reader, .group = "g", .host = host, .instance = host, .number = number, .id = id};
 }
 
 #define call(...)                                                                                            \
@@ -43,12 +45,17 @@ static void setup(void)
         loop_start();
         server_start(0, NULL, NULL);
         server_wait();
-        redis = server_connect(SERVER_PATIENCE);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        reader = local_reader_up(&settings, sidekiq_traits.id);
 }
 
 static void teardown(void)
 {
-        redis = redis_free(redis);
+        reader = reader_free(reader);
         loop_end();
 }
 
@@ -96,29 +103,23 @@ TEST(who_may_not_write_there_is_reported_what_is_needed)
 {
         struct rollout_caller caller = caller_of("a", 0, "");
 
-        server_do("ACL SETUSER worker on nopass ~queue:* +@all");
+        server_do("ACL SETUSER worker on nopass ~queue:* ~processes +@all");
         redisReply *reply =
-                server_ask("ACL SETUSER worker2 on nopass ~sqmgr:rollout:* +@read +@write +eval +evalsha "
-                           "+time +ping +role +select +info +client");
+                server_ask("ACL SETUSER worker2 on nopass ~processes ~sqmgr:rollout:* +@read +@write +eval "
+                           "+evalsha +time +ping +role +select +info +client");
         freeReplyObject(reply);
         char url[128];
         for (unsigned i = 1; i <= 2; i++) {
-                const struct redis_settings settings = {
-                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
-                struct redis *other;
-
                 snprintf(url, sizeof(url), "unix://%s:x@%s", i == 1 ? "worker" : "worker2", server_socket);
-                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
-                ck_assert_int_eq(redis_probe(other, i == 1 ? "queue:x" : KEY), 0);
-                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
-                caller.redis = other;
+                settings.url = url;
+                caller.reader = local_reader_up(&settings, sidekiq_traits.id);
                 call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
                 if (i == 1)
                         ck_assert_ptr_nonnull(
                                 strstr(last_error, "~sqmgr:rollout:* +@read +@write +eval +evalsha"));
                 else
                         ck_assert_str_eq(last_error, "");
-                redis_free(other);
+                reader_free(caller.reader);
         }
 }
 
@@ -135,14 +136,17 @@ TEST(a_lost_connection_is_an_error)
 
 TEST(a_namespace_stands_in_front)
 {
+        static char namespace[] = "app";
         struct rollout_caller caller = caller_of("a", 0, "");
 
-        caller.namespace = "app";
+        settings.namespace = namespace;
+        caller.reader = local_reader_up(&settings, sidekiq_traits.id);
         call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
         redisReply *reply = server_ask("EXISTS app:" KEY ":seen");
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);
         freeReplyObject(reply);
+        reader_free(caller.reader);
 }
 
 /* Calls of a command that have come through; 0: none. */
@@ -168,15 +172,15 @@ TEST(the_script_itself_is_sent_only_where_redis_has_it_not)
 
         for (unsigned i = 0; i < 3; i++)
                 call(rollout_call(&caller, WORDS("tick", "see", ""), on_answer, NULL));
-        ck_assert_uint_eq(calls_of("eval"), HAVE_HMAC ? 1 : 3);
-        ck_assert_uint_eq(calls_of("evalsha"), HAVE_HMAC ? 3 : 0);
+        ck_assert_uint_eq(calls_of("eval"), 1);
+        ck_assert_uint_eq(calls_of("evalsha"), 3);
         server_do("SCRIPT FLUSH");
         call(rollout_call(&caller, WORDS("show"), on_answer, NULL));
         ck_assert_str_eq(last_error, "");
         server_kill();
-        run_until(redis_state(redis) != REDIS_STATE_CONNECTED);
+        run_until(reader_state(reader) != READER_STATE_CONNECTED);
         server_start(0, NULL, NULL);
-        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+        run_until(reader_state(reader) == READER_STATE_CONNECTED);
         const struct rollout_caller later = caller_of("a", 1, "id");
         call(rollout_call(&later, WORDS("begin", "1", "0", "0", "", "", "", "0", "0", ""), on_answer, NULL));
         ck_assert_str_eq(last_error, "");

@@ -4,11 +4,11 @@
 #include "rollout_hosts/signature_rules.h"
 #include "unit.h"
 
-static struct rollout_word words[_ROLLOUT_REPLY_MAX + 10];
+static struct field words[_ROLLOUT_REPLY_MAX + 10];
 
 static void set(size_t i, const char *text)
 {
-        words[i] = (struct rollout_word){text, strlen(text)};
+        words[i] = (struct field){text, strlen(text)};
 }
 
 static void setup(void)
@@ -113,7 +113,7 @@ TEST(garbage_is_refused)
 
 TEST(a_reply_with_more_hosts_than_there_may_be_is_refused)
 {
-        static struct rollout_word many[ROLLOUT_REPLY_WORDS_MAX + 1];
+        static struct field many[ROLLOUT_REPLY_WORDS_MAX + 1];
         struct rollout_reply reply;
 
         memcpy(many, words, sizeof(words));

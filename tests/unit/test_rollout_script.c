@@ -2,15 +2,17 @@
 /* Tests of the script by which hosts agree whose lease it is (rollout_hosts/script_rules.h), as it is called
  * (rollout_hosts/call.h), with a real redis-server. */
 /* promises: P8 */
-#include "frameworks/redis_command.h"
+#include "frameworks/sidekiq/format.h"
 #include "golden.h"
+#include "local_reader.h"
+#include "redis/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
 #include "rollout_hosts/reply_rules.h"
 
 #define KEY "sqmgr:rollout:g"
 
-static struct redis *redis;
+static struct reader *reader;
 static struct rollout_reply last;     /* the last answer */
 static struct rollout_host shown[16]; /* its hosts */
 static size_t n_shown;
@@ -33,7 +35,7 @@ static void on_answer(const struct rollout_answer *answer, void *userdata _unuse
 static struct rollout_caller caller_of(const char *host, uint64_t number, const char *id)
 {
         return (struct rollout_caller){
-                .redis = redis, .group = "g", .host = host, .instance = host, .number = number, .id = id};
+                .reader = reader, .group = "g", .host = host, .instance = host, .number = number, .id = id};
 }
 
 #define call(...)                                                                                            \
@@ -154,12 +156,14 @@ static void setup(void)
         loop_start();
         server_start(0, NULL, NULL);
         server_wait();
-        redis = server_connect(SERVER_PATIENCE);
+        const struct redis_settings settings = {
+                .url = server_url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
+        reader = local_reader_up(&settings, sidekiq_traits.id);
 }
 
 static void teardown(void)
 {
-        redis = redis_free(redis);
+        reader = reader_free(reader);
         loop_end();
 }
 

@@ -2,9 +2,10 @@
 /* Are RQ's forms, 1.0 to 2, read right, and is garbage never taken for one? */
 /* promises: P5 */
 #include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/table.h"
+#include "redis/redis_command.h"
 #include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
@@ -361,20 +362,21 @@ TEST(takes_the_list_apart)
 
         found_all[0] = '\0';
         found_result = 0;
-        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, ELEMENTSOF(list)), found,
-                                                            found_all),
+        ck_assert_int_eq(rq_redis_format.heartbeats->take_list(reply_of(&reply, list, ELEMENTSOF(list)),
+                                                               found, found_all),
                          0);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a vm:3:rq:worker:c ");
 
         found_all[0] = '\0';
         found_result = -ENOMEM;
-        ck_assert_int_eq(rq_framework.heartbeats->take_list(&reply.all, found, found_all), -ENOMEM);
+        ck_assert_int_eq(rq_redis_format.heartbeats->take_list(&reply.all, found, found_all), -ENOMEM);
         ck_assert_str_eq(found_all, "vm:1:rq:worker:a ");
-        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 0), found, found_all), 0);
-        ck_assert_int_eq(rq_framework.heartbeats->take_list(reply_of(&reply, list, 4), found, found_all),
+        ck_assert_int_eq(rq_redis_format.heartbeats->take_list(reply_of(&reply, list, 0), found, found_all),
+                         0);
+        ck_assert_int_eq(rq_redis_format.heartbeats->take_list(reply_of(&reply, list, 4), found, found_all),
                          -EBADMSG);
-        ck_assert_int_eq(rq_framework.heartbeats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER}, found,
-                                                            found_all),
+        ck_assert_int_eq(rq_redis_format.heartbeats->take_list(&(redisReply){.type = REDIS_REPLY_INTEGER},
+                                                               found, found_all),
                          -EBADMSG);
 }
 
@@ -391,19 +393,20 @@ static void expect_words(const struct redis_command *command, const char *words)
 
 TEST(asks_for_the_list_and_for_a_record)
 {
-        _cleanup_free_ char *key = rq_framework.heartbeats->key("app", rq_framework.heartbeats->set, NULL);
+        _cleanup_free_ char *key =
+                rq_redis_format.heartbeats->key("app", rq_redis_format.heartbeats->set, NULL);
         struct redis_command command;
 
         /* A namespace is redis-namespace's, which RQ does not know. */
         ck_assert_str_eq(key, "rq:workers");
-        rq_framework.heartbeats->ask_list(key, &command);
+        rq_redis_format.heartbeats->ask_list(key, &command);
         expect_words(&command, "SORT rq:workers BY nosort GET # GET *->hostname GET *->pid ");
-        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command),
-                         0);
+        ck_assert_int_eq(
+                rq_redis_format.heartbeats->ask_heartbeat("app", "vm:42:rq:worker:a:b", true, &command), 0);
         expect_words(&command,
                      "HMGET rq:worker:a:b state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
-        ck_assert_int_eq(rq_framework.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
+        ck_assert_int_eq(rq_redis_format.heartbeats->ask_heartbeat(NULL, "garbage", false, &command), 0);
         expect_words(&command, "HMGET garbage state last_heartbeat shutdown_requested_date death birth ");
         free(command.keys[0]);
 }
@@ -428,7 +431,7 @@ TEST(reads_who_is_listed)
                 "vm", "43",  NULL, "low",      /* of a Redis that lost its data */
                 "vm", "044", AT,   "low",      NULL, "45", AT, "low", "vm", "46", AT, NULL,
         };
-        const struct heartbeat_format *format = rq_framework.heartbeats;
+        const struct heartbeat_format *format = rq_redis_format.heartbeats;
         struct redis_command command;
         struct reply reply;
 
@@ -493,20 +496,20 @@ TEST(takes_a_record)
         struct heartbeat_info *info = NULL;
         struct reply reply;
 
-        ck_assert(
-                rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat, &info));
+        ck_assert(rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 5), &last_heartbeat,
+                                                             &info));
         ck_assert_uint_eq(last_heartbeat.busy, 1);
         ck_assert_uint_eq(last_heartbeat.born_usec, 1795344309000000);
         ck_assert_ptr_null(info);
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat,
-                                                           &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(reply_of(&reply, record, 6), &last_heartbeat,
-                                                           &info));
+        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 4), &last_heartbeat,
+                                                              &info));
+        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(reply_of(&reply, record, 6), &last_heartbeat,
+                                                              &info));
         reply_of(&reply, record, 5);
         reply.each[1].type = REDIS_REPLY_INTEGER;
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
-        ck_assert(!rq_framework.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},
-                                                           &last_heartbeat, &info));
+        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(&reply.all, &last_heartbeat, &info));
+        ck_assert(!rq_redis_format.heartbeats->take_heartbeat(&(redisReply){.type = REDIS_REPLY_NIL},
+                                                              &last_heartbeat, &info));
 }
 
 TEST(has_a_row_of_its_own)

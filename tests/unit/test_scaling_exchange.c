@@ -3,12 +3,15 @@
  * redis-server. */
 #include "autoscaling/scaling_exchange.h"
 #include "autoscaling/scaling_peer_rules.h"
+#include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
+#include "local_reader.h"
 #include "redis_server.h"
 
 #define KEY "sqmgr:rollout:g"
 
-static struct redis *redis;
+static struct redis_settings settings;
+static struct reader *reader;
 static struct scaling_exchange *here;
 
 static void setup(void)
@@ -16,14 +19,19 @@ static void setup(void)
         loop_start();
         server_start(0, NULL, NULL);
         server_wait();
-        redis = server_connect(SERVER_PATIENCE);
-        ck_assert_int_eq(scaling_exchange_new(redis, NULL, "g", &here), 0);
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        reader = local_reader_up(&settings, sidekiq_traits.id);
+        ck_assert_int_eq(scaling_exchange_new(reader, "g", &here), 0);
 }
 
 static void teardown(void)
 {
         here = scaling_exchange_free(here);
-        redis = redis_free(redis);
+        reader = reader_free(reader);
         loop_end();
 }
 
@@ -82,7 +90,7 @@ TEST(each_reads_what_the_others_report)
 
         be_there("here");
         be_there("there");
-        ck_assert_int_eq(scaling_exchange_new(redis, NULL, "g", &there), 0);
+        ck_assert_int_eq(scaling_exchange_new(reader, "g", &there), 0);
         ck_assert(!here->known);
         poll_as(there, "there", &(struct peer_share){.weight = 3, .threads = 15, .queues = "mail\0"});
         poll_until(find("there"));
@@ -116,14 +124,18 @@ TEST(one_alone_and_one_without_a_name_of_its_own_write_no_more_than_they_may)
 
 TEST(a_namespace_stands_in_front)
 {
+        static char namespace[] = "space";
         struct scaling_exchange *named;
 
-        ck_assert_int_eq(scaling_exchange_new(redis, "space", "g", &named), 0);
+        settings.namespace = namespace;
+        struct reader *other = local_reader_up(&settings, sidekiq_traits.id);
+        ck_assert_int_eq(scaling_exchange_new(other, "g", &named), 0);
         poll_as(named, "here", &mine);
         run_until(named->known);
         ck_assert_int_eq(number("EXISTS space:" KEY ":threads:here"), 1);
         ck_assert_int_eq(number("DBSIZE"), 1);
         scaling_exchange_free(named);
+        reader_free(other);
 }
 
 TEST(garbage_beside_a_share_hides_nothing)
@@ -186,11 +198,11 @@ TEST(a_replica_that_was_named_is_reported_of_and_kept)
 {
         PUT("there", "1 8 1 2 0\0default\0");
         server_do("REPLICAOF 127.0.0.1 1");
-        uint64_t before = redis_connection_count(redis);
+        uint64_t before = reader_connection_count(reader);
         poll_until(find("there") && here->error[0] != '\0');
         ck_assert_ptr_nonnull(strstr(here->error, "READONLY"));
-        ck_assert_uint_eq(redis_connection_count(redis), before);
-        ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTED);
+        ck_assert_uint_eq(reader_connection_count(reader), before);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_CONNECTED);
 }
 
 TEST(the_rights_that_a_rollout_needs_are_enough)
@@ -200,17 +212,14 @@ TEST(the_rights_that_a_rollout_needs_are_enough)
 
         PUT("there", "1 8 1 2 0\0default\0");
         for (unsigned i = 0; i < 2; i++) {
-                const struct redis_settings settings = {
-                        .url = url, .connect_timeout = SERVER_PATIENCE, .command_timeout = SERVER_PATIENCE};
                 struct scaling_exchange *scaling_exchange;
-                struct redis *other;
 
-                server_do("ACL SETUSER worker%u on nopass %s +@read +@write +ping +role +select", i, keys[i]);
+                server_do("ACL SETUSER worker%u on nopass ~processes %s +@read +@write +ping +role +select",
+                          i, keys[i]);
                 snprintf(url, sizeof(url), "unix://worker%u:x@%s", i, server_socket);
-                ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, &other), 0);
-                ck_assert_int_eq(redis_probe(other, i == 0 ? "queue:x" : KEY), 0);
-                run_until(redis_state(other) == REDIS_STATE_CONNECTED);
-                ck_assert_int_eq(scaling_exchange_new(other, NULL, "g", &scaling_exchange), 0);
+                settings.url = url;
+                struct reader *other = local_reader_up(&settings, sidekiq_traits.id);
+                ck_assert_int_eq(scaling_exchange_new(other, "g", &scaling_exchange), 0);
                 poll_as(scaling_exchange, "here", &mine);
                 run_until(scaling_exchange->known);
                 ck_assert_uint_eq(scaling_exchange->peers.n, i);
@@ -219,9 +228,9 @@ TEST(the_rights_that_a_rollout_needs_are_enough)
                 else
                         ck_assert_str_eq(scaling_exchange->error, "");
                 ck_assert_int_eq(number("EXISTS " KEY ":threads:here"), i);
-                ck_assert_int_eq(redis_state(other), REDIS_STATE_CONNECTED);
+                ck_assert_int_eq(reader_state(other), READER_STATE_CONNECTED);
                 scaling_exchange_free(scaling_exchange);
-                redis_free(other);
+                reader_free(other);
         }
 }
 
@@ -231,13 +240,13 @@ TEST(after_redis_was_away_those_that_are_silent_are_kept_for_a_while)
         PUT("there", "1 8 1 2 0\0default\0");
         poll_until(find("there"));
         server_kill();
-        run_until(redis_state(redis) == REDIS_STATE_DOWN);
+        run_until(reader_state(reader) == READER_STATE_DOWN);
         poll_as(here, "here", &mine);
         ck_assert_ptr_nonnull(find("there"));
         server_start(0, NULL, NULL);
         server_wait();
         PUT("other", "1 3 1 2 0\0default\0");
-        run_until(redis_state(redis) == REDIS_STATE_CONNECTED);
+        run_until(reader_state(reader) == READER_STATE_CONNECTED);
         poll_until(find("other"));
         ck_assert_ptr_nonnull(find("there"));
         ck_assert_uint_eq(here->peers.n, 2);

@@ -124,7 +124,7 @@ TEST_LOOP(who_may_not_ask_walks_nevertheless, 3)
         heartbeat_as(0, 1, "1795238801.5", 0, false);
         poll_until_found(1);
         ck_assert(is_up());
-        ck_assert_uint_eq(redis_connection_count(redis), 1);
+        ck_assert_uint_eq(reader_connection_count(reader), 1);
 }
 
 /* What Redis says while a script runs for too long passes. */

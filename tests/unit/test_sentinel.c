@@ -3,7 +3,7 @@
  * the test itself answers in their place, as none of them would. */
 /* promises: P5 */
 #include "golden.h"
-#include "io/sentinel.h"
+#include "redis/sentinel.h"
 #include "redis_server.h"
 #include <sys/socket.h>
 

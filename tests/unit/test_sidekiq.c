@@ -246,7 +246,7 @@ static const struct {
 TEST_LOOP(decodes_what_a_worker_reports_of_itself, ELEMENTSOF(infos))
 {
         struct field json = field(infos[_i].json);
-        struct sidekiq_info *info = NULL;
+        struct heartbeat_info *info = NULL;
 
         int r = sidekiq_info_decode(&json, &info);
         if (!infos[_i].decoded) {
@@ -265,14 +265,14 @@ TEST_LOOP(decodes_what_a_worker_reports_of_itself, ELEMENTSOF(infos))
 TEST(leaves_out_capsules_beyond_its_room)
 {
         char json[1024] = "{\"capsules\":{";
-        struct sidekiq_info *info;
+        struct heartbeat_info *info;
 
-        for (unsigned i = 0; i < SIDEKIQ_CAPSULES_MAX + 3; i++)
+        for (unsigned i = 0; i < HEARTBEAT_CAPSULES_MAX + 3; i++)
                 sprintf(json + strlen(json), "%s\"c%u\":{}", i > 0 ? "," : "", i);
         strcat(json, "}}");
         struct field text = field(json);
         ck_assert_int_eq(sidekiq_info_decode(&text, &info), 0);
-        ck_assert_uint_eq(info->n_capsules, SIDEKIQ_CAPSULES_MAX);
+        ck_assert_uint_eq(info->n_capsules, HEARTBEAT_CAPSULES_MAX);
         free(info);
 }
 
@@ -282,7 +282,7 @@ TEST(an_info_that_is_too_long_is_as_if_not_reported)
         for (size_t extra = 0; extra < 2; extra++) {
                 size_t size = SIDEKIQ_INFO_MAX + extra;
                 _cleanup_free_ char *json = malloc(size + 1);
-                struct sidekiq_info *info = NULL;
+                struct heartbeat_info *info = NULL;
 
                 ck_assert_ptr_nonnull(json);
                 snprintf(json, size + 1, "%-*s}", (int)size - 1, "{\"concurrency\":7,\"queues\":[\"mail\"]");
@@ -295,12 +295,12 @@ TEST(an_info_that_is_too_long_is_as_if_not_reported)
         }
 }
 
-static const struct sidekiq_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
-static const struct sidekiq_info heartbeat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
+static const struct heartbeat_info mail_info = {.n_capsules = 2, .capsules = {"default", "mail"}};
+static const struct heartbeat_info heartbeat_info = {.n_capsules = 1, .capsules = {"heartbeat"}};
 
 static const struct {
         const char *comm;
-        const struct sidekiq_info *info;
+        const struct heartbeat_info *info;
         bool processor;
 } threads[] = {
         {"processor", NULL, true},
@@ -394,7 +394,7 @@ TEST(has_a_full_row_for_every_framework)
                 ck_assert_ptr_nonnull(framework->traits->name);
                 ck_assert(framework->traits->stale_usec > 0 ||
                           framework->traits->heartbeat == HEARTBEAT_NONE);
-                ck_assert(!framework->heartbeats == (framework->traits->heartbeat == HEARTBEAT_NONE));
+                ck_assert(!framework->identity_parse == (framework->traits->heartbeat == HEARTBEAT_NONE));
                 ck_assert_int_gt(framework->stop_signal, 0);
         }
         ck_assert_ptr_null(framework_traits_find(UINT32_MAX));

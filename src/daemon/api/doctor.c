@@ -9,7 +9,7 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
-#include "io/redis_batch.h"
+#include "redis/redis_batch.h"
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"

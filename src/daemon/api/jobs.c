@@ -26,7 +26,7 @@ struct place {
 
 /* The workers of one Redis. */
 struct reading {
-        struct query *query;
+        struct jobs_query *query;
         struct running_jobs *running_jobs; /* NULL: no reading in progress */
         char *url;
         const char **identities; /* borrowed until the reading starts */
@@ -34,9 +34,9 @@ struct reading {
         size_t n;
 };
 
-struct query {
+struct jobs_query {
         struct jobs_calls *list;
-        struct query *next;
+        struct jobs_query *next;
         bool is_view; /* for read-only clients */
         char *names;  /* names of the fleets, one per line; calls with the same names join */
         struct call *calls[SERVER_CONNECTIONS_MAX];
@@ -49,7 +49,7 @@ struct query {
         json_t *errors;
 };
 
-static void query_free(struct query *query)
+static void query_free(struct jobs_query *query)
 {
         LIST_UNLINK(query->list->first, query);
         assert(query->n_calls == 0);
@@ -70,7 +70,7 @@ static void query_free(struct query *query)
 
 static void on_cancelled(struct call *call, void *userdata)
 {
-        struct query *query = userdata;
+        struct jobs_query *query = userdata;
         size_t i = 0;
 
         while (query->calls[i] != call)
@@ -81,7 +81,7 @@ static void on_cancelled(struct call *call, void *userdata)
 }
 
 /* Returns false when memory is short. */
-static _printf_(2, 3) bool add_error(struct query *query, const char *format, ...)
+static _printf_(2, 3) bool add_error(struct jobs_query *query, const char *format, ...)
 {
         char text[512];
         va_list arguments;
@@ -92,7 +92,7 @@ static _printf_(2, 3) bool add_error(struct query *query, const char *format, ..
         return json_array_append_new(query->errors, varlink_text(text)) >= 0;
 }
 
-static bool add_unread(struct query *query, const char *url, const char *why)
+static bool add_unread(struct jobs_query *query, const char *url, const char *why)
 {
         return add_error(query, "the jobs are not known, Redis %s: %s", url, why);
 }
@@ -116,7 +116,7 @@ static json_t *render_job(const struct place *place, const struct job *job)
 }
 
 /* Replies to all calls with the results so far, and frees the query. enough: memory was sufficient. */
-static void answer(struct query *query, bool enough)
+static void answer(struct jobs_query *query, bool enough)
 {
         json_t *first = json_array_get(query->errors, 0);
         _cleanup_free_ char *text = NULL;
@@ -141,7 +141,7 @@ static void answer(struct query *query, bool enough)
         query_free(query);
 }
 
-static bool render_list(struct query *query, const struct place *place, const struct job_list *list)
+static bool render_list(struct jobs_query *query, const struct place *place, const struct job_list *list)
 {
         for (size_t i = 0; i < list->n_jobs; i++)
                 if (json_array_append_new(query->jobs, render_job(place, &list->jobs[i])) < 0)
@@ -157,7 +157,7 @@ static bool render_list(struct query *query, const struct place *place, const st
 static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
 {
         struct reading *reading = userdata;
-        struct query *query = reading->query;
+        struct jobs_query *query = reading->query;
         bool enough = true;
 
         reading->running_jobs = NULL;
@@ -187,7 +187,7 @@ static void add_worker(struct reading *reading, const struct worker *worker)
 }
 
 /* Starts a reading of the workers of these fleets at link. Returns false when memory is short. */
-static bool read_link(struct query *query, const struct link *link, struct fleet *const *fleets,
+static bool read_link(struct jobs_query *query, const struct link *link, struct fleet *const *fleets,
                       size_t n_fleets)
 {
         struct reading *reading = &query->readings[query->n_readings++];
@@ -238,13 +238,13 @@ static char *names_of(struct fleet *const *fleets, size_t n_fleets)
         return NULL;
 }
 
-static struct query *query_new(struct jobs_calls *list, size_t n_fleets, char *names)
+static struct jobs_query *query_new(struct jobs_calls *list, size_t n_fleets, char *names)
 {
-        struct query *query = calloc(1, sizeof(*query));
+        struct jobs_query *query = calloc(1, sizeof(*query));
 
         if (!query)
                 return NULL;
-        *query = (struct query){
+        *query = (struct jobs_query){
                 .list = list,
                 .jobs = json_array(),
                 .errors = json_array(),
@@ -259,7 +259,7 @@ static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
 {
         size_t n = 0;
 
-        for (const struct query *i = list->first; i; i = i->next)
+        for (const struct jobs_query *i = list->first; i; i = i->next)
                 n += i->is_view == view;
         if (!view)
                 return n == QUERIES_MAX ? "too many wait for this already" : NULL;
@@ -274,7 +274,7 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
 {
         _cleanup_free_ char *names = names_of(fleets, n_fleets);
 
-        for (struct query *i = list->first; names && i; i = i->next)
+        for (struct jobs_query *i = list->first; names && i; i = i->next)
                 if (strcmp(i->names, names) == 0) {
                         i->calls[i->n_calls++] = call;
                         server_keep(call, on_cancelled, i);
@@ -286,7 +286,7 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
                                    json_pack("{s:s, s:[]}", "reason", reason, "details"));
                 return;
         }
-        struct query *query = names ? query_new(list, n_fleets, names) : NULL;
+        struct jobs_query *query = names ? query_new(list, n_fleets, names) : NULL;
         if (!query) {
                 server_reply(call, NULL, false);
                 return;

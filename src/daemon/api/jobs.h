@@ -8,7 +8,7 @@ struct fleet;
 
 /* The calls that wait for a reply. */
 struct jobs_calls {
-        struct query *first; /* NULL initially */
+        struct jobs_query *first; /* NULL initially */
         usec_t view_at;      /* start of the last reading for a read-only client; 0: none */
 };
 

@@ -3,7 +3,7 @@
 #include "daemon/api/handler.h"
 #include "daemon/api/metrics.h"
 #include "io/clock.h"
-#include "io/redis.h"
+#include "redis/redis.h"
 #include "model/fleet.h"
 #include "model/world.h"
 

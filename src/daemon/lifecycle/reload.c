@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the config file again and applies the settings that a reload may change. */
 #include "daemon/lifecycle/reload.h"
+#include "daemon/runtime/reader_process.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
@@ -76,7 +77,7 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         struct runtime *runtime = reloader->runtime;
         char who[ORDERER_TEXT_MAX];
 
-        if (ini_load(reloader->config_path, framework_traits, &read, &errors, &warnings) < 0) {
+        if (ini_load(reloader->config_path, framework_traits, reader_judge_tls, &read, &errors, &warnings) < 0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, reloader->config_path);
 
                 return text && fputs(text, lines) >= 0 && fflush(lines) == 0 ? 1 : -ENOMEM;

@@ -2,17 +2,19 @@
 /* Connections to Redis: one per server and framework that fleets use. */
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "frameworks/redis_heartbeats.h"
+#include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/proc.h"
+#include "io/reader_files.h"
 #include "model/birth.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_identity.h"
 #include "observe/observe_world.h"
+#include "queries/configuration.h"
 #include "settings/redis_url.h"
 #include <string.h>
 #include <unistd.h>
@@ -24,10 +26,10 @@ static void connected(struct link *link, const char *server_text)
         char *before = link->server_text;
 
         if (!server_text) {
-                log_info("Redis %s: connected", redis_url_text(link->redis));
+                log_info("Redis %s: connected", reader_url_text(link->reader));
                 return;
         }
-        log_info("Redis %s: connected to the master, %s", redis_url_text(link->redis), server_text);
+        log_info("Redis %s: connected to the master, %s", reader_url_text(link->reader), server_text);
         if (before && strcmp(before, server_text) == 0)
                 return;
         WORLD_FOREACH_FLEET(world, fleet)
@@ -41,21 +43,21 @@ static void connected(struct link *link, const char *server_text)
         }
 }
 
-static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
+static void on_reader_state(struct reader *reader, enum reader_state state, const char *error, void *userdata)
 {
         struct link *link = userdata;
         const struct world *world = link->links->world;
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        if (state == REDIS_STATE_CONNECTED) {
-                connected(link, redis_server_text(redis));
+        if (state == READER_STATE_CONNECTED) {
+                connected(link, reader_server_text(reader));
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
                 wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
-                log_error("Redis %s: %s", redis_url_text(redis), error);
+                log_error("Redis %s: %s", reader_url_text(reader), error);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
-                        observe_redis(fleet, state == REDIS_STATE_CONNECTED, now);
+                        observe_redis(fleet, state == READER_STATE_CONNECTED, now);
         wakeup_arm(link->links->wakeup);
 }
 
@@ -187,6 +189,7 @@ static struct link *free_link(struct link *link)
         queues_free(link->queues);
         queue_watch_clear(&link->queue_watch);
         heartbeats_free(link->heartbeats);
+        reader_free(link->reader);
         redis_free(link->redis);
         free(link->url);
         free(link->server_text);
@@ -218,13 +221,19 @@ int link_read_running_jobs(const struct link *link, const char *const *identitie
 
 DEFINE_CLEANUP(struct link *, free_link)
 
-/* Probes the key that is read first: the set of identities. */
-static int probe(const struct link *link, const char *namespace)
+/* Starts a reader for the server of the link. */
+static int make_reader(struct link *link, const struct redis_settings *settings)
 {
-        const struct heartbeat_format *format = link->framework->heartbeats;
-        _cleanup_free_ char *key = format->key(namespace, format->set, NULL);
+        struct reader_configuration configuration;
+        int r = reader_configuration_make(settings, link->url, link->framework->traits->id, &configuration);
 
-        return key ? redis_probe(link->redis, key) : -ENOMEM;
+        if (r >= 0)
+                r = reader_files_read(&configuration);
+        if (r >= 0)
+                r = reader_new(link->links->event, link->links->starter, &configuration, on_reader_state,
+                               link, &link->reader);
+        reader_configuration_clear(&configuration);
+        return r;
 }
 
 static int make_link(struct links *links, const struct framework *framework, const char *url)
@@ -253,12 +262,11 @@ static int make_link(struct links *links, const struct framework *framework, con
         link->framework = framework;
         if (url && !(link->url = strdup(url)))
                 return -ENOMEM;
-        int r = redis_new(links->event, url, settings, on_redis_state, link, &link->redis);
+        int r = redis_new(links->event, url, settings, NULL, NULL, NULL, &link->redis);
         if (r >= 0)
-                r = probe(link, settings->namespace);
+                r = make_reader(link, settings);
         if (r >= 0)
-                r = redis_heartbeats_new(link->redis, framework->heartbeats, settings->namespace, &ops, link,
-                                         &link->heartbeats);
+                r = server_heartbeats_new(link->reader, framework, &ops, link, &link->heartbeats);
         if (r < 0)
                 return r;
         list[links->n++] = TAKE_PTR(link);
@@ -308,7 +316,7 @@ void links_join(struct links *links)
                 /* links_make() has created a link for each fleet. */
                 assert(link);
                 fleet->link = link;
-                if (redis_state(link->redis) == REDIS_STATE_CONNECTED)
+                if (reader_state(link->reader) == READER_STATE_CONNECTED)
                         observe_redis(fleet, true, now);
         }
         for (size_t i = 0; i < links->n; i++) {

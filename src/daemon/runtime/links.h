@@ -6,7 +6,8 @@
 #include "frameworks/heartbeats.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_running_jobs.h"
-#include "io/redis.h"
+#include "io/reader.h"
+#include "redis/redis.h"
 #include "model/queues.h"
 
 struct fleet;
@@ -25,6 +26,7 @@ struct link {
         const struct framework *framework;
         char *url;         /* NULL: the Sentinels of the settings name the server */
         char *server_text; /* the last master named by Sentinels; NULL: none yet */
+        struct reader *reader;
         struct redis *redis;
         struct heartbeats *heartbeats;
         struct queue_reader *queue_reader; /* NULL: not needed yet; see queue_reading.h */
@@ -38,6 +40,7 @@ struct link {
 
 struct links {
         sd_event *event; /* not owned, like wakeup and world */
+        struct reader_starter *starter; /* not owned; of the processes that speak to the servers */
         struct wakeup *wakeup;
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */

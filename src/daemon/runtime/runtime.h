@@ -5,6 +5,7 @@
 
 #include "daemon/runtime/children.h"
 #include "daemon/runtime/links.h"
+#include "daemon/runtime/reader_process.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
 #include "privileged/ledger_file.h"
@@ -40,6 +41,7 @@ struct runtime {
         char *status_parent;          /* parent of the heartbeat file directories; owned */
         bool status_untidy;           /* directories of fleets without workers may exist */
         struct children children;     /* children other than workers */
+        struct reader_starter_daemon reader_starter;
         struct proc_host *host;
         struct pressure_watch *pressure; /* not owned */
         struct rlimit nofile;            /* limit before sqmgr raised its own */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers of this host that Redis lists; see the header. */
+/* The workers of this host that its framework lists; see the header. */
 #include "daemon/takeover/roster.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/runtime/runtime.h"
 #include "daemon/workers/release.h"
-#include "frameworks/decode.h"
-#include "frameworks/heartbeat_format.h"
-#include "frameworks/redis_command.h"
 #include "io/log.h"
-#include "io/redis_batch.h"
 #include "model/birth.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -20,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum number of listed workers of one fleet on this host. Any writer to Redis can list more. */
-#define ENTRIES_MAX 4096
 /* Directories that are compared with one fleet's: as many releases may have running workers. */
 #define PLACES_MAX 16
 
@@ -39,8 +33,8 @@ struct place {
 struct fleet_roster {
         struct roster *roster;
         struct fleet *fleet;
-        struct redis_batch *batch;
-        bool asked, read;
+        struct reader *asked; /* NULL: no query is pending */
+        bool read;
         bool current;    /* read before the current search began */
         bool unresolved; /* a process of the current search waits for the comparison of its directory */
         struct entry *entries;
@@ -60,64 +54,54 @@ struct roster {
         struct fleet **listed; /* room for all fleets */
 };
 
-static const struct heartbeat_format *format_of(const struct fleet *fleet)
+static const struct framework *framework_of_fleet(const struct fleet *fleet)
 {
-        return framework_of(fleet->settings->traits)->heartbeats;
+        return framework_of(fleet->settings->traits);
 }
 
-static int take_entry(const struct listed_worker *worker, void *userdata)
+/* Returns 0 or -ENOMEM. */
+static int take_roster(struct fleet_roster *list, const struct answer_roster *roster)
 {
-        struct fleet_roster *list = userdata;
         const struct fleet *fleet = list->fleet;
 
-        if (list->n_entries == ENTRIES_MAX ||
-            !decode_field_is(&worker->host, links_host_name(&list->roster->runtime->links)) ||
-            !format_of(fleet)->command_serves(fleet->settings->argv, &worker->queues))
-                return 0;
-        if (!ARRAY_RESERVE(list->entries, list->n_entries, list->allocated))
-                return -ENOMEM;
-        list->entries[list->n_entries++] = (struct entry){worker->pid, worker->born_usec};
+        list->n_entries = 0;
+        for (size_t i = 0; i < roster->n; i++) {
+                const struct answer_worker *worker = &roster->list[i];
+                const struct field queues = QUERY_TEXT(worker->queues);
+
+                if (!framework_of_fleet(fleet)->command_serves(fleet->settings->argv, &queues))
+                        continue;
+                if (!ARRAY_RESERVE(list->entries, list->n_entries, list->allocated))
+                        return -ENOMEM;
+                list->entries[list->n_entries++] = (struct entry){worker->pid, worker->born_usec};
+        }
         return 0;
 }
 
-static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdata)
+static void on_roster(struct answer *answer, void *userdata)
 {
         struct fleet_roster *list = userdata;
 
-        list->asked = false;
-        list->n_entries = 0;
-        int r = reply ? format_of(list->fleet)->take_roster(reply, take_entry, list) : -ENOTCONN;
+        list->asked = NULL;
+        if (answer->status == ANSWER_LOST || take_roster(list, &answer->roster) < 0)
+                return;
         /* A list that cannot be read now cannot be read at the next search either. */
-        list->read = reply && r != -ENOMEM;
-        if (list->read && r < 0)
+        list->read = true;
+        if (answer->status != ANSWER_OK)
                 log_warning("fleet '%s': workers of an earlier sqmgr are not looked for in Redis: its list "
                             "of them cannot be read",
                             list->fleet->settings->name);
-}
-
-static void on_done(void *userdata)
-{
-        const struct fleet_roster *list = userdata;
-
-        if (list->read)
-                list->roster->news(list->roster->userdata);
+        list->roster->news(list->roster->userdata);
 }
 
 static void ask(struct fleet_roster *list)
 {
-        const struct fleet *fleet = list->fleet;
-        const struct heartbeat_format *format = format_of(fleet);
-        struct redis_command command;
+        const struct field texts[] = {QUERY_TEXT(links_host_name(&list->roster->runtime->links))};
+        const struct query query = {.kind = QUERY_ROSTER, .texts = texts, .n_texts = 1};
+        struct reader *reader = list->fleet->link ? list->fleet->link->reader : NULL;
 
-        if (list->asked || list->read || !fleet->link ||
-            redis_state(fleet->link->redis) != REDIS_STATE_CONNECTED)
-                return;
-        _cleanup_free_ char *key = format->key(NULL, format->set, NULL);
-        if (!key)
-                return;
-        format->ask_roster(key, &command);
-        list->asked =
-                redis_batch_add(list->batch, fleet->link->redis, 0, command.argc, command.argv, NULL) == 0;
+        if (!list->asked && !list->read && reader && reader_ask(reader, &query, on_roster, list) == 0)
+                list->asked = reader;
 }
 
 static void on_compared(const char *error, void *userdata)
@@ -232,15 +216,15 @@ static int is_born(const struct fleet_roster *list, const struct proc *proc)
 /* Does the process itself show no other queues than the fleet's command serves? Returns 1, 0 or -errno. */
 static int has_queues_of(const struct fleet_roster *list, const struct proc *proc)
 {
-        const struct heartbeat_format *format = format_of(list->fleet);
+        const struct framework *framework = framework_of_fleet(list->fleet);
         char title[4096];
         struct field queues;
 
         int r = proc_title(proc, title, sizeof(title));
         if (r < 0)
                 return is_shortage(r) ? r : 0;
-        return !format->title_queues(title, &queues) ||
-               format->command_serves(list->fleet->settings->argv, &queues);
+        return !framework->title_queues(title, &queues) ||
+               framework->command_serves(list->fleet->settings->argv, &queues);
 }
 
 bool roster_lists(const struct roster *roster, pid_t pid)
@@ -308,7 +292,8 @@ struct roster *roster_free(struct roster *roster)
         for (size_t i = 0; i < roster->n_fleets; i++) {
                 struct fleet_roster *list = &roster->fleets[i];
 
-                redis_batch_free(list->batch);
+                if (list->asked)
+                        reader_forget(list->asked, list);
                 release_check_cancel(list->check);
                 for (size_t j = 0; j < list->n_places; j++)
                         free(list->places[j].path);
@@ -328,7 +313,6 @@ static void roster_free_pointer(struct roster **roster)
 int roster_new(struct runtime *runtime, struct adoption *adoption, void (*news)(void *userdata),
                void *userdata, struct roster **ret)
 {
-        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
         const struct world *world = runtime->world;
         _cleanup_(roster_free_pointer) struct roster *roster = calloc(1, sizeof(*roster));
 
@@ -345,16 +329,9 @@ int roster_new(struct runtime *runtime, struct adoption *adoption, void (*news)(
         if (!roster->fleets || !roster->listed)
                 return -ENOMEM;
         WORLD_FOREACH_FLEET(world, fleet) {
-                const struct heartbeat_format *format = format_of(fleet);
-                struct fleet_roster *list = &roster->fleets[roster->n_fleets];
-
-                if (!format || !format->ask_roster || !fleet_settings_need_redis(fleet->settings))
-                        continue;
-                *list = (struct fleet_roster){.roster = roster, .fleet = fleet};
-                int r = redis_batch_new(&ops, list, &list->batch);
-                if (r < 0)
-                        return r;
-                roster->n_fleets++;
+                if (framework_of_fleet(fleet)->title_queues && fleet_settings_need_redis(fleet->settings))
+                        roster->fleets[roster->n_fleets++] =
+                                (struct fleet_roster){.roster = roster, .fleet = fleet};
         }
         *ret = TAKE_PTR(roster);
         return 0;

@@ -9,6 +9,7 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/culprits.h"
+#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,10 +30,9 @@ struct rescue {
         usec_t died_at;
         sd_event_source *timer;
         struct running_jobs *running_jobs; /* NULL: not reading */
-        const struct framework *framework; /* that created requeue */
-        struct requeue *requeue;           /* NULL: no request in progress */
+        struct reader *reader;             /* NULL: no query in progress */
         struct job_list jobs;
-        size_t next_job; /* the job that requeue handles */
+        size_t next_job; /* the job that the query is about */
         char error[256]; /* why the last attempt failed at a job; "": it did not */
 };
 
@@ -44,8 +44,8 @@ static void rescue_free(struct rescue *rescue)
         wakeup_changed(rescue->runtime->wakeup);
         sd_event_source_disable_unref(rescue->timer);
         redis_running_jobs_free(rescue->running_jobs);
-        if (rescue->requeue)
-                rescue->framework->requeue->free(rescue->requeue);
+        if (rescue->reader)
+                reader_forget(rescue->reader, rescue);
         job_list_clear(&rescue->jobs);
         free(dead->worker.identity);
         free(dead->fleet);
@@ -113,7 +113,7 @@ static void try_again(struct rescue *rescue, const char *error)
         rescue_free(rescue);
 }
 
-static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata);
+static void on_requeued(struct answer *answer, void *userdata);
 
 static void ask_next(struct rescue *rescue)
 {
@@ -126,36 +126,43 @@ static void ask_next(struct rescue *rescue)
                 rescue_free(rescue);
                 return;
         }
-        const struct link *link = fleet->link;
-        const struct requeue_request request = {
-                .redis = link->redis,
-                .namespace = rescue->runtime->world->settings->redis.namespace,
-                .identity = rescue->dead.worker.identity,
-                .job = &rescue->jobs.jobs[rescue->next_job],
-                .settings = fleet->settings,
-                .why = rescue->how,
-                .realtime = clock_now(CLOCK_REALTIME),
+        const struct fleet_settings *settings = fleet->settings;
+        const struct job *job = &rescue->jobs.jobs[rescue->next_job];
+        const struct field texts[] = {QUERY_TEXT(rescue->dead.worker.identity),
+                                      QUERY_TEXT(job->thread),
+                                      {.text = job->entry, .len = job->entry_len},
+                                      QUERY_TEXT(rescue->how)};
+        const struct query query = {
+                .kind = QUERY_REQUEUE,
+                .numbers = {job->old_key, settings->rescue_jobs == RESCUE_JOBS_REQUEUE,
+                            settings->rescue_limit, clock_now(CLOCK_REALTIME)},
+                .texts = texts,
+                .n_texts = ELEMENTSOF(texts),
         };
-        rescue->framework = link->framework;
-        int r = rescue->framework->requeue->begin(&request, on_requeued, rescue, &rescue->requeue);
+        int r = reader_ask(fleet->link->reader, &query, on_requeued, rescue);
         if (r < 0)
                 try_again(rescue, strerrordesc_np(-r));
+        else
+                rescue->reader = fleet->link->reader;
 }
 
-static void on_requeued(enum rescue_outcome outcome, unsigned times, const char *error, void *userdata)
+static void on_requeued(struct answer *answer, void *userdata)
 {
         struct rescue *rescue = userdata;
         struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
 
-        rescue->requeue = NULL;
-        if (error) {
-                snprintf(rescue->error, sizeof(rescue->error), "%s", error);
-                try_again(rescue, error);
+        rescue->reader = NULL;
+        if (answer->status != ANSWER_OK) {
+                bool refused = answer->status == ANSWER_REFUSED;
+
+                snprintf(rescue->error, sizeof(rescue->error), "%s%.240s%s", refused ? WITHHOLD_ANSWER : "",
+                         answer->error, refused ? "'" : "");
+                try_again(rescue, rescue->error);
                 return;
         }
         if (fleet)
                 rescue_observe(fleet, &rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
-                               outcome, times, rescue->how);
+                               answer->requeue.outcome, answer->requeue.times, rescue->how);
         rescue->next_job++;
         ask_next(rescue);
 }

@@ -2,6 +2,7 @@
 /* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
 #include "base/usec.h"
+#include "frameworks/framework.h"
 #include "model/worker.h"
 #include "settings/traits.h"
 #include <signal.h>
@@ -49,6 +50,14 @@ static const struct permitted permitted[] = {
         {"TSTP", SIGTSTP, false},   {"TTIN", SIGTTIN, false}, {"TTOU", SIGTTOU, false},
         {"WINCH", SIGWINCH, false}, {"CONT", SIGCONT, false},
 };
+
+static bool signal_is_permitted(int signo, bool stops)
+{
+        for (size_t i = 0; i < ELEMENTSOF(permitted); i++)
+                if (permitted[i].signo == signo)
+                        return permitted[i].stops || !stops;
+        return false;
+}
 
 bool native_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid)
 {
@@ -153,3 +162,16 @@ bool native_take_record(const char *text, size_t len, struct heartbeat *ret)
 
         return native_lines(text, len, fields) && native_decode(fields, ret);
 }
+
+const struct framework native_framework = {
+        .traits = &native_traits,
+        .quiet_signal = SIGTSTP,
+        .stop_signal = SIGTERM,
+        /* No wake_signal: CONT may be the worker's resume signal, and the worker would accept jobs again.
+         * A frozen worker gets its stop_timeout. */
+        .identity_parse = native_identity_parse,
+        .member_nsec = 500,
+        .signal_is_permitted = signal_is_permitted,
+        .reports_start = true,
+        .take_record = native_take_record,
+};

@@ -7,7 +7,7 @@
 struct heartbeat;
 
 extern const struct traits native_traits;
-extern const struct framework native_framework; /* in native_redis.c */
+extern const struct framework native_framework;
 
 /* The set of identities, and the key prefix of their hashes. */
 #define NATIVE_WORKERS "sqmgr:workers"

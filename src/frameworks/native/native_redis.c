@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Heartbeats of sqmgr-heartbeat(7) in Redis: a set of `HOST:PID` and a hash for each. Defines struct
- * framework for native. */
-#include "frameworks/framework.h"
+/* Heartbeats of sqmgr-heartbeat(7) in Redis: a set of `HOST:PID` and a hash for each. */
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/native/native.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "model/worker.h"
-#include <signal.h>
+#include "redis/redis_command.h"
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,
                          struct redis_command *ret)
@@ -31,18 +29,12 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
 static const struct heartbeat_format heartbeats = {
         .key = decode_key,
         .set = NATIVE_WORKERS,
-        .member_nsec = 500,
         .identity_parse = native_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
 };
 
-const struct framework native_framework = {
+const struct redis_format native_redis_format = {
         .traits = &native_traits,
-        .quiet_signal = SIGTSTP,
-        .stop_signal = SIGTERM,
-        /* No wake_signal: CONT may be the worker's resume signal, and the worker would accept jobs again.
-         * A frozen worker gets its stop_timeout. */
         .heartbeats = &heartbeats,
-        .take_record = native_take_record,
 };

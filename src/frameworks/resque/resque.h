@@ -10,7 +10,10 @@ struct heartbeat;
 struct job;
 
 extern const struct traits resque_traits;
-extern const struct framework resque_framework; /* in resque_redis.c */
+extern const struct framework resque_framework;
+/* In resque_redis.c. */
+extern const struct running_jobs_format resque_running_jobs;
+extern const struct queues_format resque_queues;
 
 /* Resque's namespace unless the application sets another. */
 #define RESQUE_NAMESPACE "resque"

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* Resque's data in Redis, and its struct framework. Workers: a set of identities, one hash with the time
+/* Resque's data in Redis. Workers: a set of identities, one hash with the time
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
-#include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/resque/resque.h"
+#include "model/job.h"
 #include "model/worker.h"
-#include <signal.h>
+#include "redis/redis_command.h"
+#include "wire/json.h"
 #include <strings.h>
+
+char *resque_key(const char *namespace, const char *name, const char *suffix)
+{
+        return decode_key(namespace && *namespace ? namespace : RESQUE_NAMESPACE, name, suffix);
+}
+
+bool resque_heartbeat_decode(const struct field *field, struct heartbeat *ret)
+{
+        uint64_t sent_usec;
+
+        if (!decode_iso8601(field, &sent_usec))
+                return false;
+        *ret = (struct heartbeat){.sent_usec = sent_usec, .concurrency = 1};
+        return true;
+}
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info _unused_,
                          struct redis_command *ret)
@@ -35,12 +51,47 @@ static int ask_work_list(const char *namespace, const char *identity, struct red
 static const struct heartbeat_format heartbeats = {
         .key = resque_key,
         .set = RESQUE_WORKERS,
-        .member_nsec = 500,
         .identity_parse = resque_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
         .ask_work_list = ask_work_list,
 };
+
+/* Returns the job data of ActiveJob's adapter; NULL: not a job of ActiveJob. */
+static const json_t *wrapped_of(const json_t *payload)
+{
+        const json_t *inner = json_array_get(json_object_get(payload, "args"), 0);
+
+        return json_is_string(json_object_get(inner, "job_class")) &&
+                               json_is_string(json_object_get(inner, "job_id"))
+                       ? inner
+                       : NULL;
+}
+
+static int take_job(const json_t *root, struct job *job)
+{
+        const json_t *payload = json_object_get(root, "payload"), *wrapped = wrapped_of(payload);
+        const json_t *run_at = json_object_get(root, "run_at");
+        const struct field at = {.text = json_string_value(run_at), .len = json_string_length(run_at)};
+
+        (void)decode_iso8601(&at, &job->started_usec);
+        int r = json_take_text(root, "queue", &job->queue);
+        if (r >= 0)
+                r = json_take_text(wrapped ?: payload, wrapped ? "job_class" : "class", &job->class);
+        if (r >= 0 && wrapped)
+                r = json_take_text(wrapped, "job_id", &job->jid);
+        if (r >= 0 && !wrapped)
+                r = (job->jid = strdup("-")) ? 0 : -ENOMEM;
+        return r;
+}
+
+int resque_job_decode(struct job *job)
+{
+        _cleanup_json_ json_t *root = NULL;
+        int r = decode_job(job->entry, job->entry_len, &root);
+
+        return r < 0 ? r : take_job(root, job);
+}
 
 static int request_running_jobs(const char *namespace, const char *identity, size_t which _unused_,
                                 struct redis_command *ret)
@@ -55,7 +106,7 @@ static int take_running_jobs(const redisReply *reply, size_t which _unused_, str
         return entry.text ? job_list_add(list, false, &thread, &entry) : 0;
 }
 
-static const struct running_jobs_format running_jobs = {
+const struct running_jobs_format resque_running_jobs = {
         .n_asks = 1, .ask = request_running_jobs, .take = take_running_jobs, .decode = resque_job_decode};
 
 static int take_paused(const redisReply *reply, struct queues_found *found)
@@ -82,20 +133,12 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"LLEN"}, "queue", .take = take_size},
 };
 
-static const struct queues_format queues = {
+const struct queues_format resque_queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = resque_key};
 
-const struct framework resque_framework = {
+const struct redis_format resque_redis_format = {
         .traits = &resque_traits,
-        .quiet_signal = SIGUSR2,
-        .stop_signal = SIGQUIT,
-        /* QUIT waits for the job's child, which would outlive a worker killed meanwhile. TERM makes the
-         * worker end its child and report that. No wake_signal: CONT would make a worker accept jobs
-         * again. */
-        .cut_off_signal = SIGTERM,
-        .title_parse = resque_title_parse,
-        .title_may_lack = true,
         .heartbeats = &heartbeats,
-        .running_jobs = &running_jobs,
-        .queues = &queues,
+        .running_jobs = &resque_running_jobs,
+        .queues = &resque_queues,
 };

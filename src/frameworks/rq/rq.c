@@ -3,9 +3,10 @@
 #include "frameworks/rq/rq.h"
 #include "base/macro.h"
 #include "base/usec.h"
-#include "model/worker.h"
+#include "frameworks/framework.h"
 #include "settings/traits.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +23,8 @@ const struct traits rq_traits = {
         .stale_usec = 480 * USEC_PER_SEC,
 };
 
-#define KEY_PREFIX   "rq:worker:"
-#define QUEUE_PREFIX "rq:queue:"
-#define KEY_MAX      1024
+#define KEY_PREFIX "rq:worker:"
+#define KEY_MAX    1024
 
 static bool begins(const char *text, size_t len, const char *prefix)
 {
@@ -74,23 +74,6 @@ const char *rq_identity_key(const char *identity)
         if (!rq_identity_parse(identity, strlen(identity), &host_len, &pid))
                 return NULL;
         return strchr(identity + host_len + 1, ':') + 1;
-}
-
-bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret)
-{
-        uint64_t sent_usec, born_usec = 0;
-
-        if (record->death.text || !decode_iso8601(&record->last_heartbeat, &sent_usec))
-                return false;
-        (void)decode_iso8601(&record->birth, &born_usec);
-        *ret = (struct heartbeat){
-                .sent_usec = sent_usec,
-                .born_usec = born_usec,
-                .busy = decode_field_is(&record->state, "busy"),
-                .concurrency = 1,
-                .quiet = !!record->shutdown_requested_date.text,
-        };
-        return true;
 }
 
 /* The words of a command line. A wrapper may have several of them in one argument, and quotes around them. */
@@ -190,14 +173,6 @@ bool rq_command_serves(char *const *argv, const struct field *queues)
         return false;
 }
 
-size_t rq_queue_name(const struct field *key, const char **ret)
-{
-        if (!key->text || !begins(key->text, key->len, QUEUE_PREFIX) || memchr(key->text, '\0', key->len))
-                return 0;
-        *ret = key->text + strlen(QUEUE_PREFIX);
-        return key->len - strlen(QUEUE_PREFIX);
-}
-
 static const char listening[] = ": Listening on ";
 
 bool rq_title_parse(const char *title, struct title *ret)
@@ -228,3 +203,16 @@ bool rq_title_queues(const char *title, struct field *ret)
         *ret = (struct field){.text = queues, .len = strcspn(queues, " ")};
         return true;
 }
+
+const struct framework rq_framework = {
+        .traits = &rq_traits,
+        .stop_signal = SIGTERM,
+        .title_parse = rq_title_parse,
+        .title_may_lack = true,
+        .identity_parse = rq_identity_parse,
+        .member_nsec = 1700,
+        .reports_birth = true,
+        .command_serves = rq_command_serves,
+        .title_queues = rq_title_queues,
+        .queues = &rq_queues,
+};

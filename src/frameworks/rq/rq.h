@@ -9,7 +9,8 @@
 struct heartbeat;
 
 extern const struct traits rq_traits;
-extern const struct framework rq_framework; /* in rq_redis.c */
+extern const struct framework rq_framework;
+extern const struct queues_format rq_queues; /* in rq_redis.c */
 
 /* The sets of the keys of all workers and of all queues. */
 #define RQ_WORKERS "rq:workers"

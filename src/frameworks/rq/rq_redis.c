@@ -1,17 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* RQ's data in Redis, and its struct framework. Workers: a set of worker keys, which contain neither host
+/* RQ's data in Redis. Workers: a set of worker keys, which contain neither host
  * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
-#include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"
 #include "model/worker.h"
-#include <signal.h>
+#include "redis/redis_command.h"
 
 /* The elements of the reply for each worker: its key, host and pid. */
 enum { LIST_KEY, LIST_HOST, LIST_PID, _LIST_MAX };
+
+#define QUEUE_PREFIX "rq:queue:"
+
+bool rq_heartbeat_decode(const struct rq_record *record, struct heartbeat *ret)
+{
+        uint64_t sent_usec, born_usec = 0;
+
+        if (record->death.text || !decode_iso8601(&record->last_heartbeat, &sent_usec))
+                return false;
+        (void)decode_iso8601(&record->birth, &born_usec);
+        *ret = (struct heartbeat){
+                .sent_usec = sent_usec,
+                .born_usec = born_usec,
+                .busy = decode_field_is(&record->state, "busy"),
+                .concurrency = 1,
+                .quiet = !!record->shutdown_requested_date.text,
+        };
+        return true;
+}
+
+size_t rq_queue_name(const struct field *key, const char **ret)
+{
+        if (!key->text || key->len <= strlen(QUEUE_PREFIX) ||
+            memcmp(key->text, QUEUE_PREFIX, strlen(QUEUE_PREFIX)) != 0 || memchr(key->text, '\0', key->len))
+                return 0;
+        *ret = key->text + strlen(QUEUE_PREFIX);
+        return key->len - strlen(QUEUE_PREFIX);
+}
 
 static char *make_key(const char *namespace _unused_, const char *name, const char *suffix)
 {
@@ -114,13 +141,10 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret,
 static const struct heartbeat_format heartbeats = {
         .key = make_key,
         .set = RQ_WORKERS,
-        .member_nsec = 1700,
         .ask_list = ask_list,
         .take_list = take_list,
         .ask_roster = ask_roster,
         .take_roster = take_roster,
-        .command_serves = rq_command_serves,
-        .title_queues = rq_title_queues,
         .identity_parse = rq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
@@ -159,14 +183,11 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"ZCARD"}, "rq:failed", .counter = offsetof(struct queues, dead)},
 };
 
-static const struct queues_format queues = {
+const struct queues_format rq_queues = {
         .questions = questions, .n = ELEMENTSOF(questions), .key = make_key, .name = rq_queue_name};
 
-const struct framework rq_framework = {
+const struct redis_format rq_redis_format = {
         .traits = &rq_traits,
-        .stop_signal = SIGTERM,
-        .title_parse = rq_title_parse,
-        .title_may_lack = true,
         .heartbeats = &heartbeats,
-        .queues = &queues,
+        .queues = &rq_queues,
 };

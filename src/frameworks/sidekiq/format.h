@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The external interfaces of Sidekiq 5 to 8: its keys and heartbeat in Redis, its process title, its
- * thread names. */
+/* What Sidekiq 5 to 8 writes into Redis. */
 #pragma once
 
 #include "frameworks/decode.h"
-#include "frameworks/title.h"
+#include "frameworks/sidekiq/sidekiq.h"
+#include "model/heartbeat_info.h"
 #include <jansson.h>
 
 struct heartbeat;
 
-extern const struct traits sidekiq_traits;
-extern const struct framework sidekiq_framework; /* in sidekiq_redis.c */
-
-#define SIDEKIQ_CAPSULES_MAX 16
-#define SIDEKIQ_COMM_MAX     15 /* bytes of a thread's name that the kernel keeps */
-
 /* The set of identities. */
 #define SIDEKIQ_PROCESSES "processes"
-
-/* The decoded `info` field, which is constant for the life of a worker. */
-struct sidekiq_info {
-        unsigned concurrency; /* 0: not reported (8.1.2 and later use a separate field) */
-        size_t n_capsules; /* 0: not reported (before 8.0.9); capsules beyond SIDEKIQ_CAPSULES_MAX are dropped
-                            */
-        char capsules[SIDEKIQ_CAPSULES_MAX][SIDEKIQ_COMM_MAX + 1]; /* names, truncated */
-        /* The queues that the worker serves: each name ends with a NUL, the list with two. Names beyond
-         * SIDEKIQ_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
-        char queues[];
-};
 
 /* The heartbeat fields that each poll reads. */
 enum sidekiq_field {
@@ -38,10 +21,6 @@ enum sidekiq_field {
         SIDEKIQ_RSS,
         _SIDEKIQ_FIELD_MAX,
 };
-
-/* Splits `HOST:PID:NONCE`; the host may contain colons. Returns true with the length of the host at the
- * start of text, and the pid. */
-bool sidekiq_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
 /* Decodes a heartbeat. concurrency and rss are optional; an invalid rss counts as missing. The work list
  * in *ret stays unknown. Returns false, with *ret untouched, if a required field is missing or a field has
@@ -55,14 +34,5 @@ bool sidekiq_stamp_decode(const json_t *stamp, uint64_t *ret_usec);
 /* Decodes the `info` field. Returns 0 with *ret, which the caller frees; -EINVAL if field is not a JSON
  * object; or -ENOMEM. Missing members and members of another type count as not reported. So does all of an
  * info longer than SIDEKIQ_INFO_MAX bytes: *ret is then empty, and callers need not read the info again. */
-#define SIDEKIQ_INFO_MAX   ((size_t)64 * 1024)
-#define SIDEKIQ_QUEUES_MAX 4096
-int sidekiq_info_decode(const struct field *field, struct sidekiq_info **ret);
-
-/* True if a thread of this name runs jobs. info may be NULL: the only capsule is then `default`. */
-bool sidekiq_thread_is_processor(const char *comm, const struct sidekiq_info *info);
-
-/* Parses `sidekiq VERSION TAG [N of M busy]`. Sidekiq sets this title at each heartbeat, so it proves that
- * the process has booted. The title of a booting process is its command line. Returns false if the title
- * is not that of a booted Sidekiq. */
-bool sidekiq_title_parse(const char *title, struct title *ret);
+#define SIDEKIQ_INFO_MAX ((size_t)64 * 1024)
+int sidekiq_info_decode(const struct field *field, struct heartbeat_info **ret);

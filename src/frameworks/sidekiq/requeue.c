@@ -3,10 +3,8 @@
 #include "frameworks/sidekiq/requeue.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "io/redis_batch.h"
-#include "settings/settings.h"
-#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,25 +45,7 @@ static const char script[] =
         "redis.call('SET', KEYS[3], times, 'EX', ARGV[5])\n"
         "return times\n";
 
-struct requeue {
-        struct redis_batch *redis_batch;
-        requeue_fn done;
-        void *userdata;
-        enum rescue_outcome outcome;
-        unsigned times;
-        char error[256]; /* "": none */
-};
-
-static struct requeue *requeue_free(struct requeue *requeue)
-{
-        if (!requeue)
-                return NULL;
-        redis_batch_free(requeue->redis_batch);
-        free(requeue);
-        return NULL;
-}
-
-static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdata)
+static bool requeue_take(const redisReply *reply, enum rescue_outcome *outcome, unsigned *times)
 {
         static const struct {
                 const char *text;
@@ -76,33 +56,19 @@ static void on_reply(const redisReply *reply, size_t tag _unused_, void *userdat
                 {"lost", RESCUE_LOST},
                 {"parked", RESCUE_PARKED},
         };
-        struct requeue *requeue = userdata;
-        const char *error = "it answers what is not understood";
 
-        if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer > 0) {
-                requeue->outcome = RESCUE_REQUEUED;
-                requeue->times = (unsigned)reply->integer;
-                return;
+        *times = 0;
+        if (reply->type == REDIS_REPLY_INTEGER && reply->integer > 0) {
+                *outcome = RESCUE_REQUEUED;
+                *times = (unsigned)MIN(reply->integer, (long long)UINT_MAX);
+                return true;
         }
-        for (size_t i = 0; reply && reply->type == REDIS_REPLY_STRING && i < ELEMENTSOF(outcomes); i++)
+        for (size_t i = 0; reply->type == REDIS_REPLY_STRING && i < ELEMENTSOF(outcomes); i++)
                 if (strcmp(reply->str, outcomes[i].text) == 0) {
-                        requeue->outcome = outcomes[i].outcome;
-                        return;
+                        *outcome = outcomes[i].outcome;
+                        return true;
                 }
-        if (reply && reply->type == REDIS_REPLY_ERROR)
-                snprintf(requeue->error, sizeof(requeue->error), WITHHOLD_ANSWER "%s'", reply->str);
-        else
-                snprintf(requeue->error, sizeof(requeue->error), "%s",
-                         reply ? error : "the connection was lost");
-}
-
-static void on_done(void *userdata)
-{
-        struct requeue *requeue = userdata;
-        const char *error = requeue->error[0] != '\0' ? requeue->error : NULL;
-
-        requeue->done(requeue->outcome, requeue->times, error, requeue->userdata);
-        requeue_free(requeue);
+        return false;
 }
 
 /* Returns false if memory is short; the keys made so far are then set. */
@@ -130,18 +96,18 @@ static bool make_keys(const struct requeue_request *request, char *keys[_KEY_MAX
         return true;
 }
 
-static int send_script(struct requeue *requeue, const struct requeue_request *request,
-                       char *const keys[_KEY_MAX], const char *dead, const char *score)
+static int send_script(struct redis *redis, const struct requeue_request *request, char *const keys[_KEY_MAX],
+                       const char *dead, redis_reply_fn callback, void *userdata)
 {
-        const struct fleet_settings *settings = request->settings;
         const struct job *job = request->job;
         const char *argv[3 + _KEY_MAX + 8] = {"EVAL", script, "8"};
         size_t lengths[ELEMENTSOF(argv)], n = 3;
-        char limit[16] = "";
+        char limit[16] = "", score[48];
 
-        static_assert(_KEY_MAX == 8, "as many as the script is told of");
-        if (settings->rescue_jobs == RESCUE_JOBS_REQUEUE)
-                snprintf(limit, sizeof(limit), "%u", settings->rescue_limit);
+        static_assert(_KEY_MAX == 8, "the number of keys");
+        if (request->puts_back)
+                snprintf(limit, sizeof(limit), "%u", request->limit);
+        snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
         for (size_t i = 0; i < _KEY_MAX; i++)
                 argv[n++] = keys[i];
         const char *const words[] = {job->thread,   job->entry, job->payload, limit,
@@ -150,37 +116,25 @@ static int send_script(struct requeue *requeue, const struct requeue_request *re
                 argv[n++] = words[i];
         for (size_t i = 0; i < n; i++)
                 lengths[i] = argv[i] == job->entry ? job->entry_len : strlen(argv[i]);
-        return redis_batch_add(requeue->redis_batch, request->redis, 0, (int)n, argv, lengths);
+        return redis_command_forbiddable(redis, callback, userdata, (int)n, argv, lengths);
 }
 
-static int requeue_begin(const struct requeue_request *request, requeue_fn done, void *userdata,
-                         struct requeue **ret)
+static int requeue_send(struct redis *redis, const struct requeue_request *request, redis_reply_fn callback,
+                        void *userdata)
 {
-        static const struct redis_batch_ops ops = {.reply = on_reply, .done = on_done};
-        unsigned limit = request->settings->rescue_limit;
-        char *keys[_KEY_MAX] = {NULL}, score[48], message[512];
-        struct requeue *requeue = malloc(sizeof(*requeue));
+        char *keys[_KEY_MAX] = {NULL}, message[512];
         int r = -ENOMEM;
-
-        if (!requeue)
-                return r;
-        *requeue = (struct requeue){.done = done, .userdata = userdata, .outcome = RESCUE_LEFT};
 
         snprintf(message, sizeof(message),
                  "its worker %s while it ran; it was put back %u time%s (rescue_limit) and is not again",
-                 request->why, limit, limit == 1 ? "" : "s");
-        snprintf(score, sizeof(score), "%.6f", (double)request->realtime / (double)USEC_PER_SEC);
+                 request->why, request->limit, request->limit == 1 ? "" : "s");
         _cleanup_free_ char *dead =
                 sidekiq_job_dead_payload(request->job, ERROR_CLASS, message, request->realtime);
-        if (dead && make_keys(request, keys) && redis_batch_new(&ops, requeue, &requeue->redis_batch) == 0)
-                r = send_script(requeue, request, keys, dead, score);
+        if (dead && make_keys(request, keys))
+                r = send_script(redis, request, keys, dead, callback, userdata);
         for (size_t i = 0; i < _KEY_MAX; i++)
                 free(keys[i]);
-        if (r < 0)
-                requeue_free(requeue);
-        else
-                *ret = requeue;
         return r;
 }
 
-const struct requeue_ops sidekiq_requeue = {.begin = requeue_begin, .free = requeue_free};
+const struct requeue_format sidekiq_requeue = {.send = requeue_send, .take = requeue_take};

@@ -2,6 +2,6 @@
 /* Puts a job of a dead process back into its queue, atomically by one script. */
 #pragma once
 
-#include "frameworks/framework.h"
+#include "frameworks/requeue.h"
 
-extern const struct requeue_ops sidekiq_requeue;
+extern const struct requeue_format sidekiq_requeue;

@@ -1,37 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Sidekiq's data in Redis, and its struct framework. Heartbeats: a set of identities, a hash for each, and
+/* Sidekiq's data in Redis. Heartbeats: a set of identities, a hash for each, and
  * beside that hash the work list, a hash with an entry per thread. Queues: a set of names, and a list per
  * queue with the newest job first. */
-#include "frameworks/framework.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/queue_reader.h"
-#include "frameworks/redis_command.h"
+#include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include "frameworks/sidekiq/requeue.h"
 #include "model/worker.h"
-#include <signal.h>
+#include "redis/redis_command.h"
 
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */
 static const char *const suffixes[] = {"work", "workers"};
-
-/* struct heartbeat_info of Sidekiq is its decoded `info` field. */
-static const struct sidekiq_info *info_of(const struct heartbeat_info *info)
-{
-        return (const struct sidekiq_info *)info;
-}
-
-static bool thread_is_processor(const char *comm, const struct heartbeat_info *info)
-{
-        return sidekiq_thread_is_processor(comm, info_of(info));
-}
-
-static const char *queue_names(const struct heartbeat_info *info)
-{
-        return info && info_of(info)->queues[0] != '\0' ? info_of(info)->queues : NULL;
-}
 
 static int ask_heartbeat(const char *namespace, const char *identity, bool with_info,
                          struct redis_command *ret)
@@ -51,22 +34,21 @@ static bool take_heartbeat(const redisReply *reply, struct heartbeat *ret, struc
 {
         const struct field reported = reply_element(reply, _SIDEKIQ_FIELD_MAX);
         struct field fields[_SIDEKIQ_FIELD_MAX];
-        struct sidekiq_info *decoded;
+        struct heartbeat_info *decoded;
 
         reply_fields(reply, fields, ELEMENTSOF(fields));
         if (reported.text && !*info && sidekiq_info_decode(&reported, &decoded) == 0)
-                *info = (struct heartbeat_info *)decoded;
+                *info = decoded;
         if (!sidekiq_heartbeat_decode(fields, ret))
                 return false;
         if (ret->concurrency == 0 && *info)
-                ret->concurrency = info_of(*info)->concurrency;
+                ret->concurrency = (*info)->concurrency;
         return true;
 }
 
 static const struct heartbeat_format heartbeats = {
         .key = decode_key,
         .set = SIDEKIQ_PROCESSES,
-        .member_nsec = 500,
         .identity_parse = sidekiq_identity_parse,
         .ask_heartbeat = ask_heartbeat,
         .take_heartbeat = take_heartbeat,
@@ -92,10 +74,10 @@ static int take_running_jobs(const redisReply *reply, size_t which, struct job_l
         return r;
 }
 
-static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suffixes),
-                                                        .ask = request_running_jobs,
-                                                        .take = take_running_jobs,
-                                                        .decode = sidekiq_job_decode};
+const struct running_jobs_format sidekiq_running_jobs = {.n_asks = ELEMENTSOF(suffixes),
+                                                         .ask = request_running_jobs,
+                                                         .take = take_running_jobs,
+                                                         .decode = sidekiq_job_decode};
 
 /* Data that autoscaling keeps between readings. */
 struct measures {
@@ -184,7 +166,7 @@ static const struct queues_question questions[] = {
         {QUEUES_EACH, {"LINDEX", "-1"}, "queue", .take = take_oldest, .optional = true},
 };
 
-static const struct queues_format queues = {
+const struct queues_format sidekiq_queues = {
         .questions = questions,
         .n = ELEMENTSOF(questions),
         .key = decode_key,
@@ -193,19 +175,10 @@ static const struct queues_format queues = {
         .service = service,
 };
 
-const struct framework sidekiq_framework = {
+const struct redis_format sidekiq_redis_format = {
         .traits = &sidekiq_traits,
-        .quiet_signal = SIGTSTP,
-        .stop_signal = SIGTERM,
-        /* A worker that got TSTP while booting is stopped by the kernel, and TERM would stay pending
-         * forever. */
-        .wake_signal = SIGCONT,
-        .dump_signal = SIGTTIN,
-        .thread_is_processor = thread_is_processor,
-        .title_parse = sidekiq_title_parse,
         .heartbeats = &heartbeats,
-        .running_jobs = &running_jobs,
-        .queues = &queues,
-        .queue_names = queue_names,
+        .running_jobs = &sidekiq_running_jobs,
+        .queues = &sidekiq_queues,
         .requeue = &sidekiq_requeue,
 };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "frameworks/framework.h"
-#include "frameworks/heartbeat_format.h"
 
 extern const struct traits probe_traits;
-extern const struct heartbeat_format probe_heartbeats;
+
+bool probe_identity_parse(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts reader processes; see the header. */
+#include "daemon/runtime/reader_process.h"
+#include "base/fd.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/reader_files.h"
+#include "io/reader_user.h"
+#include "model/exit_status.h"
+#include "privileged/reader_start.h"
+#include "privileged/signal.h"
+#include "queries/configuration.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define PROGRAM_NAME "sqmgr-reader"
+
+/* For a reader that only judges a configuration. */
+#define JUDGE_USEC (10 * USEC_PER_SEC)
+
+struct reader_process {
+        struct child child;
+        struct reader_starter_daemon *starter;
+        int connections_fd;
+        struct connecting *connecting;                  /* NULL: no connection is being made */
+        void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
+        void *userdata;
+};
+
+/* A process that connects a Unix socket. */
+struct connecting {
+        struct child child;
+        struct reader_process *process; /* NULL: it is gone */
+};
+
+static void process_free(struct reader_process *process)
+{
+        if (process->connecting)
+                process->connecting->process = NULL;
+        close_fd(process->connections_fd);
+        free(process);
+}
+
+static void on_exited(struct child *child, const siginfo_t *info)
+{
+        struct reader_process *process = (struct reader_process *)child;
+        const struct exit_status exit = {
+                .known = true, .by_signal = info->si_code != CLD_EXITED, .status = info->si_status};
+        char how[128];
+
+        exit_status_text(&exit, how, sizeof(how));
+        if (process->ended)
+                process->ended(how, process->userdata);
+        process_free(process);
+}
+
+static int not_started(struct reader_process *process, int error)
+{
+        process_free(process);
+        return -error;
+}
+
+static int start(struct reader_starter *base, void (*ended)(const char *how, void *userdata), void *userdata,
+                 struct reader_process **ret, int *ret_fd)
+{
+        struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
+        struct reader_process *process = calloc(1, sizeof(*process));
+        int queries[2], connections[2];
+
+        if (!process)
+                return -ENOMEM;
+        process->connections_fd = -1;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, queries) < 0)
+                return not_started(process, errno);
+        _cleanup_close_ int ours = queries[0];
+        _cleanup_close_ int theirs = queries[1];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, connections) < 0)
+                return not_started(process, errno);
+        process->connections_fd = connections[0];
+        _cleanup_close_ int their_connections = connections[1];
+        const struct reader_start request = {
+                .program_fd = starter->program_fd,
+                .uid = starter->uid,
+                .gid = starter->gid,
+                .socket_fd = theirs,
+                .connections_fd = their_connections,
+        };
+        pid_t pid;
+        int r = reader_start_program(&request, &pid);
+        if (r < 0)
+                return not_started(process, -r);
+        process->child = (struct child){.pid = pid, .exited = on_exited};
+        process->starter = starter;
+        process->ended = ended;
+        process->userdata = userdata;
+        children_add(starter->children, &process->child);
+        *ret = process;
+        *ret_fd = TAKE_FD(ours);
+        return 0;
+}
+
+/* The process is reaped once it is dead, which a file system can delay. */
+static void stop(struct reader_process *process)
+{
+        process->ended = NULL;
+        process->connections_fd = close_fd(process->connections_fd);
+        (void)signal_child(process->child.pid, SIGKILL);
+}
+
+static void on_connecting_exited(struct child *child, const siginfo_t *info _unused_)
+{
+        struct connecting *connecting = (struct connecting *)child;
+
+        if (connecting->process)
+                connecting->process->connecting = NULL;
+        free(connecting);
+}
+
+/* One at a time; io/reader.c bounds how often. Without a connection, the reader's attempt fails after
+ * connect_timeout and is repeated. */
+static void connect_socket(struct reader_process *process, const char *path)
+{
+        struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
+
+        if (!connecting)
+                return;
+        pid_t pid;
+        if (reader_start_connect(process->connections_fd, path, &pid) < 0) {
+                free(connecting);
+                return;
+        }
+        *connecting = (struct connecting){.child = {.pid = pid, .exited = on_connecting_exited},
+                                          .process = process};
+        process->connecting = connecting;
+        children_add(process->starter->children, &connecting->child);
+}
+
+/* Returns a descriptor or -errno. */
+static int open_program(const char *path)
+{
+        char program[PATH_MAX];
+
+        ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
+        const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+        size_t length = slash ? (size_t)(slash + 1 - program) : 0;
+        int fd = -1;
+
+        if (path) {
+                fd = open(path, O_PATH | O_CLOEXEC);
+                return fd < 0 ? -errno : fd;
+        }
+        if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
+                memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
+                fd = open(program, O_PATH | O_CLOEXEC);
+        }
+        if (fd < 0)
+                fd = open(READER_PROGRAM, O_PATH | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
+{
+        *ret = (struct reader_starter_daemon){
+                .starter = {.start = start, .stop = stop, .connect = connect_socket},
+                .children = children,
+                .program_fd = open_program(path),
+        };
+        if (ret->program_fd < 0) {
+                log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-ret->program_fd));
+                return ret->program_fd;
+        }
+        return reader_user(&ret->uid, &ret->gid);
+}
+
+/* Those that were stopped are dead soon: they were killed, and wait for no file. */
+void reader_starter_clear(struct reader_starter_daemon *starter)
+{
+        struct child *child = starter->children ? starter->children->first : NULL;
+
+        while (child) {
+                struct child *next = child->next;
+
+                if (child->exited == on_exited || child->exited == on_connecting_exited) {
+                        siginfo_t info;
+
+                        (void)signal_child(child->pid, SIGKILL);
+                        (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)child->pid, &info, WEXITED));
+                        children_remove(starter->children, child);
+                        child->exited(child, &info);
+                }
+                child = next;
+        }
+        starter->program_fd = close_fd(starter->program_fd);
+}
+
+/* The last of a process that only judges a configuration. */
+struct judgment {
+        sd_event *event;
+        char *why;
+};
+
+static void on_judgment(struct reader *reader _unused_, enum reader_state state _unused_, const char *error,
+                        void *userdata)
+{
+        struct judgment *judgment = userdata;
+
+        snprintf(judgment->why, INI_TLS_WHY_MAX, "%s", error ?: "");
+        (void)sd_event_exit(judgment->event, error ? -EINVAL : 0);
+}
+
+static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
+{
+        return sd_event_exit(userdata, -ETIMEDOUT);
+}
+
+/* Runs a loop of its own until the reader has said what it makes of the files. */
+static int judge(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
+                 char *why)
+{
+        struct judgment judgment = {.event = event, .why = why};
+        struct reader *reader = NULL;
+
+        int r = reader_files_read(configuration);
+        if (r >= 0)
+                r = sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, JUDGE_USEC, 0, on_late, event);
+        if (r >= 0)
+                r = reader_new(event, starter, configuration, on_judgment, &judgment, &reader);
+        if (r < 0)
+                return r;
+        r = sd_event_loop(event);
+        reader_free(reader);
+        return r;
+}
+
+int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX])
+{
+        struct children children = {0};
+        struct reader_starter_daemon starter;
+        struct reader_configuration configuration;
+        sd_event *event = NULL;
+
+        int r = reader_configuration_make(settings, settings->url, 0, &configuration);
+        if (r < 0)
+                return r;
+        configuration.check = true;
+        r = sd_event_new(&event);
+        if (r >= 0)
+                r = reader_starter_init(&starter, &children, NULL);
+        if (r >= 0) {
+                r = judge(event, &starter.starter, &configuration, why);
+                reader_starter_clear(&starter);
+        }
+        reader_configuration_clear(&configuration);
+        sd_event_unref(event);
+        return r;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The private state of server_heartbeats.c. */
+#pragma once
+
+#include "frameworks/framework.h"
+#include "frameworks/heartbeats.h"
+#include "frameworks/scan_permit.h"
+#include <stdlib.h>
+
+struct server_slot {
+        struct heartbeat_slot base;
+        struct server_slot *next;
+        unsigned wanted;     /* poll items requested for the next poll */
+        unsigned poll_items; /* poll items of the current poll */
+        unsigned queries;    /* sent for this slot in the current poll */
+        unsigned pending;    /* queries of the slot without an answer */
+
+        bool heartbeat_missing;     /* the last poll found no heartbeat */
+        usec_t forgotten_at;        /* when the process that sent the heartbeats ended; 0: none has */
+        usec_t changed_at;          /* when the heartbeat was last seen to change */
+        struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
+        bool heartbeat_waits;       /* for the answer about its work list */
+        usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
+        usec_t seeks_at;            /* the last poll of the slot, if that wanted a scan; else 0 */
+};
+
+struct server_heartbeats {
+        struct heartbeats base;
+        struct reader *reader;
+        const struct framework *framework;
+        char *scan_host; /* whose identities are scanned; NULL: no scan was made */
+
+        struct server_slot *slots; /* including removed slots while anything refers to them */
+        struct server_slot **end;  /* where the next slot is linked */
+        unsigned n_slots;
+
+        struct match match;
+        struct scan_permit scan_permit;
+        uint64_t connection; /* the connection that match belongs to */
+
+        bool looking;
+        bool again;       /* another poll was requested during this one */
+        bool failed;      /* the current poll has failed */
+        unsigned pending; /* queries of the current poll without an answer */
+        usec_t scan_began_at;
+        size_t scan_hosts;   /* index into this host's names: those before it are scanned */
+        usec_t scan_next_at; /* no scan before this */
+        usec_t lost_scan_at; /* no scan for a lost heartbeat before this */
+
+        unsigned entered; /* our functions on the stack, plus pending queries that will call us */
+        bool freed;
+};
+
+/* A pending query. */
+struct ask {
+        struct server_heartbeats *heartbeats;
+        struct server_slot *slot;    /* NULL: a scan step */
+        struct candidate *candidate; /* NULL: the slot's own heartbeat */
+};
+
+static inline struct server_heartbeats *own(struct heartbeats *heartbeats)
+{
+        return (struct server_heartbeats *)heartbeats;
+}
+
+static inline struct server_slot *own_slot(struct heartbeat_slot *slot)
+{
+        return (struct server_slot *)slot;
+}
+
+static inline struct server_heartbeats *heartbeats_of(const struct server_slot *slot)
+{
+        return own(slot->base.heartbeats);
+}
+
+static inline void slot_lose_identity(struct server_slot *slot)
+{
+        free(slot->base.identity);
+        slot->base.identity = NULL;
+        free(slot->base.info);
+        slot->base.info = NULL;
+        slot->heartbeat_missing = false;
+        slot->heartbeat = (struct heartbeat){0};
+        slot->heartbeat_waits = false;
+}
+
+static inline void slot_free(struct server_slot *slot)
+{
+        free(slot->base.identity);
+        free(slot->base.info);
+        free(slot);
+}

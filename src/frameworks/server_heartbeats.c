@@ -1,0 +1,796 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the heartbeats of our own workers from a server; see the header.
+ *
+ * A poll has up to two rounds. The first reads the heartbeats of workers whose identity is known, and
+ * scans the set of identities if another is needed. The second reads the heartbeats of the candidates that
+ * observe/match.h holds for a worker. Then match_decide() assigns identities to workers. */
+#include "frameworks/server_heartbeats.h"
+#include "base/fd.h"
+#include "frameworks/answer_check.h"
+#include "frameworks/server_heartbeat_slots.h"
+#include "io/clock.h"
+#include "model/birth.h"
+#include "model/fleet.h"
+#include "model/freshness.h"
+#include "model/poll_schedule.h"
+#include "model/world.h"
+#include "privileged/probe.h"
+#include <string.h>
+
+/* Queries for one worker in one poll. */
+#define QUERIES_MAX 2
+/* Searches of /proc in one poll; the remaining ones wait for the next poll. */
+#define DESCENDANTS_MAX 512
+/* Processes of one worker that are checked for having booted, in one poll. */
+#define BOOTS_MAX 64
+/* A scan is followed by a pause of this many times its duration. */
+#define SCAN_DUTY 10
+/* A longer scan is abandoned: known heartbeats must not wait for it. */
+#define SCAN_MAX_USEC (5 * USEC_PER_SEC)
+/* How often to search for a heartbeat that is missing or stale, and for siblings of its worker. */
+#define RESCAN_USEC (30 * USEC_PER_SEC)
+
+static void heartbeats_destroy(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots, *next; slot; slot = next) {
+                next = slot->next;
+                slot_free(slot);
+        }
+        match_clear(&heartbeats->match);
+        free(heartbeats->scan_host);
+        free(heartbeats);
+}
+
+/* Removed slots stay linked while a pending query or a function on the stack may refer to them. */
+static void sweep_slots(struct server_heartbeats *heartbeats)
+{
+        heartbeats->end = &heartbeats->slots;
+        while (*heartbeats->end) {
+                struct server_slot *slot = *heartbeats->end;
+
+                if (slot->base.worker) {
+                        heartbeats->end = &slot->next;
+                        continue;
+                }
+                *heartbeats->end = slot->next;
+                slot_free(slot);
+                heartbeats->n_slots--;
+        }
+}
+
+static void heartbeats_enter(struct server_heartbeats *heartbeats)
+{
+        heartbeats->entered++;
+}
+
+static void heartbeats_leave(struct server_heartbeats *heartbeats)
+{
+        if (--heartbeats->entered > 0)
+                return;
+        if (heartbeats->freed)
+                heartbeats_destroy(heartbeats);
+        else
+                sweep_slots(heartbeats);
+}
+
+static const struct heartbeat_source server_kind;
+static void on_scan_permit(bool open, void *userdata);
+
+int server_heartbeats_new(struct reader *reader, const struct framework *framework,
+                          const struct heartbeats_ops *ops, void *userdata, struct heartbeats **ret)
+{
+        struct server_heartbeats *heartbeats = calloc(1, sizeof(*heartbeats));
+        if (!heartbeats)
+                return -ENOMEM;
+        heartbeats->reader = reader;
+        heartbeats->framework = framework;
+        heartbeats->end = &heartbeats->slots;
+        heartbeats->base = (struct heartbeats){
+                .kind = &server_kind, .ops = ops, .userdata = userdata, .match = &heartbeats->match};
+        scan_permit_init(&heartbeats->scan_permit, reader, framework->member_nsec, on_scan_permit,
+                         heartbeats);
+        *ret = &heartbeats->base;
+        return 0;
+}
+
+static void server_heartbeats_free(struct heartbeats *base)
+{
+        struct server_heartbeats *heartbeats = own(base);
+
+        if (heartbeats->freed)
+                return;
+        heartbeats->freed = true;
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                slot->base.worker = NULL;
+        if (heartbeats->entered == 0)
+                heartbeats_destroy(heartbeats);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int observe_host_name(struct server_heartbeats *heartbeats)
+{
+        const char *name = heartbeats->base.ops->host_name(heartbeats->base.userdata);
+
+        return name ? match_host_is(&heartbeats->match, name, clock_now(CLOCK_MONOTONIC)) : 0;
+}
+
+static int server_heartbeats_add(struct heartbeats *base, struct worker *worker, struct heartbeat_slot **ret)
+{
+        struct server_heartbeats *heartbeats = own(base);
+
+        /* The current host name is the one the new process sees; the name may have changed by the next
+         * scan. */
+        int r = observe_host_name(heartbeats);
+        if (r < 0)
+                return r;
+        struct server_slot *slot = calloc(1, sizeof(*slot));
+        if (!slot)
+                return -ENOMEM;
+        slot->base = (struct heartbeat_slot){.heartbeats = base, .worker = worker};
+        *heartbeats->end = slot;
+        heartbeats->end = &slot->next;
+        heartbeats->n_slots++;
+        match_owner_added(&heartbeats->match);
+        *ret = &slot->base;
+        return 0;
+}
+
+static void server_heartbeats_remove(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+
+        slot->base.worker = NULL;
+        match_owner_removed(&heartbeats->match, slot);
+        if (heartbeats->entered == 0)
+                sweep_slots(heartbeats);
+}
+
+static int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
+{
+        struct server_slot *slot = own_slot(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        size_t host_len;
+        pid_t pid;
+
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->base.identity = copy;
+        slot->changed_at = now;
+        /* If this identity is lost later, the search uses its host name. */
+        if (!heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
+                return 0;
+        return match_host_was(&heartbeats->match, identity, host_len, now);
+}
+
+static bool server_heartbeats_contended(const struct heartbeats *heartbeats)
+{
+        return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
+}
+
+static void server_heartbeats_forget(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
+        slot->siblings_scan_at = 0;
+        if (!slot->base.identity)
+                return;
+        match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
+        slot_lose_identity(slot);
+}
+
+static void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
+{
+        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
+}
+
+/* The known heartbeat is missing or stale; the worker may now use another identity. */
+static bool slot_is_lost(const struct server_slot *slot, usec_t now)
+{
+        /* Without the margin that evidence gets: the search starts before the worker counts as hung and
+         * before its work list expires. */
+        return slot->base.identity &&
+               (slot->heartbeat_missing ||
+                usec_sub(now, slot->changed_at) > slot->base.worker->fleet->settings->traits->stale_usec);
+}
+
+static void poll_advance(struct server_heartbeats *heartbeats);
+
+/* Sends a query of the current poll. The poll fails if the query cannot be sent. */
+static bool poll_ask(struct server_heartbeats *heartbeats, const struct query *query,
+                     reader_answer_fn callback, struct ask ask)
+{
+        struct ask *copy = malloc(sizeof(*copy));
+
+        if (copy)
+                *copy = ask;
+        if (!copy || reader_ask(heartbeats->reader, query, callback, copy) < 0) {
+                free(copy);
+                heartbeats->failed = true;
+                return false;
+        }
+        heartbeats->pending++;
+        heartbeats_enter(heartbeats);
+        if (ask.slot) {
+                ask.slot->pending++;
+                ask.slot->queries++;
+        }
+        return true;
+}
+
+/* Called first for every answer. Returns the query's context. If heartbeats->freed is set, the answer must
+ * be ignored. An answer that cannot be counts as lost, and so does the reader. */
+static struct ask poll_answer(void *userdata, struct answer *answer)
+{
+        struct ask *ask = userdata, copy = *ask;
+
+        free(ask);
+        copy.heartbeats->pending--;
+        if (copy.slot)
+                copy.slot->pending--;
+        if (!answer_check(copy.heartbeats->framework, answer, copy.heartbeats->scan_host)) {
+                reader_refuse(copy.heartbeats->reader);
+                answer_clear(answer);
+        }
+        if (answer->status == ANSWER_LOST)
+                copy.heartbeats->failed = true;
+        return copy;
+}
+
+static void poll_answer_done(struct server_heartbeats *heartbeats)
+{
+        if (!heartbeats->freed)
+                poll_advance(heartbeats);
+        heartbeats_leave(heartbeats);
+}
+
+static void report_heartbeat(struct server_slot *slot, const struct heartbeat *heartbeat)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        struct heartbeat reported = *heartbeat;
+
+        if (!slot->base.worker || heartbeats->freed)
+                return;
+        if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
+                reported.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
+}
+
+/* Returns the heartbeat that was answered, completed by the info, which is taken unless there is one; NULL:
+ * there is no heartbeat. */
+static const struct heartbeat *take_heartbeat(struct answer_heartbeat *answer, struct heartbeat_info **info)
+{
+        if (!*info)
+                *info = TAKE_PTR(answer->info);
+        if (answer->heartbeat.concurrency == 0 && *info)
+                answer->heartbeat.concurrency = (*info)->concurrency;
+        return answer->found ? &answer->heartbeat : NULL;
+}
+
+static void on_own_heartbeat(struct answer *answer, void *userdata)
+{
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_slot *slot = ask.slot;
+
+        /* The identity may have been forgotten meanwhile. Without an answer nothing is known. */
+        if (answer->status != ANSWER_LOST && slot->base.worker && slot->base.identity) {
+                const struct heartbeat *heartbeat = take_heartbeat(&answer->heartbeat, &slot->base.info);
+                slot->heartbeat_missing = !heartbeat;
+                if (heartbeat) {
+                        if (heartbeat->sent_usec != slot->heartbeat.sent_usec)
+                                slot->changed_at = clock_now(CLOCK_MONOTONIC);
+                        slot->heartbeat = *heartbeat;
+                        slot->heartbeat_waits = slot->pending > 0;
+                        if (!slot->heartbeat_waits)
+                                report_heartbeat(slot, heartbeat);
+                }
+        }
+        poll_answer_done(ask.heartbeats);
+}
+
+static void on_work_list(struct answer *answer, void *userdata)
+{
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_slot *slot = ask.slot;
+
+        if (answer->status != ANSWER_LOST && slot->heartbeat_waits) {
+                struct heartbeat heartbeat = slot->heartbeat;
+                slot->heartbeat_waits = false;
+                heartbeat.work_list_known = answer->work_list.known;
+                heartbeat.work_list_empty = answer->work_list.known && answer->work_list.empty;
+                report_heartbeat(slot, &heartbeat);
+        }
+        poll_answer_done(ask.heartbeats);
+}
+
+/* Requests the slot's own heartbeat, or a candidate's. Returns true if the query was sent. */
+static bool ask_heartbeat(struct server_slot *slot, struct candidate *candidate, reader_answer_fn callback)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        const char *identity = candidate ? candidate->identity : slot->base.identity;
+        bool with_info = candidate ? !candidate->info : !slot->base.info;
+        const struct field texts[] = {QUERY_TEXT(identity)};
+        const struct query query = {
+                .kind = QUERY_HEARTBEAT, .numbers = {with_info}, .texts = texts, .n_texts = 1};
+        struct ask ask = {.heartbeats = heartbeats, .slot = slot, .candidate = candidate};
+
+        return poll_ask(heartbeats, &query, callback, ask);
+}
+
+/* The heartbeat goes first: a work list read after it is as new or newer, and so never shows too few jobs. */
+static void ask_own(struct server_slot *slot, usec_t now)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+
+        slot->heartbeat_waits = false;
+        if (!ask_heartbeat(slot, NULL, on_own_heartbeat))
+                return;
+        if (!(slot->poll_items & POLL_WORK_LIST) || slot_is_lost(slot, now))
+                return;
+        const struct field texts[] = {QUERY_TEXT(slot->base.identity)};
+        const struct query query = {.kind = QUERY_WORK_LIST, .texts = texts, .n_texts = 1};
+        struct ask ask = {.heartbeats = heartbeats, .slot = slot};
+
+        (void)poll_ask(heartbeats, &query, on_work_list, ask);
+}
+
+static void on_candidate(struct answer *answer, void *userdata)
+{
+        struct ask ask = poll_answer(userdata, answer);
+        struct candidate *candidate = ask.candidate;
+
+        if (answer->status != ANSWER_LOST && !ask.heartbeats->freed) {
+                const struct heartbeats *base = &ask.heartbeats->base;
+                const struct worker *worker = ask.slot->base.worker;
+                const struct heartbeat *heartbeat = take_heartbeat(&answer->heartbeat, &candidate->info);
+                if (heartbeat && heartbeat->start != 0 &&
+                    base->ops->has_start(candidate->pid, heartbeat->start, base->userdata) <= 0)
+                        heartbeat = NULL;
+                bool born =
+                        heartbeat && worker && heartbeat->born_usec != 0 &&
+                        base->ops->is_born(candidate->pid, heartbeat->born_usec, worker, base->userdata) > 0;
+                match_read(candidate, heartbeat, born, clock_now(CLOCK_MONOTONIC));
+        }
+        poll_answer_done(ask.heartbeats);
+}
+
+/* Requests the heartbeats of candidates for workers whose identity is unknown or lost. */
+static void ask_candidates(struct server_heartbeats *heartbeats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                if (!slot->poll_items || !slot->base.worker)
+                        continue;
+                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
+                        continue;
+                while (slot->queries < QUERIES_MAX) {
+                        struct candidate *candidate =
+                                match_next_unasked(&heartbeats->match, slot, now, slot->base.identity);
+                        if (!candidate || !ask_heartbeat(slot, candidate, on_candidate))
+                                break;
+                        candidate->asked_at = now;
+                }
+        }
+}
+
+static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_t pid, unsigned *budget)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot->base.worker->process.pid == pid)
+                        return slot;
+        /* Most leftover identities in Redis belong to processes that are long dead. */
+        if (!probe_pid(pid))
+                return NULL;
+        for (struct server_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
+                if (!slot->base.worker)
+                        continue;
+                (*budget)--;
+                int r = heartbeats->base.ops->is_descendant(pid, slot->base.worker,
+                                                            heartbeats->base.userdata);
+                if (r > 0)
+                        return slot;
+                if (is_shortage(r))
+                        *budget = 0;
+        }
+        return NULL;
+}
+
+/* Finds the owner of each new candidate. */
+static void resolve_owners(struct server_heartbeats *heartbeats)
+{
+        /* Enough for at least one candidate, however many workers there are. */
+        unsigned budget = DESCENDANTS_MAX + (unsigned)heartbeats->n_slots;
+
+        for (size_t i = 0; i < heartbeats->match.n_candidates && !heartbeats->freed; i++) {
+                struct candidate *candidate = heartbeats->match.candidates[i];
+                if (candidate->resolved)
+                        continue;
+                candidate->owner = find_owner(heartbeats, candidate->pid, &budget);
+                /* If the budget ran out, the owner is still unknown. */
+                candidate->resolved = candidate->owner || budget > 0;
+        }
+}
+
+/* Returns true if another host name must be scanned. Fails the poll if memory is short. */
+static bool scan_next_host(struct server_heartbeats *heartbeats)
+{
+        const char *host = match_scan_host(&heartbeats->match, &heartbeats->scan_hosts);
+
+        if (!host)
+                return false;
+        free(heartbeats->scan_host);
+        heartbeats->scan_host = strdup(host);
+        heartbeats->failed |= !heartbeats->scan_host;
+        return heartbeats->scan_host;
+}
+
+static void scan_step(struct server_heartbeats *heartbeats, const char *cursor);
+
+/* Returns 0 or -ENOMEM. */
+static int take_page(struct server_heartbeats *heartbeats, const struct answer_scan *page)
+{
+        int r = 0;
+
+        for (size_t i = 0; i < page->n && r >= 0; i++) {
+                const struct match_found found = {.identity = page->list[i].identity,
+                                                  .len = strlen(page->list[i].identity),
+                                                  .host_len = page->list[i].host_len,
+                                                  .pid = page->list[i].pid};
+
+                r = match_scan_add(&heartbeats->match, &found, clock_now(CLOCK_MONOTONIC));
+        }
+        return r;
+}
+
+static void on_scan(struct answer *answer, void *userdata)
+{
+        struct ask ask = poll_answer(userdata, answer);
+        struct server_heartbeats *heartbeats = ask.heartbeats;
+
+        if (answer->status != ANSWER_LOST && !heartbeats->freed) {
+                usec_t now = clock_now(CLOCK_MONOTONIC);
+                usec_t took = usec_sub(now, heartbeats->scan_began_at);
+
+                heartbeats->scan_next_at = now + SCAN_DUTY * took;
+                if (answer->status != ANSWER_OK || take_page(heartbeats, &answer->scan) < 0 ||
+                    took > SCAN_MAX_USEC) {
+                        heartbeats->failed = true;
+                } else if (answer->scan.cursor[0] != '\0') {
+                        scan_step(heartbeats, answer->scan.cursor);
+                } else if (scan_next_host(heartbeats)) {
+                        scan_step(heartbeats, "");
+                } else if (!heartbeats->failed) {
+                        match_scan_end(&heartbeats->match);
+                        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                                if (slot->poll_items & POLL_SIBLINGS)
+                                        slot->siblings_scan_at = now + RESCAN_USEC;
+                        resolve_owners(heartbeats);
+                        ask_candidates(heartbeats);
+                }
+        }
+        poll_answer_done(heartbeats);
+}
+
+/* Drops host names under which no live worker can have started. */
+static void forget_host_names(struct server_heartbeats *heartbeats)
+{
+        usec_t oldest = USEC_INFINITY;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker)
+                        oldest = MIN(oldest, slot->base.worker->spawned_at);
+        match_hosts_forget(&heartbeats->match, oldest);
+}
+
+static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
+{
+        if (observe_host_name(heartbeats) < 0) {
+                heartbeats->failed = true;
+                return;
+        }
+        forget_host_names(heartbeats);
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker && slot_is_lost(slot, now))
+                        heartbeats->lost_scan_at = now + RESCAN_USEC;
+        heartbeats->scan_began_at = now;
+        heartbeats->scan_hosts = 0;
+        match_scan_begin(&heartbeats->match, now);
+        if (scan_next_host(heartbeats))
+                scan_step(heartbeats, "");
+}
+
+static void scan_step(struct server_heartbeats *heartbeats, const char *cursor)
+{
+        const struct field texts[] = {QUERY_TEXT(cursor), QUERY_TEXT(heartbeats->scan_host)};
+        const struct query query = {.kind = QUERY_SCAN, .texts = texts, .n_texts = 2};
+        struct ask ask = {.heartbeats = heartbeats};
+
+        (void)poll_ask(heartbeats, &query, on_scan, ask);
+}
+
+static void on_scan_permit(bool open, void *userdata)
+{
+        struct server_heartbeats *heartbeats = userdata;
+
+        heartbeats->pending--;
+        if (!heartbeats->freed && open) {
+                scan_begin(heartbeats, clock_now(CLOCK_MONOTONIC));
+        } else if (!heartbeats->freed) {
+                resolve_owners(heartbeats);
+                ask_candidates(heartbeats);
+        }
+        poll_answer_done(heartbeats);
+}
+
+/* Other hosts may scan too: ask for permission first. */
+static void request_scan_permit(struct server_heartbeats *heartbeats, usec_t now)
+{
+        int r = scan_permit_request(&heartbeats->scan_permit, match_n_hosts(&heartbeats->match));
+
+        if (r < 0) {
+                heartbeats->failed = true;
+        } else if (r > 0) {
+                scan_begin(heartbeats, now);
+        } else {
+                heartbeats->pending++;
+                heartbeats_enter(heartbeats);
+        }
+}
+
+/* The worker's heartbeats come from this identity from now on. */
+static void slot_adopt(struct server_slot *slot, struct candidate *candidate)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        struct heartbeat heartbeat = candidate->heartbeat;
+
+        char *identity = strdup(candidate->identity);
+        if (!identity)
+                return;
+        slot_lose_identity(slot);
+        slot->base.identity = identity;
+        slot->base.info = TAKE_PTR(candidate->info);
+        slot->heartbeat = heartbeat;
+        slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.ops->on_identity(slot->base.worker, candidate->pid, heartbeats->base.userdata);
+        if (slot->base.identity)
+                report_heartbeat(slot, &heartbeat);
+}
+
+/* Rejects the candidates of processes that have not booted yet: such identities are leftovers of earlier
+ * processes. Returns false if this cannot be determined. */
+static bool sort_out_unbooted(struct server_slot *slot)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        unsigned budget = BOOTS_MAX;
+        size_t at = 0;
+        pid_t pid;
+
+        while (budget-- > 0 && (pid = match_pid(&heartbeats->match, slot, &at)) != 0) {
+                int r = heartbeats->base.ops->has_booted(pid, slot->base.worker, heartbeats->base.userdata);
+                if (is_shortage(r))
+                        return false;
+                if (r == 0)
+                        match_unbooted(&heartbeats->match, slot, pid);
+        }
+        return true;
+}
+
+/* Decides which identity the worker's heartbeats use. */
+static void slot_decide(struct server_slot *slot)
+{
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        const struct worker *worker = slot->base.worker;
+        bool ambiguous;
+
+        if (!sort_out_unbooted(slot))
+                return;
+        const struct match_claim claim = {
+                .owner = slot,
+                .spawned_at = worker->spawned_at,
+                .since = MAX(worker->spawned_at, slot->forgotten_at),
+                /* The process of the known identity has no other identity. */
+                .except = slot->base.identity ? worker->process.heartbeat_pid : 0,
+                .stale_usec = worker_outlived_usec(worker),
+                .doubt_at = worker->fleet->world->doubt.since,
+        };
+        struct candidate *candidate = match_decide(&heartbeats->match, &claim, &ambiguous);
+        if (!slot->base.identity)
+                heartbeats->base.ops->on_ambiguous(slot->base.worker, ambiguous, heartbeats->base.userdata);
+        /* A known identity is replaced only by one whose heartbeat changed later. */
+        if (candidate && (!slot->base.identity || candidate->changed_at > slot->changed_at))
+                slot_adopt(slot, candidate);
+}
+
+static void poll_decide(struct server_heartbeats *heartbeats)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+                if (slot->poll_items && slot->base.worker &&
+                    (!slot->base.identity || slot_is_lost(slot, now)))
+                        slot_decide(slot);
+        }
+}
+
+static void report_siblings(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+                size_t at = 0;
+
+                if (!(slot->poll_items & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
+                    slot->siblings_scan_at == 0)
+                        continue;
+                const struct candidate *other = match_other(&heartbeats->match, slot, slot->base.identity,
+                                                            slot->base.worker->spawned_at, &at);
+                heartbeats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0,
+                                                 heartbeats->base.userdata);
+        }
+}
+
+static char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
+{
+        struct server_slot *slot = own_slot(base);
+        struct match *match = &heartbeats_of(slot)->match;
+        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
+        size_t at = 0;
+
+        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
+        if (!other)
+                return NULL;
+        char *identity = strdup(other->identity);
+        *ret_pid = other->pid;
+        match_distrust(match, other->identity);
+        return identity;
+}
+
+static int server_heartbeats_poll(struct heartbeats *base);
+
+/* After each answer: ends the poll if this was the last answer, and starts the one that was requested
+ * meanwhile. Dropping that one would lose the poll right after a start, which shows the identities that are
+ * older than the new process. */
+static void poll_advance(struct server_heartbeats *heartbeats)
+{
+        if (!heartbeats->looking || heartbeats->pending > 0)
+                return;
+        heartbeats_enter(heartbeats);
+        if (!heartbeats->failed)
+                poll_decide(heartbeats);
+        if (!heartbeats->failed)
+                report_siblings(heartbeats);
+        heartbeats->looking = false;
+        if (!heartbeats->freed)
+                heartbeats->base.ops->on_done(&heartbeats->base, heartbeats->base.userdata);
+        /* After an error the next tick requests it again. */
+        if (!heartbeats->freed && heartbeats->again)
+                (void)server_heartbeats_poll(&heartbeats->base);
+        heartbeats_leave(heartbeats);
+}
+
+/* Moves the requests to the current poll. Returns true if there are any. */
+static bool take_wishes(struct server_heartbeats *heartbeats)
+{
+        bool any = false;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                slot->poll_items = slot->base.worker ? slot->wanted : 0;
+                slot->queries = 0;
+                any = any || slot->poll_items;
+                slot->wanted = 0;
+        }
+        return any;
+}
+
+/* Does the worker need a scan, because its identity is unknown or lost, or for siblings? */
+static bool slot_seeks(const struct server_slot *slot, usec_t now)
+{
+        return !slot->base.identity ||
+               ((slot->poll_items & POLL_SIBLINGS) && now >= slot->siblings_scan_at) ||
+               (slot_is_lost(slot, now) && now >= heartbeats_of(slot)->lost_scan_at);
+}
+
+/* May any worker in need of a scan have sent a heartbeat by now? Called only if many hosts scan. */
+static bool one_may_heartbeat(struct server_heartbeats *heartbeats, usec_t now)
+{
+        const struct heartbeats_ops *ops = heartbeats->base.ops;
+        unsigned budget = BOOTS_MAX;
+
+        for (const struct server_slot *slot = heartbeats->slots; slot && budget > 0; slot = slot->next) {
+                const struct worker *worker = slot->base.worker;
+
+                if (!slot->poll_items || !slot_seeks(slot, now))
+                        continue;
+                /* A candidate was found already: no further scan is needed for now. */
+                size_t at = 0;
+                if (match_pid(&heartbeats->match, slot, &at) != 0 &&
+                    usec_sub(now, heartbeats->scan_began_at) < RESCAN_USEC)
+                        continue;
+                budget--;
+                if (slot->base.identity || usec_sub(now, worker->spawned_at) >= BIRTH_UNSEEN_BOOT_USEC ||
+                    ops->has_booted(worker->process.pid, worker, heartbeats->base.userdata) != 0)
+                        return true;
+        }
+        return budget == 0;
+}
+
+/* Is a scan due in this poll? */
+static bool scan_is_due(struct server_heartbeats *heartbeats, usec_t now)
+{
+        bool due = false, sought = false;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
+                const struct worker *worker = slot->base.worker;
+
+                if (!worker)
+                        continue;
+                if (slot->poll_items)
+                        slot->seeks_at = slot_seeks(slot, now) ? now : 0;
+                due |= slot->seeks_at == now;
+                /* Not every worker is requested at each poll; the others are requested at regular polls
+                 * only. */
+                sought |= slot->seeks_at != 0 &&
+                          usec_sub(now, slot->seeks_at) <= 2 * worker->fleet->world->settings->check_interval;
+        }
+        if (!sought)
+                scan_permit_cancel(&heartbeats->scan_permit);
+        return due && now >= heartbeats->scan_next_at &&
+               scan_permit_want(&heartbeats->scan_permit, now,
+                                !scan_permit_is_contended(&heartbeats->scan_permit) ||
+                                        one_may_heartbeat(heartbeats, now));
+}
+
+static int server_heartbeats_poll(struct heartbeats *base)
+{
+        struct server_heartbeats *heartbeats = own(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        heartbeats->again = heartbeats->looking;
+        if (heartbeats->looking)
+                return HEARTBEATS_BUSY;
+        if (!take_wishes(heartbeats))
+                return HEARTBEATS_NOTHING;
+        if (reader_state(heartbeats->reader) != READER_STATE_CONNECTED)
+                return -ENOTCONN;
+        if (heartbeats->connection != reader_connection_count(heartbeats->reader)) {
+                heartbeats->connection = reader_connection_count(heartbeats->reader);
+                match_connected(&heartbeats->match, now);
+                scan_permit_connected(&heartbeats->scan_permit);
+        }
+
+        heartbeats_enter(heartbeats);
+        heartbeats->looking = true;
+        heartbeats->failed = false;
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->poll_items && slot->base.identity)
+                        ask_own(slot, now);
+        if (scan_is_due(heartbeats, now)) {
+                request_scan_permit(heartbeats, now);
+        } else {
+                resolve_owners(heartbeats);
+                ask_candidates(heartbeats);
+        }
+
+        int r = HEARTBEATS_POLLING;
+        if (heartbeats->pending == 0) {
+                /* A worker without an identity may have no candidate yet while the next scan is not due. */
+                heartbeats->looking = false;
+                r = heartbeats->failed ? -ENOMEM : HEARTBEATS_NOTHING;
+        }
+        heartbeats_leave(heartbeats);
+        return r;
+}
+
+static const struct heartbeat_source server_kind = {
+        .free = server_heartbeats_free,
+        .add = server_heartbeats_add,
+        .drop = server_heartbeats_remove,
+        .want = server_heartbeats_want,
+        .poll = server_heartbeats_poll,
+        .forget = server_heartbeats_forget,
+        .contended = server_heartbeats_contended,
+        .know = server_heartbeats_know,
+        .take_another = server_heartbeats_take_another,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgr's end of a reader process, which speaks to one server: it is started, asked, watched and started
+ * again. Never blocks the loop.
+ *
+ * What the reader sends is never trusted (queries/answer.h). A reader that ends, that does not answer within
+ * READER_SILENCE_USEC, or that sends what cannot be, is replaced: until the next one is connected, the
+ * server counts as down. */
+#pragma once
+
+#include "base/usec.h"
+#include "queries/answer.h"
+#include <systemd/sd-event.h>
+
+struct reader;
+struct reader_configuration; /* queries/configuration.h */
+
+/* A reader that does not answer a ping for this long is ended. Its loop waits for nothing, and the largest
+ * reply takes it far less. */
+#define READER_SILENCE_USEC (15 * USEC_PER_SEC)
+
+/* A process as its starter knows it. */
+struct reader_process;
+
+/* How processes are started: by daemon/runtime/reader_process.h, or within a test. */
+struct reader_starter {
+        /* Starts a reader whose end of a SOCK_SEQPACKET pair is not kept. Returns 0 with *ret and *ret_fd,
+         * which the caller owns; or -errno. ended() is called once from the loop, with how the process has
+         * ended as part of a sentence, unless stop() was called before. */
+        int (*start)(struct reader_starter *starter, void (*ended)(const char *how, void *userdata),
+                     void *userdata, struct reader_process **ret, int *ret_fd);
+        /* Ends the process at once. process is not valid any more. */
+        void (*stop)(struct reader_process *process);
+        /* Has the Unix socket at path connected, and the connection handed to the reader. */
+        void (*connect)(struct reader_process *process, const char *path);
+};
+
+/* Called if the state or the error changed. error is one sentence without secrets; NULL: no error. */
+typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state, const char *error,
+                                void *userdata);
+
+/* Called exactly once for each accepted query, never from within reader_ask(). The callback may do anything,
+ * including reader_free(), and may take what the answer owns. */
+typedef void (*reader_answer_fn)(struct answer *answer, void *userdata);
+
+/* Takes the configuration. Starts the process as soon as the loop runs. starter must outlive the reader.
+ * on_state may be NULL; with configuration->check it is called once, without an error if the configuration is
+ * good. Returns 0 with *ret, to be freed by reader_free(); or -errno with configuration untouched. */
+int reader_new(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
+               reader_state_fn on_state, void *userdata, struct reader **ret);
+
+/* Ends the process. From within this call, calls back all pending queries with ANSWER_LOST. on_state() is not
+ * called any more. Returns NULL. */
+struct reader *reader_free(struct reader *reader);
+
+/* Sends a query. All queries of one iteration of the loop are sent together. callback may be NULL. Returns 0;
+ * -ENOTCONN, -ENOMEM or -ENOBUFS, and callback is not called. */
+int reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback, void *userdata);
+
+/* Drops the callbacks of this userdata: their queries are carried out, and nobody is called. */
+void reader_forget(struct reader *reader, const void *userdata);
+
+/* To be called by a callback whose answer cannot be. The process is ended as soon as the callback returns. */
+void reader_refuse(struct reader *reader);
+
+enum reader_state reader_state(const struct reader *reader);
+/* Returns "connecting", "connected" or "down". */
+const char *reader_state_name(enum reader_state state);
+/* Returns the reason for the state down; NULL: no error. */
+const char *reader_error(const struct reader *reader);
+/* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
+ * host. */
+const char *reader_url_text(const struct reader *reader);
+/* With Sentinels, while connected: returns `host:port` of the current master. Otherwise NULL. */
+const char *reader_server_text(const struct reader *reader);
+/* Returns the duration of the last command; 0: unknown. */
+usec_t reader_rtt_usec(const struct reader *reader);
+/* Returns the number of successful connections. If the number changed, earlier answers may come from another
+ * server. */
+uint64_t reader_connection_count(const struct reader *reader);
+/* Returns how many readers were ended for what they sent. */
+uint64_t reader_refusals(const struct reader *reader);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process that sends heartbeats has reported about itself, which is constant for its life. */
+#pragma once
+
+#include <stddef.h>
+
+#define HEARTBEAT_CAPSULES_MAX 16
+#define HEARTBEAT_COMM_MAX     15 /* bytes of a thread's name that the kernel keeps */
+#define HEARTBEAT_QUEUES_MAX   4096
+
+struct heartbeat_info {
+        unsigned concurrency; /* 0: not reported here */
+        size_t n_capsules; /* groups of threads; 0: not reported. Further ones are dropped */
+        char capsules[HEARTBEAT_CAPSULES_MAX][HEARTBEAT_COMM_MAX + 1]; /* names, truncated */
+        /* The queues that the process serves: each name ends with a NUL, the list with two. Names beyond
+         * HEARTBEAT_QUEUES_MAX bytes, empty names, and names that contain a NUL are dropped. */
+        char queues[];
+};

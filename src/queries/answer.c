@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader process answers, as bytes. */
+#include "queries/answer.h"
+#include "base/printable.h"
+#include <string.h>
+
+static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
+        [QUERY_HEARTBEAT] = &answer_heartbeat_format, [QUERY_WORK_LIST] = &answer_work_list_format,
+        [QUERY_SCAN] = &answer_scan_format,           [QUERY_SCANNERS] = &answer_scanners_format,
+        [QUERY_ROSTER] = &answer_roster_format,       [QUERY_REQUEUE] = &answer_requeue_format,
+        [QUERY_SHARE] = &answer_shares_format,        [QUERY_ROLLOUT] = &answer_words_format,
+        [QUERY_GLANCE] = &answer_words_format,
+};
+
+/* Kinds without a format have no body: their answer is the status alone. */
+static void *body_of(struct answer *answer)
+{
+        return &answer->heartbeat;
+}
+
+void answer_clear(struct answer *answer)
+{
+        const struct answer_format *format = formats[answer->kind];
+
+        if (answer->status == ANSWER_OK && format && format->clear)
+                format->clear(body_of(answer));
+        answer->status = ANSWER_LOST;
+}
+
+void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer)
+{
+        const struct answer_format *format = formats[answer->kind];
+
+        codec_write_number(writer, READER_ANSWER);
+        codec_write_number(writer, id);
+        codec_write_number(writer, answer->status);
+        codec_write_number(writer, answer->rtt_usec);
+        codec_write_text(writer, answer->error);
+        if (answer->status == ANSWER_OK && format)
+                format->write(writer, &answer->heartbeat);
+}
+
+uint64_t answer_read_id(struct codec_reader *reader)
+{
+        return codec_read_number(reader, 0, UINT64_MAX);
+}
+
+static void read_error(struct codec_reader *reader, char error[static ANSWER_ERROR_MAX])
+{
+        size_t length;
+        const char *text = codec_read_text(reader, ANSWER_ERROR_MAX - 1, &length);
+
+        memcpy(error, text, length);
+        error[length] = '\0';
+        printable_replace(error, length, false);
+}
+
+int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret)
+{
+        const struct answer_format *format = formats[kind];
+        int r = 0;
+
+        *ret = (struct answer){.kind = kind};
+        ret->status = (enum answer_status)codec_read_number(reader, 0, _ANSWER_STATUS_MAX - 1);
+        ret->rtt_usec = codec_read_number(reader, 0, USEC_PER_DAY);
+        read_error(reader, ret->error);
+        if (!reader->wrong && ret->status == ANSWER_OK && format)
+                r = format->read(reader, body_of(ret));
+        if (r == 0 && (reader->wrong || reader->left > 0))
+                r = -EBADMSG;
+        if (r < 0)
+                answer_clear(ret);
+        return r;
+}
+
+static const struct codec_field report_fields[] = {
+        CODEC_RANGE(struct reader_report, state, 0, _READER_STATE_MAX - 1),
+        CODEC_FIELD(NUMBER, struct reader_report, connections),
+        CODEC_FIELD(ARRAY, struct reader_report, error),
+        CODEC_FIELD(ARRAY, struct reader_report, server),
+};
+static const struct record report_record = RECORD(report_fields);
+
+void reader_report_write(struct codec_writer *writer, const struct reader_report *report)
+{
+        codec_write_number(writer, READER_STATE);
+        codec_write(writer, &report_record, report);
+}
+
+int reader_report_read(struct codec_reader *reader, struct reader_report *ret)
+{
+        *ret = (struct reader_report){0};
+        (void)codec_read(reader, &report_record, ret); /* without a string it allocates nothing */
+        printable_replace(ret->error, strlen(ret->error), false);
+        printable_replace(ret->server, strlen(ret->server), false);
+        return reader->wrong || reader->left > 0 ? -EBADMSG : 0;
+}

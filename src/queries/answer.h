@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader process answers, as bytes. Pure.
+ *
+ * sqmgr reads answers as if an enemy had written them: each number has a range, each list and each text a
+ * bound, and an answer that breaks one is refused as a whole. What stays possible is a lie within these
+ * bounds, which anybody could tell who may write to the server. */
+#pragma once
+
+#include "model/heartbeat_info.h"
+#include "model/job.h"
+#include "model/queues.h"
+#include "model/worker.h"
+#include "observe/rescue.h"
+#include "queries/query.h"
+
+/* What a reader sends. */
+enum reader_message {
+        READER_ANSWER,
+        READER_STATE,   /* the state of its connection has changed; see struct reader_report */
+        READER_CONNECT, /* it needs a connection to the Unix socket of its configuration */
+        _READER_MESSAGE_MAX,
+};
+
+/* Of one message. The largest lists the entries of jobs. */
+#define ANSWER_BYTES_MAX ((size_t)32 * 1024 * 1024)
+#define ANSWER_ERROR_MAX 512
+
+enum answer_status {
+        ANSWER_OK,
+        ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
+        ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
+                      * carried out */
+        _ANSWER_STATUS_MAX,
+};
+
+#define ANSWER_HOST_MAX     255
+#define ANSWER_IDENTITY_MAX CODEC_TEXT_MAX
+/* Identities of one page; a framework without pages lists all at once. */
+#define ANSWER_IDENTITIES_MAX ((size_t)256 * 1024)
+#define ANSWER_CURSOR_MAX     24
+#define ANSWER_QUEUES_MAX     CODEC_TEXT_MAX
+/* Workers of one host. Any writer to the server can list more. */
+#define ANSWER_ROSTER_MAX 4096
+/* By any clock: after the year 9999. */
+#define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
+
+struct answer_heartbeat {
+        bool found;
+        struct heartbeat heartbeat;
+        struct heartbeat_info *info; /* owned; NULL: not asked for, or not reported */
+};
+
+struct answer_work_list {
+        bool known, empty;
+};
+
+/* An identity of a page. */
+struct answer_identity {
+        char *identity; /* owned */
+        size_t host_len;
+        pid_t pid;
+};
+
+struct answer_scan {
+        struct answer_identity *list; /* owned */
+        size_t n;
+        char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
+};
+
+/* Of a rollout: words of the reply. */
+#define ANSWER_WORDS_MAX 8192
+#define ANSWER_WORD_MAX  512
+/* Of QUERY_SHARE: bytes of the share of a host, and how many hosts. */
+#define ANSWER_SHARE_MAX 4096
+#define ANSWER_HOSTS_MAX 1024
+
+struct answer_requeue {
+        enum rescue_outcome outcome;
+        unsigned times; /* how often the job has been put back; 0 unless it was now */
+};
+
+struct answer_scanners {
+        uint64_t members;  /* identities */
+        uint64_t scanners; /* hosts that want to scan; 0: not known */
+        bool members_known;
+        bool blind; /* the server gives no count */
+};
+
+struct answer_worker {
+        char *queues; /* owned */
+        pid_t pid;
+        uint64_t born_usec; /* when it registered, by its wall clock */
+};
+
+struct answer_roster {
+        struct answer_worker *list; /* owned */
+        size_t n;
+};
+
+/* An answer, valid during the callback. The callback may take what is owned out of it. */
+struct answer {
+        enum query_kind kind;
+        enum answer_status status;
+        char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
+        usec_t rtt_usec;              /* duration of the last command; 0: unknown */
+        /* Of the kind, if the status is ANSWER_OK; else zeroed. */
+        union {
+                struct answer_heartbeat heartbeat;
+                struct answer_work_list work_list;
+                struct answer_scan scan;
+                struct answer_requeue requeue;
+                struct texts
+                        words; /* of the reply to QUERY_ROLLOUT and QUERY_GLANCE; "" for what is no text */
+                struct texts shares; /* each host and behind it its share, "" if it has none */
+                struct answer_scanners scanners;
+                struct answer_roster roster;
+        };
+};
+
+void answer_clear(struct answer *answer);
+
+/* Writes the message of an answer. */
+void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer);
+/* Reads the id of an answer behind the kind of its message. */
+uint64_t answer_read_id(struct codec_reader *reader);
+/* Reads the rest. kind: of the query with that id. Returns 0 with *ret, which the caller clears; -EBADMSG;
+ * or -ENOMEM. */
+int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret);
+
+/* The state of a reader's connection. */
+enum reader_state {
+        READER_STATE_CONNECTING, /* unknown: during the first attempt */
+        READER_STATE_CONNECTED,
+        READER_STATE_DOWN, /* reconnecting */
+        _READER_STATE_MAX,
+};
+
+struct reader_report {
+        enum reader_state state;
+        uint64_t connections;          /* how many have succeeded */
+        char error[ANSWER_ERROR_MAX];  /* one sentence without secrets; "": none */
+        char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
+};
+
+void reader_report_write(struct codec_writer *writer, const struct reader_report *report);
+/* Returns 0 with *ret, or -EBADMSG. */
+int reader_report_read(struct codec_reader *reader, struct reader_report *ret);
+
+/* How the body of each kind of answer is written, read and cleared. body: the member of the union. */
+struct answer_format {
+        void (*write)(struct codec_writer *writer, const void *body);
+        /* Returns 0 or -ENOMEM; sets reader->wrong if a bound is broken. What was read is cleared in all
+         * cases. */
+        int (*read)(struct codec_reader *reader, void *body);
+        void (*clear)(void *body); /* NULL: it owns nothing */
+};
+
+extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
+        answer_scanners_format, answer_roster_format,
+        answer_requeue_format, answer_words_format, answer_shares_format;

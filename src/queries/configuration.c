@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader must know of its server, as a query. */
+#include "queries/configuration.h"
+#include "settings/redis_url.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { NUMBER_VERSION, NUMBER_FRAMEWORK, NUMBER_CONNECT, NUMBER_COMMAND };
+
+#define TEXT(member) offsetof(struct reader_configuration, member)
+
+/* The texts that are sent, in this order. Before them stands one that says which are set. */
+static const size_t members[] = {
+        TEXT(url),
+        TEXT(default_url),
+        TEXT(username),
+        TEXT(password),
+        TEXT(sentinels),
+        TEXT(master_name),
+        TEXT(sentinel_password),
+        TEXT(namespace),
+        TEXT(files[READER_FILE_CA].name),
+        TEXT(files[READER_FILE_CERT].name),
+        TEXT(files[READER_FILE_KEY].name),
+};
+
+#define N_MEMBERS ELEMENTSOF(members)
+/* What is set, each member, each file. */
+#define N_TEXTS (1 + N_MEMBERS + _READER_FILE_MAX)
+
+static char **member(const struct reader_configuration *configuration, size_t i)
+{
+        return (char **)(void *)((char *)configuration + members[i]);
+}
+
+/* Copies a text that may be NULL. */
+static int copy(const char *text, char **ret)
+{
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_settings(const struct redis_settings *settings, const char *url,
+                         struct reader_configuration *ret)
+{
+        int r = copy(url ?: settings->sentinels ? url : settings->url, &ret->url);
+
+        if (r >= 0)
+                r = copy(settings->url, &ret->default_url);
+        if (r >= 0)
+                r = copy(settings->username, &ret->username);
+        if (r >= 0)
+                r = copy(settings->password, &ret->password);
+        if (r >= 0)
+                r = copy(settings->sentinels, &ret->sentinels);
+        if (r >= 0)
+                r = copy(settings->master_name, &ret->master_name);
+        if (r >= 0)
+                r = copy(settings->sentinel_password, &ret->sentinel_password);
+        if (r >= 0)
+                r = copy(settings->namespace, &ret->namespace);
+        if (r >= 0)
+                r = copy(settings->tls_ca_file, &ret->files[READER_FILE_CA].name);
+        if (r >= 0)
+                r = copy(settings->tls_cert_file, &ret->files[READER_FILE_CERT].name);
+        return r < 0 ? r : copy(settings->tls_key_file, &ret->files[READER_FILE_KEY].name);
+}
+
+/* Sets what sqmgr itself needs of the URL. */
+static int take_url(struct reader_configuration *configuration)
+{
+        _cleanup_redis_url_ struct redis_url url = {0};
+        const char *text = configuration->url ?: configuration->default_url;
+        int r = redis_url_parse(text, &url, NULL);
+
+        if (r < 0)
+                return r;
+        if (configuration->url) {
+                configuration->path = TAKE_PTR(url.path);
+                configuration->url_text = redis_url_redact(text);
+        } else if (asprintf(&configuration->url_text, "redis%s://%s/%u", url.tls ? "s" : "",
+                            configuration->master_name, url.db) < 0) {
+                configuration->url_text = NULL;
+        }
+        return configuration->url_text ? 0 : -ENOMEM;
+}
+
+int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
+                              struct reader_configuration *ret)
+{
+        *ret = (struct reader_configuration){
+                .framework = framework,
+                .connect_timeout = settings->connect_timeout,
+                .command_timeout = settings->command_timeout,
+        };
+        int r = copy_settings(settings, url, ret);
+        if (r >= 0)
+                r = take_url(ret);
+        if (r < 0)
+                reader_configuration_clear(ret);
+        return r;
+}
+
+void reader_configuration_clear(struct reader_configuration *configuration)
+{
+        for (size_t i = 0; i < N_MEMBERS; i++)
+                free(*member(configuration, i));
+        FOREACH_ELEMENT(file, configuration->files)
+                free(file->bytes);
+        free(configuration->url_text);
+        free(configuration->path);
+        *configuration = (struct reader_configuration){0};
+}
+
+void reader_configuration_write(struct codec_writer *writer, const struct reader_configuration *configuration)
+{
+        struct field texts[N_TEXTS];
+        char set[N_MEMBERS + 2];
+        struct query query = {
+                .kind = QUERY_CONFIGURE,
+                .numbers = {[NUMBER_VERSION] = QUERY_VERSION,
+                            [NUMBER_FRAMEWORK] = configuration->framework,
+                            [NUMBER_CONNECT] = configuration->connect_timeout,
+                            [NUMBER_COMMAND] = configuration->command_timeout},
+                .texts = texts,
+                .n_texts = N_TEXTS,
+        };
+
+        for (size_t i = 0; i < N_MEMBERS; i++) {
+                const char *text = *member(configuration, i);
+
+                set[i] = text ? '1' : '0';
+                texts[1 + i] = (struct field){.text = text ?: "", .len = text ? strlen(text) : 0};
+        }
+        set[N_MEMBERS] = configuration->check ? '1' : '0';
+        set[N_MEMBERS + 1] = '\0';
+        texts[0] = (struct field)QUERY_TEXT(set);
+        for (size_t i = 0; i < _READER_FILE_MAX; i++)
+                texts[1 + N_MEMBERS + i] = (struct field){.text = configuration->files[i].bytes ?: "",
+                                                          .len = configuration->files[i].length};
+        query_write(writer, 0, &query);
+}
+
+static int take_file(const struct field *text, struct reader_file *file)
+{
+        file->length = text->len;
+        file->bytes = malloc(text->len + 1);
+        if (!file->bytes)
+                return -ENOMEM;
+        memcpy(file->bytes, text->text, text->len + 1); /* followed by a NUL, see query_read() */
+        return 0;
+}
+
+int reader_configuration_read(const struct query *query, struct reader_configuration *ret)
+{
+        const char *set = query_text(query, 0);
+        int r = 0;
+
+        *ret = (struct reader_configuration){
+                .framework = (unsigned)query->numbers[NUMBER_FRAMEWORK],
+                .connect_timeout = query->numbers[NUMBER_CONNECT],
+                .command_timeout = query->numbers[NUMBER_COMMAND],
+        };
+        if (query->numbers[NUMBER_VERSION] != QUERY_VERSION)
+                return -EPROTO;
+        if (query->n_texts != N_TEXTS || strlen(set) != N_MEMBERS + 1)
+                return -EBADMSG;
+        ret->check = set[N_MEMBERS] == '1';
+        for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
+                r = copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
+        for (size_t i = 0; i < _READER_FILE_MAX && r == 0; i++)
+                if (ret->files[i].name)
+                        r = take_file(&query->texts[1 + N_MEMBERS + i], &ret->files[i]);
+        if (r < 0)
+                reader_configuration_clear(ret);
+        return r;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What a reader must know of its server, as a query. Pure. */
+#pragma once
+
+#include "queries/query.h"
+#include "settings/settings.h"
+
+/* A file for TLS: its name for errors, and its bytes. */
+struct reader_file {
+        char *name;
+        char *bytes;
+        size_t length;
+};
+
+enum {
+        READER_FILE_CA,
+        READER_FILE_CERT,
+        READER_FILE_KEY,
+        _READER_FILE_MAX,
+};
+
+#define READER_FILE_BYTES_MAX ((size_t)1024 * 1024)
+
+/* All texts are owned; NULL: none. */
+struct reader_configuration {
+        unsigned framework; /* traits.id */
+        bool check; /* only judge the configuration, and do not connect */
+        char *url;  /* NULL: the Sentinels name the server */
+        char *default_url; /* of the settings: database, user and scheme with Sentinels */
+        char *username;
+        char *password;
+        char *sentinels;
+        char *master_name;
+        char *sentinel_password;
+        char *namespace;
+        usec_t connect_timeout;
+        usec_t command_timeout;
+        struct reader_file files[_READER_FILE_MAX]; /* name NULL: not set */
+        char *url_text;                             /* for people; not sent */
+        char *path; /* of the Unix socket that the URL names; NULL: none; not sent */
+};
+
+/* Copies what a server at url needs of the settings; url NULL: the server that the Sentinels name, or that of
+ * the settings. The files are read by the caller. Returns 0 with *ret, to be cleared by
+ * reader_configuration_clear(); -EINVAL for an invalid URL; or -ENOMEM. */
+int reader_configuration_make(const struct redis_settings *settings, const char *url, unsigned framework,
+                              struct reader_configuration *ret);
+void reader_configuration_clear(struct reader_configuration *configuration);
+
+/* Writes the message of QUERY_CONFIGURE. */
+void reader_configuration_write(struct codec_writer *writer, const struct reader_configuration *configuration);
+/* Takes the texts of a query. Returns 0 with *ret, which the caller clears; -EPROTO for another version;
+ * -EBADMSG; or -ENOMEM. */
+int reader_configuration_read(const struct query *query, struct reader_configuration *ret);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What sqmgr asks of a reader process, as bytes. Pure.
+ *
+ * A reader process speaks to one server for sqmgr. It has no rights, since anyone who may write to the server
+ * chooses what it decodes. sqmgr sends queries, and the reader answers each of them once, in any order. */
+#pragma once
+
+#include "queries/texts.h"
+
+/* Changes with each change of what is sent. A reader of another version refuses to be configured. */
+#define QUERY_VERSION 1
+
+enum query_kind {
+        QUERY_PING,      /* answered at once, whatever the server does */
+        QUERY_CONFIGURE, /* the first query; see queries/configuration.h */
+        /* The heartbeat of an identity. texts: the identity. numbers: 1: with what the process reported
+         * about itself; 1: a reply of the server that forbids it is an answer. */
+        QUERY_HEARTBEAT,
+        QUERY_WORK_LIST, /* whether any job is on the work list of an identity. texts: the identity */
+        /* A page of the identities. texts: the cursor of the page before, "": the first page is wanted; the
+         * host whose identities are wanted, none: all.
+         * numbers: 1: a reply of the server that forbids it is an answer. */
+        QUERY_SCAN,
+        /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet.
+         */
+        QUERY_SCANNERS,
+        QUERY_SCAN_LEAVE, /* this host does not scan any more */
+        QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
+        /* The queues. texts: the names of queues; none: all. numbers: the wall clock; the number of the
+         * reading whose measures are kept between queries. */
+        QUERY_QUEUES,
+        QUERY_JOBS, /* the jobs that processes run. texts: identities. numbers: 1: with their entries */
+        /* Puts a job of a dead process back into its queue. texts: the identity; the thread; the entry; how
+         * the process ended. numbers: 1: the entry is from the older of two keys; 1: it is put back, 0: only
+         * reported; rescue_limit; the wall clock. */
+        QUERY_REQUEUE,
+        /* Writes and reads the shares of the hosts of a group. texts: the group; this host; its share, none:
+         * it is not written. numbers: after how many seconds the share expires; 1: the shares are read. If
+         * the share cannot be written, the error of the answer says why, whatever its status. */
+        QUERY_SHARE,
+        /* Runs the script of rollouts. texts: the group; the arguments of the script. */
+        QUERY_ROLLOUT,
+        QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
+        QUERY_DIAGNOSIS, /* what doctor asks a server. numbers: 1: a rollout_group is kept there */
+        _QUERY_KIND_MAX,
+};
+
+#define QUERY_NUMBERS   4
+#define QUERY_TEXTS_MAX 1024
+/* Of one query. The largest has the entry of a job, or the certificates for TLS. */
+#define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
+
+struct query {
+        enum query_kind kind;
+        uint64_t numbers[QUERY_NUMBERS];
+        const struct field *texts; /* borrowed; may contain any byte, and none needs a NUL */
+        size_t n_texts;
+};
+
+/* An initializer for struct field. */
+#define QUERY_TEXT(string)                                                                                   \
+        {                                                                                                    \
+                .text = (string), .len = strlen(string)                                                      \
+        }
+
+/* Writes the message of a query. id identifies the answer. */
+void query_write(struct codec_writer *writer, uint64_t id, const struct query *query);
+
+/* A query that was read. It owns its texts, each of which is followed by a NUL. */
+struct query_read {
+        uint64_t id;
+        struct query query;
+        struct texts texts;
+};
+
+/* Returns 0 with *ret, to be freed by query_read_clear(); -EBADMSG; or -ENOMEM. */
+int query_read(const uint8_t *bytes, size_t n, struct query_read *ret);
+void query_read_clear(struct query_read *read);
+
+/* Text i of a query that was read; "" if it has fewer texts. */
+const char *query_text(const struct query *query, size_t i);

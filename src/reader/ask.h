@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* A query that a reader answers. One function for each kind of query starts the work, and a callback of
+ * redis/redis.h ends it. */
+#pragma once
+
+#include "frameworks/redis_format.h"
+#include "queries/answer.h"
+#include "redis/redis.h"
+#include "redis/redis_command.h"
+
+struct reader_server;
+
+struct ask {
+        struct reader_server *server;
+        struct query_read read;
+        struct answer answer; /* filled in by the functions of its kind */
+};
+
+/* Starts the work. Whatever happens, ask_done() is called once, now or later. */
+typedef void (*ask_fn)(struct ask *ask);
+
+/* Sends the answer and frees the ask. */
+void ask_done(struct ask *ask);
+/* Ends the ask with an error in words. status: not ANSWER_OK. */
+_printf_(3, 4) void ask_fail(struct ask *ask, enum answer_status status, const char *format, ...);
+/* The same for a command that could not be sent: -errno. */
+void ask_fail_errno(struct ask *ask, int error);
+/* If there is no usable reply, ends the ask and returns true: reply is NULL or an error of the server. */
+bool ask_failed(struct ask *ask, const redisReply *reply);
+
+/* Sends a command whose reply callback gets the ask, and clears the command. If it cannot be sent, the ask
+ * ends. forbiddable: see redis_command_forbiddable(). */
+void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable);
+
+static inline const struct query *ask_query(const struct ask *ask)
+{
+        return &ask->read.query;
+}
+
+/* What the server of the ask is: */
+struct redis *ask_redis(const struct ask *ask);
+const struct redis_format *ask_format(const struct ask *ask);
+const char *ask_namespace(const struct ask *ask); /* NULL: none */
+sd_event *ask_event(const struct ask *ask);
+
+void ask_heartbeat(struct ask *ask);
+void ask_work_list(struct ask *ask);
+void ask_scan(struct ask *ask);
+void ask_requeue(struct ask *ask);
+void ask_share(struct ask *ask);
+void ask_rollout(struct ask *ask);
+void ask_glance(struct ask *ask);
+void ask_scanners(struct ask *ask);
+void ask_scan_leave(struct ask *ask);
+void ask_roster(struct ask *ask);

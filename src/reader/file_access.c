@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Landlock by bare system calls: the C library has no functions for it. See the header. */
+#include "reader/file_access.h"
+#include "base/macro.h"
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+
+/* As <linux/landlock.h> of a recent kernel has it. An older kernel accepts the size if the rest is 0. */
+struct ruleset {
+        uint64_t files, network, scoped;
+};
+#define FILES_TRUNCATE          (1ULL << 14)
+#define FILES_DEVICES           (1ULL << 15)
+#define NETWORK_BIND_TCP        (1ULL << 0)
+#define SCOPED_ABSTRACT_SOCKETS (1ULL << 0)
+#define SCOPED_SIGNALS          (1ULL << 1)
+
+/* Folders, not files: a file that is replaced is another one to Landlock. */
+static const char *const readable[] = {
+        "/etc", /* hosts, resolv.conf, nsswitch.conf, gai.conf, ssl */
+        "/usr", /* certificates that /etc/ssl leads to; modules */
+        "/lib",
+        "/lib64",
+        /* Targets of /etc/resolv.conf. */
+        "/run/systemd/resolve",
+        "/run/NetworkManager",
+        "/run/resolvconf",
+        "/run/connman",
+};
+
+static int make_ruleset(int version)
+{
+        struct ruleset ruleset = {.files = LANDLOCK_ACCESS_FS_REFER - 1};
+
+        if (version >= 2)
+                ruleset.files |= LANDLOCK_ACCESS_FS_REFER;
+        if (version >= 3)
+                ruleset.files |= FILES_TRUNCATE;
+        if (version >= 4)
+                ruleset.network = NETWORK_BIND_TCP;
+        if (version >= 5)
+                ruleset.files |= FILES_DEVICES;
+        if (version >= 6)
+                ruleset.scoped = SCOPED_ABSTRACT_SOCKETS | SCOPED_SIGNALS;
+        int fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
+        return fd < 0 ? -errno : fd;
+}
+
+static int allow_reading(int ruleset, const char *path)
+{
+        _cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct landlock_path_beneath_attr rule = {
+                .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
+                .parent_fd = fd,
+        };
+
+        if (fd < 0)
+                return errno == ENOENT || errno == EACCES ? 0 : -errno;
+        return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
+}
+
+int file_access_restrict(void)
+{
+        int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+        /* Not built in, not enabled, or refused by a container's own filter. */
+        if (version < 0)
+                return 0;
+        _cleanup_close_ int ruleset = make_ruleset(version);
+        if (ruleset < 0)
+                return ruleset;
+        FOREACH_ELEMENT(path, readable) {
+                int r = allow_reading(ruleset, *path);
+                if (r < 0)
+                        return r;
+        }
+        return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
+}

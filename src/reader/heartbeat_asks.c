@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads heartbeats, work lists and identities for sqmgr. */
+#include "frameworks/decode.h"
+#include "frameworks/heartbeat_format.h"
+#include "frameworks/identity_scan.h"
+#include "reader/ask.h"
+#include "redis/redis_command.h"
+#include <string.h>
+
+static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask *ask = userdata;
+        struct answer_heartbeat *answer = &ask->answer.heartbeat;
+
+        /* A key of another type holds no heartbeat. */
+        if (!(reply && reply->type == REDIS_REPLY_ERROR && reply_is_wrong_type(reply)) &&
+            ask_failed(ask, reply))
+                return;
+        answer->found = ask_format(ask)->heartbeats->take_heartbeat(reply, &answer->heartbeat, &answer->info);
+        ask_done(ask);
+}
+
+void ask_heartbeat(struct ask *ask)
+{
+        const struct query *query = ask_query(ask);
+        struct redis_command command;
+
+        if (ask_format(ask)->heartbeats->ask_heartbeat(ask_namespace(ask), query_text(query, 0),
+                                                       query->numbers[0] != 0, &command) < 0)
+                ask_fail_errno(ask, -ENOMEM);
+        else
+                ask_command(ask, on_heartbeat, &command, query->numbers[1] != 0);
+}
+
+static void on_work_list(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask *ask = userdata;
+        struct answer_work_list *answer = &ask->answer.work_list;
+
+        if (ask_failed(ask, reply))
+                return;
+        answer->known = reply->type == REDIS_REPLY_INTEGER;
+        answer->empty = answer->known && reply->integer == 0;
+        ask_done(ask);
+}
+
+void ask_work_list(struct ask *ask)
+{
+        const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
+        struct redis_command command;
+
+        if (!heartbeats->ask_work_list)
+                ask_fail(ask, ANSWER_REFUSED, "the framework has no work list");
+        else if (heartbeats->ask_work_list(ask_namespace(ask), query_text(ask_query(ask), 0), &command) < 0)
+                ask_fail_errno(ask, -ENOMEM);
+        else
+                ask_command(ask, on_work_list, &command, false);
+}
+
+static bool is_wanted(const struct query *query, const struct match_found *found)
+{
+        const struct field host = {.text = found->identity, .len = found->host_len};
+
+        /* An identity that is longer than sqmgr takes is of no worker. */
+        return found->len <= ANSWER_IDENTITY_MAX && found->host_len <= ANSWER_HOST_MAX &&
+               (query->n_texts < 2 || decode_field_is(&host, query_text(query, 1)));
+}
+
+static int found(const struct match_found *found, void *userdata)
+{
+        struct ask *ask = userdata;
+        struct answer_scan *scan = &ask->answer.scan;
+
+        if (!is_wanted(ask_query(ask), found))
+                return 0;
+        if (scan->n == ANSWER_IDENTITIES_MAX)
+                return -E2BIG;
+        struct answer_identity *list = reallocarray(scan->list, scan->n + 1, sizeof(*list));
+        if (!list)
+                return -ENOMEM;
+        scan->list = list;
+        list[scan->n] = (struct answer_identity){
+                .identity = strndup(found->identity, found->len),
+                .host_len = found->host_len,
+                .pid = found->pid,
+        };
+        return list[scan->n].identity ? (scan->n++, 0) : -ENOMEM;
+}
+
+static void on_scan(struct redis *redis _unused_, const redisReply *reply, void *userdata)
+{
+        struct ask *ask = userdata;
+        struct answer_scan *scan = &ask->answer.scan;
+        const char *cursor;
+
+        if (ask_failed(ask, reply))
+                return;
+        int r = identity_scan_take(ask_format(ask)->heartbeats, reply, found, ask, &cursor);
+        if (r >= 0 && cursor && strlen(cursor) >= sizeof(scan->cursor))
+                r = -EBADMSG;
+        if (r < 0) {
+                ask_fail(ask, ANSWER_REFUSED, "the list of processes is not understood");
+                return;
+        }
+        strcpy(scan->cursor, cursor ?: "");
+        ask_done(ask);
+}
+
+void ask_scan(struct ask *ask)
+{
+        const struct heartbeat_format *heartbeats = ask_format(ask)->heartbeats;
+        const struct query *query = ask_query(ask);
+        _cleanup_free_ char *set_key = heartbeats->key(ask_namespace(ask), heartbeats->set, NULL);
+        _cleanup_free_ char *pattern = NULL;
+        struct redis_command command;
+
+        if (query->n_texts > 1)
+                pattern = decode_host_pattern(query_text(query, 1));
+        if (!set_key || (query->n_texts > 1 && !pattern)) {
+                ask_fail_errno(ask, -ENOMEM);
+                return;
+        }
+        const char *cursor = query_text(query, 0);
+        identity_scan_ask(heartbeats, set_key, pattern, cursor[0] != '\0' ? cursor : "0", &command);
+        ask_command(ask, on_scan, &command, query->numbers[0] != 0);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits of the process, and the order in which rights are dropped; see the header. */
+#include "reader/sandbox.h"
+#include "base/macro.h"
+#include "reader/file_access.h"
+#include "reader/name_services.h"
+#include "reader/syscall_filter.h"
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* The largest reply (io/reply_limit.h) is in memory up to three times: in the buffer of hiredis, as its
+ * objects, and in the answer to sqmgr: 96 MiB, and 26 MiB for 262,144 objects. The rest is for decoded JSON,
+ * TLS, and stacks of threads that still wait for a name server, 8 MiB each. */
+#define DATA_MAX_BYTES ((rlim_t)256 << 20)
+/* Bounds what RLIMIT_DATA does not count: libraries, arenas of malloc that are reserved (64 MiB a thread),
+ * and page tables of memory that is only read. */
+#define ADDRESSES_MAX_BYTES ((rlim_t)1 << 30)
+/* Four sockets for each lookup that still waits, besides those of the reader. */
+#define DESCRIPTORS_MAX 64
+/* The kernel counts threads of all readers together, since they have one user. Without the limit a reader
+ * could start threads until its control group, that of the workers, has no room for another task. */
+#define TASKS_MAX 4096
+
+struct limit {
+        int resource;
+        rlim_t value;
+};
+
+/* A limit that is lower already stays. */
+static int lower(const struct limit *limit)
+{
+        struct rlimit now;
+
+        if (getrlimit((__rlimit_resource_t)limit->resource, &now) < 0)
+                return -errno;
+        now.rlim_max = MIN(now.rlim_max, limit->value);
+        now.rlim_cur = MIN(now.rlim_cur, limit->value);
+        return setrlimit((__rlimit_resource_t)limit->resource, &now) < 0 ? -errno : 0;
+}
+
+/* True if the tasks of our user are those of the reader's own kind. An sqmgr without root starts readers as
+ * its own user, whose workers have as many tasks as they need. */
+static bool has_own_user(void)
+{
+        char path[32];
+        struct stat parent;
+
+        snprintf(path, sizeof(path), "/proc/%d", (int)getppid());
+        return stat(path, &parent) < 0 || parent.st_uid != getuid();
+}
+
+static int apply_limits(void)
+{
+        static const struct limit limits[] = {
+                {RLIMIT_DATA, DATA_MAX_BYTES},
+                {RLIMIT_AS, ADDRESSES_MAX_BYTES},
+                {RLIMIT_NOFILE, DESCRIPTORS_MAX},
+                {RLIMIT_CORE, 0},
+        };
+        static const struct limit tasks = {RLIMIT_NPROC, TASKS_MAX};
+
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+                return -errno;
+        FOREACH_ELEMENT(limit, limits) {
+                int r = lower(limit);
+                if (r < 0)
+                        return r;
+        }
+        return has_own_user() ? lower(&tasks) : 0;
+}
+
+/* A second thread would keep all rights. The kernel counts threads as links of this directory, behind two of
+ * its own. Without /proc they are not counted. */
+static bool has_threads(void)
+{
+        struct stat tasks;
+
+        return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3;
+}
+
+static int enter(void)
+{
+        static const struct limit file_size = {RLIMIT_FSIZE, 0};
+        bool needs_unix_sockets;
+
+        if (has_threads())
+                return -EBUSY;
+        /* Standard error may be a file: a line of the log is lost then, not the process. */
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
+                return -errno;
+        int r = name_services_load("/etc/nsswitch.conf", &needs_unix_sockets);
+        if (r == 0)
+                r = lower(&file_size);
+        if (r == 0)
+                r = file_access_restrict();
+        return r < 0 ? r : syscall_filter_install(needs_unix_sockets);
+}
+
+/* gcc defines the one, clang has the other. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
+bool sandbox_is_off(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        return true;
+#else
+        return false;
+#endif
+}
+
+int sandbox_limits(void)
+{
+        return sandbox_is_off() ? 0 : apply_limits();
+}
+
+int sandbox_enter(void)
+{
+        return sandbox_is_off() ? 0 : enter();
+}

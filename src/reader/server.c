@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* A reader: its connections to sqmgr and to one server, and the queries in progress. */
+#include "reader/server.h"
+#include "base/fd.h"
+#include "base/printable.h"
+#include "io/message_socket.h"
+#include "queries/configuration.h"
+#include "reader/ask.h"
+#include "reader/configure.h"
+#include "redis/connection.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Answers that sqmgr has not taken. sqmgr takes what it gets: more is a fault. */
+#define SEND_MAX (2 * ANSWER_BYTES_MAX)
+
+struct reader_server {
+        sd_event *event;
+        struct message_socket *message_socket;
+        const struct reader_server_ops *ops;
+        void *userdata;
+
+        struct connector connector; /* of Unix sockets, by way of sqmgr */
+        int connections_fd;
+        sd_event_source *connections_io;
+        void (*connected)(int fd, void *userdata); /* NULL: no request is pending */
+        void *connected_userdata;
+
+        struct reader_configuration configuration;
+        const struct redis_format *format; /* NULL: not configured yet */
+        struct redis *redis;               /* NULL: not configured yet */
+        bool failed;                       /* sqmgr cannot be reached */
+        bool freed;
+};
+
+static const ask_fn asks[_QUERY_KIND_MAX] = {
+        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list,   [QUERY_SCAN] = ask_scan,
+        [QUERY_SCANNERS] = ask_scanners,   [QUERY_SCAN_LEAVE] = ask_scan_leave, [QUERY_ROSTER] = ask_roster,
+        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,           [QUERY_ROLLOUT] = ask_rollout,
+        [QUERY_GLANCE] = ask_glance,
+};
+
+static void send_message(struct reader_server *server, struct codec_writer *writer)
+{
+        if (!server->freed &&
+            (writer->failed || message_socket_send(server->message_socket, writer->bytes, writer->size) < 0))
+                server->failed = true;
+        free(writer->bytes);
+}
+
+/* A lost answer would leave a query pending for ever, so sqmgr is left by that. */
+static void end_if_failed(struct reader_server *server)
+{
+        if (server->failed && !server->freed)
+                server->ops->on_end(server->userdata);
+}
+
+void ask_done(struct ask *ask)
+{
+        struct reader_server *server = ask->server;
+        struct codec_writer writer = {0};
+
+        ask->answer.rtt_usec = server->redis ? redis_rtt_usec(server->redis) : 0;
+        printable_replace(ask->answer.error, strlen(ask->answer.error), false);
+        answer_write(&writer, ask->read.id, &ask->answer);
+        if (writer.size > ANSWER_BYTES_MAX) {
+                answer_clear(&ask->answer);
+                ask->answer.status = ANSWER_REFUSED;
+                snprintf(ask->answer.error, sizeof(ask->answer.error), "the answer is too large");
+                writer.size = 0;
+                answer_write(&writer, ask->read.id, &ask->answer);
+        }
+        send_message(server, &writer);
+        answer_clear(&ask->answer);
+        query_read_clear(&ask->read);
+        free(ask);
+}
+
+void ask_fail(struct ask *ask, enum answer_status status, const char *format, ...)
+{
+        va_list arguments;
+
+        answer_clear(&ask->answer);
+        ask->answer.status = status;
+        va_start(arguments, format);
+        vsnprintf(ask->answer.error, sizeof(ask->answer.error), format, arguments);
+        va_end(arguments);
+        ask_done(ask);
+}
+
+void ask_fail_errno(struct ask *ask, int error)
+{
+        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "the connection was lost");
+}
+
+bool ask_failed(struct ask *ask, const redisReply *reply)
+{
+        if (reply && reply->type != REDIS_REPLY_ERROR)
+                return false;
+        if (reply)
+                ask_fail(ask, ANSWER_REFUSED, "%s", reply->str);
+        else
+                ask_fail(ask, ANSWER_LOST, "the connection was lost");
+        return true;
+}
+
+void ask_command(struct ask *ask, redis_reply_fn callback, struct redis_command *command, bool forbiddable)
+{
+        struct redis *redis = ask->server->redis;
+        int r = forbiddable
+                        ? redis_command_forbiddable(redis, callback, ask, command->argc, command->argv, NULL)
+                        : redis_command(redis, callback, ask, command->argc, command->argv, NULL);
+
+        command_clear(command);
+        if (r < 0)
+                ask_fail_errno(ask, r);
+}
+
+struct redis *ask_redis(const struct ask *ask)
+{
+        return ask->server->redis;
+}
+
+const struct redis_format *ask_format(const struct ask *ask)
+{
+        return ask->server->format;
+}
+
+const char *ask_namespace(const struct ask *ask)
+{
+        return ask->server->configuration.namespace;
+}
+
+sd_event *ask_event(const struct ask *ask)
+{
+        return ask->server->event;
+}
+
+static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
+{
+        static const enum reader_state states[] = {
+                [REDIS_STATE_CONNECTING] = READER_STATE_CONNECTING,
+                [REDIS_STATE_CONNECTED] = READER_STATE_CONNECTED,
+                [REDIS_STATE_DOWN] = READER_STATE_DOWN,
+        };
+        struct reader_server *server = userdata;
+        struct reader_report report = {.state = states[state], .connections = redis_connection_count(redis)};
+        struct codec_writer writer = {0};
+
+        static_assert(ELEMENTSOF(states) == _REDIS_STATE_MAX, "a state for each");
+        snprintf(report.error, sizeof(report.error), "%s", error ?: "");
+        snprintf(report.server, sizeof(report.server), "%s", redis_server_text(redis) ?: "");
+        reader_report_write(&writer, &report);
+        send_message(server, &writer);
+        end_if_failed(server);
+}
+
+static void connector_request(struct connector *connector, void (*done)(int fd, void *userdata),
+                              void *userdata)
+{
+        struct reader_server *server =
+                (struct reader_server *)((char *)connector - offsetof(struct reader_server, connector));
+        struct codec_writer writer = {0};
+
+        server->connected = done;
+        server->connected_userdata = userdata;
+        codec_write_number(&writer, READER_CONNECT);
+        send_message(server, &writer);
+}
+
+static void connector_cancel(struct connector *connector)
+{
+        struct reader_server *server =
+                (struct reader_server *)((char *)connector - offsetof(struct reader_server, connector));
+
+        server->connected = NULL;
+}
+
+/* A datagram is -errno, or 0 with a socket attached. One that answers an earlier request does no harm: it is
+ * the same server. */
+static int on_connection(sd_event_source *source, int fd, uint32_t events _unused_, void *userdata)
+{
+        struct reader_server *server = userdata;
+        int error = -EBADMSG;
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec bytes = {.iov_base = &error, .iov_len = sizeof(error)};
+        struct msghdr message = {.msg_iov = &bytes,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof(control)};
+        _cleanup_close_ int connection = -1;
+
+        ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (n <= 0) {
+                if (n == 0 || (errno != EAGAIN && errno != EINTR))
+                        (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+                return 0;
+        }
+        const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+            header->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(&connection, CMSG_DATA(header), sizeof(int));
+        void (*connected)(int fd, void *userdata) = TAKE_PTR(server->connected);
+        if (connected)
+                connected(connection >= 0 ? TAKE_FD(connection)
+                          : error < 0     ? error
+                                          : -EBADMSG,
+                          server->connected_userdata);
+        return 0;
+}
+
+/* Answers QUERY_CONFIGURE. */
+static void configure(struct ask *ask)
+{
+        struct reader_server *server = ask->server;
+        char why[ANSWER_ERROR_MAX] = "";
+        int r = server->redis ? -EBADMSG : reader_configuration_read(ask_query(ask), &server->configuration);
+
+        if (r >= 0 && !(server->format = redis_format_of(server->configuration.framework)))
+                r = -EBADMSG;
+        if (r >= 0)
+                r = configure_redis(server->event, &server->configuration, server->format, on_redis_state,
+                                    server, &server->redis, why);
+        if (r >= 0 && server->ops->on_configured)
+                r = server->ops->on_configured(server->userdata);
+        if (r >= 0 && server->redis && server->connections_fd >= 0)
+                redis_connect_by(server->redis, &server->connector);
+        if (r == -EPROTO)
+                ask_fail(ask, ANSWER_REFUSED, "its reader is of another version");
+        else if (r < 0)
+                ask_fail(ask, ANSWER_REFUSED, "%s", why[0] != '\0' ? why : strerror(-r));
+        else
+                ask_done(ask);
+}
+
+static void on_message(const uint8_t *bytes, size_t n, void *userdata)
+{
+        struct reader_server *server = userdata;
+        struct ask *ask = calloc(1, sizeof(*ask));
+        int r = ask ? query_read(bytes, n, &ask->read) : -ENOMEM;
+
+        if (r < 0) {
+                free(ask);
+                server->failed = true;
+                end_if_failed(server);
+                return;
+        }
+        ask->server = server;
+        ask->answer.kind = ask->read.query.kind;
+        if (ask->answer.kind == QUERY_PING)
+                ask_done(ask);
+        else if (ask->answer.kind == QUERY_CONFIGURE)
+                configure(ask);
+        else if (!server->redis || !asks[ask->answer.kind])
+                ask_fail(ask, ANSWER_REFUSED, "the reader does not know this query");
+        else
+                asks[ask->answer.kind](ask);
+        end_if_failed(server);
+}
+
+static void on_end(int error _unused_, void *userdata)
+{
+        const struct reader_server *server = userdata;
+
+        server->ops->on_end(server->userdata);
+}
+
+int reader_server_new(sd_event *event, int fd, int connections_fd, const struct reader_server_ops *ops,
+                      void *userdata, struct reader_server **ret)
+{
+        static const struct message_socket_ops socket_ops = {.on_message = on_message, .on_end = on_end};
+        static const struct message_socket_limits limits = {.receive = QUERY_BYTES_MAX, .send = SEND_MAX};
+        struct reader_server *server = calloc(1, sizeof(*server));
+
+        if (!server) {
+                close_fd(fd);
+                close_fd(connections_fd);
+                return -ENOMEM;
+        }
+        *server = (struct reader_server){
+                .event = sd_event_ref(event),
+                .ops = ops,
+                .userdata = userdata,
+                .connector = {.request = connector_request, .cancel = connector_cancel},
+                .connections_fd = connections_fd,
+        };
+        int r = message_socket_new(event, fd, &limits, &socket_ops, server, &server->message_socket);
+        if (r >= 0 && connections_fd >= 0)
+                r = sd_event_add_io(event, &server->connections_io, connections_fd, EPOLLIN, on_connection,
+                                    server);
+        if (r < 0) {
+                reader_server_free(server);
+                return r;
+        }
+        *ret = server;
+        return 0;
+}
+
+struct reader_server *reader_server_free(struct reader_server *server)
+{
+        if (!server)
+                return NULL;
+        server->freed = true;
+        /* Ends the queries in progress, whose answers nobody waits for. */
+        redis_free(server->redis);
+        message_socket_free(server->message_socket);
+        sd_event_source_disable_unref(server->connections_io);
+        close_fd(server->connections_fd);
+        reader_configuration_clear(&server->configuration);
+        sd_event_unref(server->event);
+        free(server);
+        return NULL;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection to a Redis: reconnects, logs in, queues commands, and with Sentinels chooses the server. */
+#include "redis/redis.h"
+#include "base/parse.h"
+#include "io/clock.h"
+#include "redis/connection.h"
+#include "redis/oversized.h"
+#include "redis/sentinel.h"
+#include "redis/tls.h"
+#include "settings/redis_url.h"
+#include "settings/settings.h"
+#include "wire/withhold.h"
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
+#define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)
+/* After a connection of this duration, the backoff starts at its minimum again. */
+#define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
+/* With Sentinels, how often to query the role: a master may become a replica without notice. */
+#define ROLE_USEC USEC_PER_SEC
+
+#define ERROR_SIZE 512
+
+enum redis_phase {
+        PHASE_WAITING,    /* until the next attempt */
+        PHASE_LOCATING,   /* asking the Sentinels */
+        PHASE_CONNECTING, /* resolving and connecting */
+        PHASE_LOGIN,      /* AUTH, ROLE, SELECT, probe */
+        PHASE_UP,
+};
+
+struct redis_request {
+        struct redis_request *next;
+        redis_reply_fn callback; /* NULL: ignore the reply */
+        void *userdata;
+        usec_t sent_at;
+        struct question question; /* text empty: an internal command */
+        bool is_left_out;         /* skipped: a substitute was sent */
+        bool may_be_forbidden;    /* pass NOPERM and READONLY on as a reply */
+};
+
+struct redis {
+        sd_event_source *timer; /* of the next attempt */
+        redis_state_fn on_state;
+        void *userdata;
+
+        struct redis_url url; /* with the user and password of the settings if the URL has no password */
+        char *url_text;
+        char *probe_key;           /* NULL: the key with the empty name */
+        struct tls *tls;           /* NULL: no TLS */
+        struct sentinel *sentinel; /* NULL: the URL has the server's address */
+        char master[NI_MAXHOST];   /* as named by the Sentinels */
+        char server_text[NI_MAXHOST + 16];
+
+        struct connection *connection;
+        struct endpoint endpoint; /* of the connection */
+        enum redis_phase phase;
+        enum redis_state state;
+        char error[ERROR_SIZE]; /* "": none */
+        usec_t up_at;
+        usec_t role_at; /* when ROLE was last sent */
+        usec_t rtt_usec;
+        uint64_t connection_count;
+        unsigned failures; /* consecutive, for the backoff */
+
+        struct redis_request *commands; /* without a reply, oldest first */
+        struct redis_request *newest;   /* last in the list; valid if the list is not empty */
+        struct oversized oversized;
+
+        unsigned entered; /* our calls on the stack */
+        bool freed;
+};
+
+static const char *const state_names[] = {
+        [REDIS_STATE_CONNECTING] = "connecting",
+        [REDIS_STATE_CONNECTED] = "connected",
+        [REDIS_STATE_DOWN] = "down",
+};
+DEFINE_ENUM_NAMES(redis_state_name, enum redis_state, _REDIS_STATE_MAX, state_names)
+
+static void redis_destroy(struct redis *redis)
+{
+        connection_free(redis->connection);
+        sentinel_free(redis->sentinel);
+        tls_free(redis->tls);
+        sd_event_source_disable_unref(redis->timer);
+        redis_url_clear(&redis->url);
+        free(redis->url_text);
+        free(redis->probe_key);
+        free(redis);
+}
+
+/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
+static void redis_enter(struct redis *redis)
+{
+        redis->entered++;
+}
+
+static void redis_leave(struct redis *redis)
+{
+        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
+        if (--redis->entered == 0 && redis->freed)
+                redis_destroy(redis);
+}
+
+static void set_state(struct redis *redis, enum redis_state state, const char *error)
+{
+        if (redis->state == state && strcmp(redis->error, error) == 0)
+                return;
+        redis->state = state;
+        snprintf(redis->error, sizeof(redis->error), "%s", error);
+        if (redis->on_state && !redis->freed)
+                redis->on_state(redis, state, redis_error(redis), redis->userdata);
+}
+
+/* Removes the oldest command and calls its callback. */
+static void command_finish(struct redis *redis, const redisReply *reply)
+{
+        struct redis_request *command = redis->commands;
+
+        redis->commands = command->next;
+        if (command->callback)
+                command->callback(redis, reply, command->userdata);
+        free(command);
+}
+
+/* Half fixed and half random, so that many clients do not reconnect at the same time. */
+static usec_t backoff_usec(unsigned failures)
+{
+        usec_t delay = BACKOFF_MIN_USEC;
+        uint32_t random = 0;
+
+        for (unsigned i = 1; i < failures && delay < BACKOFF_MAX_USEC; i++)
+                delay *= 2;
+        delay = MIN(delay, BACKOFF_MAX_USEC);
+        (void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
+        return delay / 2 + delay / 2 * (random % 1024) / 1024;
+}
+
+/* Ends the attempt or the connection: fails all pending commands and schedules the next attempt. */
+static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *format, ...)
+{
+        char error[ERROR_SIZE];
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(error, sizeof(error), format, arguments);
+        va_end(arguments);
+        for (char *c = error; *c; c++)
+                if ((unsigned char)*c < ' ' || *c == 0x7f)
+                        *c = '?';
+
+        connection_close(redis->connection);
+        if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
+                sentinel_distrust(redis->sentinel);
+        if (redis->phase == PHASE_UP && now - redis->up_at >= BACKOFF_RESET_USEC)
+                redis->failures = 0;
+        redis->failures++;
+        redis->phase = PHASE_WAITING;
+        redis->rtt_usec = 0;
+        /* Neither call fails for our own event source. */
+        (void)sd_event_source_set_time(redis->timer, now + backoff_usec(redis->failures));
+        (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_ONESHOT);
+
+        redis_enter(redis);
+        while (redis->commands)
+                command_finish(redis, NULL);
+        set_state(redis, REDIS_STATE_DOWN, error);
+        redis_leave(redis);
+}
+
+static bool reply_is_error(const redisReply *reply, const char *code)
+{
+        size_t len = strlen(code);
+
+        return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, code, len) == 0 &&
+               (reply->str[len] == ' ' || reply->str[len] == '\0');
+}
+
+/* Handles errors that are not the command's fault: the server, or our access to it, is unusable. Returns a
+ * remedy, or NULL for other replies. */
+static const char *unfit_remedy(const struct redis *redis, const redisReply *reply)
+{
+        static const struct {
+                const char *code, *remedy;
+        } errors[] = {
+                {"LOADING", "it is reading its data from disk, wait until it has"},
+                {"MASTERDOWN", "it is a replica that has lost its master"},
+                {"NOAUTH", "it asks for a password, set password or password_file in [redis]"},
+                {"NOPERM", "its ACL does not let this user read Sidekiq's keys, see username in [redis]"},
+                {"READONLY", "it is a replica, set url to the master"},
+        };
+
+        if (redis->sentinel && reply_is_error(reply, "READONLY"))
+                return "it is a replica by now";
+
+        for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+                if (reply_is_error(reply, errors[i].code))
+                        return errors[i].remedy;
+        return NULL;
+}
+
+static int command_queue(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                         const char *const argv[], const size_t argvlen[])
+{
+        struct redis_request *command = malloc(sizeof(*command));
+
+        if (!command)
+                return -ENOMEM;
+        int r = connection_send(redis->connection, argc, argv, argvlen);
+        if (r < 0) {
+                free(command);
+                return r;
+        }
+        *command = (struct redis_request){
+                .callback = callback,
+                .userdata = userdata,
+                .sent_at = clock_now(CLOCK_MONOTONIC),
+        };
+        if (redis->commands)
+                redis->newest->next = command;
+        else
+                redis->commands = command;
+        redis->newest = command;
+        return 0;
+}
+
+/* The probe reads a key, as polls do. The probe's reply is the last of the login. */
+static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (!reply || redis->phase != PHASE_LOGIN)
+                return;
+        if (reply->type == REDIS_REPLY_ERROR) {
+                attempt_failed(redis, "it cannot be read: " WITHHOLD_ANSWER "%.160s'", reply->str);
+                return;
+        }
+        if (reply->type != REDIS_REPLY_INTEGER) {
+                attempt_failed(redis, "what answers there is not a Redis: check url");
+                return;
+        }
+        redis->phase = PHASE_UP;
+        redis->up_at = clock_now(CLOCK_MONOTONIC);
+        redis->connection_count++;
+        set_state(redis, REDIS_STATE_CONNECTED, "");
+}
+
+static void on_select(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (reply && reply->type == REDIS_REPLY_ERROR)
+                attempt_failed(redis, "database %u cannot be used: " WITHHOLD_ANSWER "%.160s'", redis->url.db,
+                               reply->str);
+}
+
+/* Omits the text of the error: some servers repeat the arguments in it. */
+static void on_auth(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (!reply || reply->type != REDIS_REPLY_ERROR)
+                return;
+        if (strstr(reply->str, "without any password configured") || strstr(reply->str, "no password is set"))
+                attempt_failed(redis, "the server has no password, but one is set: remove it from [redis]");
+        else if (reply_is_error(reply, "ERR"))
+                attempt_failed(redis, "the server does not take AUTH with %s: check username in [redis]",
+                               redis->url.username ? "a user name" : "a password alone");
+        else
+                attempt_failed(redis,
+                               "the server refuses user or password: check username and password in [redis]");
+}
+
+/* Rejects a replica, which may have outdated data. */
+static void on_role(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
+{
+        if (!reply)
+                return;
+        if (reply->type == REDIS_REPLY_ERROR)
+                attempt_failed(redis, "%s does not tell its role: " WITHHOLD_ANSWER "%.160s'",
+                               redis->server_text, reply->str);
+        else if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+                 reply->element[0]->type != REDIS_REPLY_STRING)
+                attempt_failed(redis, "what answers at %s is not a Redis", redis->server_text);
+        else if (strcmp(reply->element[0]->str, "master") != 0)
+                attempt_failed(redis, "%s is not a master, but says that it is a %.20s", redis->server_text,
+                               reply->element[0]->str);
+}
+
+static int ask_role(struct redis *redis)
+{
+        static const char *const argv[] = {"ROLE"};
+
+        redis->role_at = clock_now(CLOCK_MONOTONIC);
+        return command_queue(redis, on_role, NULL, ELEMENTSOF(argv), argv, NULL);
+}
+
+/* Sends login, database and probe together. */
+static void on_up(_unused_ struct connection *connection, void *userdata)
+{
+        struct redis *redis = userdata;
+        const char *username = redis->url.username, *password = redis->url.password;
+        int r = 0;
+
+        redis->phase = PHASE_LOGIN;
+        if (password) {
+                const char *argv[] = {"AUTH", username ?: password, password};
+                r = command_queue(redis, on_auth, NULL, username ? 3 : 2, argv, NULL);
+        }
+        if (r == 0 && redis->sentinel)
+                r = ask_role(redis);
+        if (r == 0 && redis->url.db != 0) {
+                char db[16];
+                snprintf(db, sizeof(db), "%u", redis->url.db);
+                const char *argv[] = {"SELECT", db};
+                r = command_queue(redis, on_select, NULL, ELEMENTSOF(argv), argv, NULL);
+        }
+        if (r == 0) {
+                const char *argv[] = {"EXISTS", redis->probe_key ?: ""};
+                r = command_queue(redis, on_probe, NULL, ELEMENTSOF(argv), argv, NULL);
+        }
+        if (r < 0)
+                attempt_failed(redis, "cannot log in: %s", strerror(-r));
+}
+
+static void connect_server(struct redis *redis)
+{
+        redis->phase = PHASE_CONNECTING;
+        connection_open(redis->connection, &redis->endpoint);
+}
+
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t due, void *userdata)
+{
+        struct redis *redis = userdata;
+
+        if (redis->sentinel) {
+                redis->phase = PHASE_LOCATING;
+                sentinel_locate(redis->sentinel);
+        } else {
+                connect_server(redis);
+        }
+        return 0;
+}
+
+static void on_master(const char *host, unsigned port, void *userdata)
+{
+        struct redis *redis = userdata;
+        bool same = redis->endpoint.port == port && strcmp(redis->master, host) == 0;
+
+        /* No change of the master: continue the attempt, or the wait for the next one. */
+        if (same && redis->phase != PHASE_LOCATING)
+                return;
+        redis_enter(redis);
+        if (redis->phase >= PHASE_CONNECTING)
+                attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
+                               port);
+        /* -fanalyzer: the object stays until redis_leave(). */
+        if (!redis->freed) {
+                snprintf(redis->master, sizeof(redis->master), "%s", host);
+                snprintf(redis->server_text, sizeof(redis->server_text),
+                         strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+                redis->endpoint = (struct endpoint){.host = redis->master, .port = port, .tls = redis->tls};
+                (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_OFF);
+                connect_server(redis);
+        }
+        redis_leave(redis);
+}
+
+static void on_none(const char *why, void *userdata)
+{
+        struct redis *redis = userdata;
+
+        if (redis->phase == PHASE_LOCATING)
+                attempt_failed(redis, "%s", why);
+}
+
+static const struct sentinel_ops sentinel_ops = {.on_master = on_master, .on_none = on_none};
+
+static void on_lost(_unused_ struct connection *connection, const char *why, void *userdata)
+{
+        const struct redis *redis = userdata;
+
+        if (redis->sentinel)
+                attempt_failed(userdata, "%s: %s", redis->server_text, why);
+        else
+                attempt_failed(userdata, "%s", why);
+}
+
+/* Skip the command, since a retry would fail again. Commands of the login cannot be skipped. */
+static void on_oversized(struct connection *connection, const char *what, void *userdata)
+{
+        struct redis *redis = userdata;
+        const struct question *question = redis->commands ? &redis->commands->question : NULL;
+        char why[256], span[FORMAT_MAX];
+
+        if (question && question->text[0] != '\0') {
+                oversized_add(&redis->oversized, question, clock_now(CLOCK_MONOTONIC));
+                snprintf(why, sizeof(why),
+                         "connection lost: the server sends %s to '%s', which is left out for %s", what,
+                         question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
+        } else {
+                snprintf(why, sizeof(why), "connection lost: the server sends %s", what);
+        }
+        on_lost(connection, why, redis);
+}
+
+/* Formatted like an error reply of the server. */
+static void answer_left_out(struct redis *redis)
+{
+        char text[256], span[FORMAT_MAX];
+
+        snprintf(text, sizeof(text), "the reply to '%s' was too large: it is left out for %s",
+                 redis->commands->question.text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
+        const redisReply reply = {.type = REDIS_REPLY_ERROR, .str = text, .len = strlen(text)};
+        command_finish(redis, &reply);
+}
+
+static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
+{
+        struct redis *redis = userdata;
+        const struct redis_request *command = redis->commands;
+
+        redis->rtt_usec = MAX(usec_sub(clock_now(CLOCK_MONOTONIC), command->sent_at), 1U);
+        bool forbidden =
+                command->may_be_forbidden &&
+                (reply_is_error(reply, "NOPERM") || (!redis->sentinel && reply_is_error(reply, "READONLY")));
+        const char *remedy = command->callback == on_role || forbidden ? NULL : unfit_remedy(redis, reply);
+        redis_enter(redis);
+        if (remedy)
+                attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
+                               remedy);
+        else if (command->is_left_out)
+                answer_left_out(redis);
+        else
+                command_finish(redis, reply);
+        redis_leave(redis);
+}
+
+static void on_idle(_unused_ struct connection *connection, void *userdata)
+{
+        struct redis *redis = userdata;
+        static const char *const ping[] = {"PING"};
+        int r = redis->sentinel ? ask_role(redis)
+                                : command_queue(redis, NULL, NULL, ELEMENTSOF(ping), ping, NULL);
+
+        if (r < 0)
+                attempt_failed(redis, "cannot ask: out of memory");
+}
+
+static const struct connection_ops connection_ops = {
+        .on_up = on_up,
+        .on_lost = on_lost,
+        .on_oversized = on_oversized,
+        .on_reply = on_reply,
+        .on_idle = on_idle,
+};
+
+/* Adds the password of the settings, and their user, if the URL has no password. */
+static int add_credentials(struct redis_url *url, const struct redis_settings *settings)
+{
+        if (url->password || !settings->password)
+                return 0;
+        url->password = strdup(settings->password);
+        if (url->username || !settings->username)
+                return url->password ? 0 : -ENOMEM;
+        url->username = strdup(settings->username);
+        return url->password && url->username ? 0 : -ENOMEM;
+}
+
+int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
+              redis_state_fn on_state, void *userdata, struct redis **ret)
+{
+        struct redis *redis = calloc(1, sizeof(*redis));
+        if (!redis)
+                return -ENOMEM;
+        redis->on_state = on_state;
+        redis->userdata = userdata;
+
+        char why[TLS_WHY_MAX];
+        bool by_sentinels = !url && settings->sentinels;
+        url = url ? url : settings->url;
+        int r = redis_url_parse(url, &redis->url, NULL);
+        if (r >= 0 && redis->url.tls && !tls)
+                r = tls_new(settings, settings, &redis->tls, why);
+        if (r >= 0)
+                r = add_credentials(&redis->url, settings);
+        if (r >= 0) {
+                /* With Sentinels, the URL's server is not in use. */
+                if (!by_sentinels)
+                        redis->url_text = redis_url_redact(url);
+                else if (asprintf(&redis->url_text, "redis%s://%s/%u", redis->url.tls ? "s" : "",
+                                  settings->master_name, redis->url.db) < 0)
+                        redis->url_text = NULL;
+                r = redis->url_text ? 0 : -ENOMEM;
+        }
+        if (r >= 0)
+                r = sd_event_add_time(event, &redis->timer, CLOCK_MONOTONIC, 0, 1, on_timer, redis);
+        if (r >= 0)
+                r = connection_new(event, &connection_ops, settings->connect_timeout,
+                                   settings->command_timeout, redis, &redis->connection);
+        if (r >= 0 && by_sentinels)
+                r = sentinel_new(event, settings, tls ?: redis->tls, &sentinel_ops, redis, &redis->sentinel);
+        if (r < 0) {
+                redis_destroy(redis);
+                return r;
+        }
+        redis->tls = tls ?: redis->tls;
+        redis->endpoint = (struct endpoint){
+                .path = redis->url.path,
+                .host = by_sentinels ? "" : redis->url.host,
+                .port = redis->url.port,
+                .tls = redis->tls,
+        };
+        *ret = redis;
+        return 0;
+}
+
+int redis_probe(struct redis *redis, const char *key)
+{
+        char *copy = strdup(key);
+
+        if (!copy)
+                return -ENOMEM;
+        free(redis->probe_key);
+        redis->probe_key = copy;
+        return 0;
+}
+
+void redis_connect_by(struct redis *redis, struct connector *connector)
+{
+        redis->endpoint.connector = connector;
+}
+
+struct redis *redis_free(struct redis *redis)
+{
+        if (!redis || redis->freed)
+                return NULL;
+        redis->freed = true;
+        redis->phase = PHASE_WAITING;
+        (void)sd_event_source_set_enabled(redis->timer, SD_EVENT_OFF);
+        redis->connection = connection_free(redis->connection);
+        redis->sentinel = sentinel_free(redis->sentinel);
+
+        redis_enter(redis);
+        while (redis->commands)
+                command_finish(redis, NULL);
+        redis_leave(redis);
+        return NULL;
+}
+
+static bool is_oversized(struct redis *redis, const struct question *question)
+{
+        if (redis->oversized.n == 0)
+                return false;
+        oversized_expire(&redis->oversized, clock_now(CLOCK_MONOTONIC));
+        return oversized_has(&redis->oversized, question);
+}
+
+int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                  const char *const argv[], const size_t argvlen[])
+{
+        if (redis->phase != PHASE_UP)
+                return -ENOTCONN;
+        if (redis->sentinel && usec_sub(clock_now(CLOCK_MONOTONIC), redis->role_at) >= ROLE_USEC) {
+                int r = ask_role(redis);
+                if (r < 0)
+                        return r;
+        }
+        /* A substitute that the ACL allows, whose reply keeps the order of replies. */
+        const char *const instead[] = {"EXISTS", redis->probe_key ?: ""};
+        struct question question = question_of(argc, argv, argvlen);
+        bool is_left_out = is_oversized(redis, &question);
+        int r = is_left_out ? command_queue(redis, callback, userdata, ELEMENTSOF(instead), instead, NULL)
+                            : command_queue(redis, callback, userdata, argc, argv, argvlen);
+        if (r < 0)
+                return r;
+        redis->newest->question = question;
+        redis->newest->is_left_out = is_left_out;
+        return 0;
+}
+
+int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                              const char *const argv[], const size_t argvlen[])
+{
+        int r = redis_command(redis, callback, userdata, argc, argv, argvlen);
+
+        if (r == 0)
+                redis->newest->may_be_forbidden = true;
+        return r;
+}
+
+enum redis_state redis_state(const struct redis *redis)
+{
+        return redis->state;
+}
+
+const char *redis_error(const struct redis *redis)
+{
+        return redis->error[0] ? redis->error : NULL;
+}
+
+const char *redis_url_text(const struct redis *redis)
+{
+        return redis->url_text;
+}
+
+const char *redis_server_text(const struct redis *redis)
+{
+        return redis->sentinel && redis->phase == PHASE_UP ? redis->server_text : NULL;
+}
+
+usec_t redis_rtt_usec(const struct redis *redis)
+{
+        return redis->rtt_usec;
+}
+
+uint64_t redis_connection_count(const struct redis *redis)
+{
+        return redis->connection_count;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop.
+ *
+ * The process must ignore SIGPIPE: hiredis writes without MSG_NOSIGNAL. */
+#pragma once
+
+#include "base/usec.h"
+#include <stddef.h>
+#include <systemd/sd-event.h>
+
+struct connector; /* redis/connection.h */
+struct redis;
+struct redis_settings;
+struct tls; /* redis/tls.h */
+struct redisReply; /* of hiredis */
+
+enum redis_state {
+        REDIS_STATE_CONNECTING, /* unknown: during the first attempt */
+        REDIS_STATE_CONNECTED,
+        REDIS_STATE_DOWN, /* reconnecting */
+        _REDIS_STATE_MAX,
+};
+
+/* Returns "connecting", "connected" or "down". */
+const char *redis_state_name(enum redis_state value);
+
+/* Called if the state or the error changed. error is one sentence without secrets; NULL: no error. */
+typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const char *error,
+                               void *userdata);
+
+/* Called exactly once for each accepted command, never from within redis_command(). reply is owned by redis;
+ * an error of the server is a reply too. NULL: the command failed, and may or may not have been executed. The
+ * callback may do anything, including redis_free(). */
+typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *reply, void *userdata);
+
+/* Creates a connection to url, or to settings->url if url is NULL. With settings->sentinels and url NULL,
+ * connects to the master that the Sentinels name, with the database, user, password and scheme of
+ * settings->url. User and password come from the URL; if it has no password, from the settings. Copies all
+ * arguments. tls is for rediss://, and owned unless the call fails; NULL: made of the files in the settings.
+ * Connects as soon as the loop runs. on_state may be NULL.
+ *
+ * Returns 0 with *ret to be freed by redis_free(), or -errno:
+ *
+ * - -EINVAL: the URL or a TLS file is invalid
+ * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
+int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
+              redis_state_fn on_state, void *userdata, struct redis **ret);
+
+/* Sets the key that a connection must be able to read, existing or not, to count as up. Needed if an ACL
+ * forbids other keys. Call before the loop runs. Returns 0 or -ENOMEM. */
+int redis_probe(struct redis *redis, const char *key);
+
+/* Has the Unix socket of the URL opened by the connector, which must outlive the object. Call before the loop
+ * runs. */
+void redis_connect_by(struct redis *redis, struct connector *connector);
+
+/* Closes the connection. From within this call, calls back all pending commands with NULL. on_state() is not
+ * called any more. Returns NULL. */
+struct redis *redis_free(struct redis *redis);
+
+/* Queues a command. All commands queued in one iteration of the loop are sent together. argvlen has the
+ * lengths of the arguments; NULL if they are strings. callback may be NULL. A command without a reply within
+ * command_timeout closes the connection. A command whose reply was too large is skipped for some minutes: the
+ * reply is then an error.
+ *
+ * Returns 0; -ENOTCONN or -ENOMEM, and callback is not called. */
+int redis_command(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                  const char *const argv[], const size_t argvlen[]);
+
+/* As redis_command(), for a command that sqmgr can do without. If an ACL or a replica configured as the
+ * server forbids the command, the callback gets that error. Other commands end the connection in this
+ * case. */
+int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void *userdata, int argc,
+                              const char *const argv[], const size_t argvlen[]);
+
+enum redis_state redis_state(const struct redis *redis);
+/* Returns the reason for the state down; NULL: no error. */
+const char *redis_error(const struct redis *redis);
+/* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
+ * host. */
+const char *redis_url_text(const struct redis *redis);
+/* With Sentinels, while connected: returns `host:port` of the current master. Otherwise NULL. */
+const char *redis_server_text(const struct redis *redis);
+/* Returns the duration of the last command; 0: unknown. */
+usec_t redis_rtt_usec(const struct redis *redis);
+/* Returns the number of successful connections. If the number changed, earlier replies may come from another
+ * server. */
+uint64_t redis_connection_count(const struct redis *redis);

@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What speaks to Redis is a process without rights. Killed, frozen, or lying, it costs readings and no job.
+# With SQMGR_LONG=1 readers are killed 200 times.
+# seconds: 75
+# promises: P1 P5 P8
+load helpers
+
+# The reader that runs now; nothing while there is none.
+reader() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader' | tail -n 1; }
+another_reader_than() { [ -n "$(reader)" ] && [ "$(reader)" != "$1" ]; } # PID
+pids_of() { sqmgrctl status --json | jq -r ".fleets[] | select(.name == \"$1\") | .workers[].pid"; } # FLEET
+has_worker() { [ -n "$(pids_of "$1")" ] && alive "$(pids_of "$1")"; } # FLEET
+
+kill_reader() {
+        local victim
+        victim=$(reader)
+        kill -KILL "$victim"
+        sqmgrctl ping >/dev/null
+        wait_until 2 another_reader_than "$victim"
+        wait_until 2 redis_state_is connected
+}
+
+@test "sqmgr has none of the libraries that decode what a server sends, and the reader has no rights" {
+        start_fleet 1
+        run ! grep -E 'hiredis|libssl|libcrypto' "/proc/$sqmgr_pid/maps"
+        grep -q hiredis "/proc/$(reader)/maps"
+        grep -qx 'CapEff:.0000000000000000' "/proc/$(reader)/status"
+        grep -qx 'NoNewPrivs:.1' "/proc/$(reader)/status"
+        [ "$(id -u)" != 0 ] || [ "$(stat -c %u "/proc/$(reader)")" != 0 ]
+        # Without sanitizers only.
+        grep -q asan "/proc/$(reader)/maps" || grep -qx 'Seccomp:.2' "/proc/$(reader)/status"
+}
+
+@test "readers are killed again and again while jobs run: no job is lost, and no worker is touched" {
+        rounds=15
+        [ -z "${SQMGR_LONG-}" ] || rounds=200
+        start_workers 2 <<END
+command = $(sidekiq_command 3)
+active_process_count = 2
+END
+        enqueue 6 Hold "$folder/release"
+        wait_until 20 has_started 6
+        workers=$(worker_pids)
+        for ((i = 0; i < rounds; i++)); do
+                kill_reader
+        done
+        [ "$(worker_pids)" = "$workers" ]
+        fleet_is '.quiet == 0 and .stopping == 0'
+        sqmgrctl restart
+        for ((i = 0; i < 5; i++)); do
+                kill_reader
+        done
+        alive "$workers" # their jobs run
+        touch "$folder/release"
+        wait_until 60 gone "$workers"
+        wait_until 60 ready 2
+        [ "$(jobs_done)" = 6 ]
+        [ "$(jobs_run_twice)" = 0 ]
+}
+
+@test "a reader that hangs is replaced, and until then nothing is quieted or stopped" {
+        start_fleet 2
+        workers=$(worker_pids)
+        frozen=$(reader)
+        kill -STOP "$frozen"
+        sqmgrctl restart
+        wait_until 40 another_reader_than "$frozen"
+        sqmgrctl ping
+        run -0 sqmgrctl restart --wait --timeout 300s
+        wait_until 20 gone "$workers"
+        any_event '.event == "redis-down"' || grep -q 'its reader did not answer' sqmgr.log
+}
+
+# The fleet's worker says in its title that it runs a job.
+@test "a reader that lies has no busy worker stopped, nothing run, and all commands answered" {
+        mkdir place
+        cp "$SQMGR_BUILD/sqmgr" place/sqmgr
+        cp "$SQMGR_BUILD/tests/stub/hostile-reader" place/sqmgr-reader
+        chmod 755 place place/*
+        cat >busy.rb <<'END'
+%w[TSTP TTIN].each { |name| trap(name) { File.write("signals", "#{name}\n", mode: "a") } }
+trap('TERM') { File.write("signals", "TERM\n", mode: "a") }
+$0 = 'sidekiq 7.0.2 app [3 of 5 busy]'
+sleep 0.1 while true
+END
+        configure <<END
+command = ruby $folder/busy.rb
+directory = $folder
+active_process_count = 1
+memory_threshold = 1G
+[fleet:other]
+framework = plain
+command = sleep 10000
+END
+        start_redis
+        launch sqmgr "$folder/place/sqmgr" -c "$folder/sqmgr.ini"
+        sqmgr_pid=$!
+        wait_until 10 sqmgrctl ping
+        wait_until 20 has_worker default
+        wait_until 20 has_worker other
+        worker=$(pids_of default)
+        other=$(pids_of other)
+        for ((i = 0; i < 20; i++)); do
+                before=$(reader)
+                sqmgrctl ping
+                # The next one has another manner.
+                [ -z "$before" ] || kill -KILL "$before" 2>/dev/null || true
+                wait_until 5 another_reader_than "${before:-0}"
+                wait_ticks 2
+        done
+        alive "$worker $other"
+        run ! grep TERM signals
+        kill -KILL "$other"
+        wait_until 10 not alive "$other"
+        wait_until 10 has_worker other
+        [ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$sqmgr_pid/status")" -lt 60000 ]
+}

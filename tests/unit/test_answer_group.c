@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the answers about groups of hosts and about jobs that are put back, as bytes (queries/answer.h):
+ * they are read as they were written, and what breaks a bound is refused as a whole. */
+/* promises: P5 */
+#include "queries/answer.h"
+#include "unit.h"
+#include <limits.h>
+#include <string.h>
+
+static struct codec_writer writer;
+
+static void setup(void)
+{
+        writer = (struct codec_writer){0};
+}
+
+static void teardown(void)
+{
+        free(writer.bytes);
+}
+
+/* Reads what was written, behind its kind and its id. */
+static int read_answer(size_t n, enum query_kind kind, struct answer *ret)
+{
+        struct codec_reader reader = {.at = writer.bytes, .left = n};
+
+        ck_assert_int_eq(codec_read_number(&reader, 0, _READER_MESSAGE_MAX), READER_ANSWER);
+        ck_assert_uint_eq(answer_read_id(&reader), 7);
+        return answer_read(&reader, kind, ret);
+}
+
+static void write_answer(const struct answer *answer)
+{
+        free(writer.bytes);
+        writer = (struct codec_writer){0};
+        answer_write(&writer, 7, answer);
+        ck_assert(!writer.failed);
+}
+
+static int read_back(const struct answer *answer, struct answer *ret)
+{
+        write_answer(answer);
+        return read_answer(writer.size, answer->kind, ret);
+}
+
+#define expect_refused(written)                                                                              \
+        do {                                                                                                 \
+                struct answer _ret;                                                                          \
+                ck_assert_int_eq(read_back(written, &_ret), -EBADMSG);                                       \
+        } while (0)
+
+/* Each beginning of what was written is refused. */
+static void expect_truncated_refused(const struct answer *answer)
+{
+        struct answer ret;
+
+        write_answer(answer);
+        for (size_t n = 2 * sizeof(uint64_t); n < writer.size; n++)
+                ck_assert_int_eq(read_answer(n, answer->kind, &ret), -EBADMSG);
+}
+
+#define FIELD(literal)                                                                                       \
+        {                                                                                                    \
+                .text = (literal), .len = sizeof(literal) - 1                                                \
+        }
+
+static struct field many[ANSWER_WORDS_MAX + 2];
+
+/* Returns n equal texts of this length. */
+static struct texts repeated(size_t n, size_t length)
+{
+        static char text[ANSWER_SHARE_MAX + 1];
+
+        ck_assert_uint_le(n, ELEMENTSOF(many));
+        memset(text, 'a', sizeof(text));
+        for (size_t i = 0; i < n; i++)
+                many[i] = (struct field){.text = text, .len = length};
+        return (struct texts){.list = many, .n = n};
+}
+
+static const enum query_kind kinds[] = {QUERY_ROLLOUT, QUERY_GLANCE, QUERY_SHARE};
+
+TEST_LOOP(texts_are_read_with_each_byte_and_a_nul_behind, ELEMENTSOF(kinds))
+{
+        struct field list[] = {FIELD("here"), FIELD("1 2\0mail\0\xff"), FIELD("there"), FIELD("")};
+        const struct answer answer = {
+                .kind = kinds[_i], .error = "READONLY", .words = {.list = list, .n = ELEMENTSOF(list)}};
+        struct answer ret;
+
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        ck_assert_str_eq(ret.error, "READONLY");
+        ck_assert_uint_eq(ret.words.n, ELEMENTSOF(list));
+        for (size_t i = 0; i < ELEMENTSOF(list); i++) {
+                ck_assert_uint_eq(ret.words.list[i].len, list[i].len);
+                ck_assert_mem_eq(ret.words.list[i].text, list[i].text, list[i].len + 1);
+        }
+        answer_clear(&ret);
+        expect_truncated_refused(&answer);
+}
+
+static const struct {
+        enum query_kind kind;
+        size_t n, length;
+} bounds[] = {{QUERY_ROLLOUT, ANSWER_WORDS_MAX, 1}, {QUERY_ROLLOUT, 1, ANSWER_WORD_MAX}};
+
+TEST_LOOP(words_beyond_a_bound_are_refused, ELEMENTSOF(bounds))
+{
+        struct answer answer = {.kind = bounds[_i].kind, .words = repeated(bounds[_i].n, bounds[_i].length)};
+        struct answer ret;
+
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        ck_assert_uint_eq(ret.words.n, bounds[_i].n);
+        answer_clear(&ret);
+        answer.words =
+                bounds[_i].length > 1 ? repeated(1, bounds[_i].length + 1) : repeated(bounds[_i].n + 1, 1);
+        expect_refused(&answer);
+}
+
+TEST(shares_are_of_hosts_with_a_name)
+{
+        struct field list[] = {FIELD("host"), FIELD("share")};
+        struct answer answer = {.kind = QUERY_SHARE, .shares = {.list = list, .n = 1}};
+        struct answer ret;
+
+        expect_refused(&answer);
+        answer.shares.n = 2;
+        list[0] = (struct field)FIELD("");
+        expect_refused(&answer);
+        list[0] = (struct field)FIELD("a\0b");
+        expect_refused(&answer);
+        list[0] = repeated(1, ANSWER_HOST_MAX + 1).list[0];
+        expect_refused(&answer);
+        list[0] = repeated(1, ANSWER_HOST_MAX).list[0];
+        list[1] = repeated(1, ANSWER_SHARE_MAX + 1).list[0];
+        expect_refused(&answer);
+        list[1] = repeated(1, ANSWER_SHARE_MAX).list[0];
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        answer_clear(&ret);
+}
+
+TEST(so_many_hosts_are_read)
+{
+        struct answer answer = {.kind = QUERY_SHARE, .shares = repeated((size_t)2 * ANSWER_HOSTS_MAX, 1)};
+        struct answer ret;
+
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        ck_assert_uint_eq(ret.shares.n, (size_t)2 * ANSWER_HOSTS_MAX);
+        answer_clear(&ret);
+        answer.shares = repeated((size_t)2 * ANSWER_HOSTS_MAX + 2, 1);
+        expect_refused(&answer);
+}
+
+TEST(a_job_is_put_back_a_number_of_times_or_not)
+{
+        struct answer answer = {.kind = QUERY_REQUEUE, .requeue = {RESCUE_REQUEUED, UINT_MAX}};
+        struct answer ret;
+
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        ck_assert_int_eq(ret.requeue.outcome, RESCUE_REQUEUED);
+        ck_assert_uint_eq(ret.requeue.times, UINT_MAX);
+        expect_truncated_refused(&answer);
+        answer.requeue.times = 0;
+        expect_refused(&answer);
+        answer.requeue = (struct answer_requeue){RESCUE_PRIVATE, 1};
+        expect_refused(&answer);
+        answer.requeue.times = 0;
+        ck_assert_int_eq(read_back(&answer, &ret), 0);
+        ck_assert_int_eq(ret.requeue.outcome, RESCUE_PRIVATE);
+        answer.requeue.outcome = _RESCUE_OUTCOME_MAX;
+        expect_refused(&answer);
+}
+
+TEST_MAIN("answer_group", .each = {setup, teardown})

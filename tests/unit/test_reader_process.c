@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Does the program sqmgr-reader run without rights, and is it replaced when it dies? Run against a real
+ * redis-server. */
+/* promises: P5 P8 */
+#include "daemon/runtime/reader_process.h"
+#include "frameworks/sidekiq/format.h"
+#include "queries/configuration.h"
+#include "reader/sandbox.h"
+#include "redis_server.h"
+#include <dirent.h>
+#include <limits.h>
+
+static struct redis_settings settings;
+static struct children children;
+static struct reader_starter_daemon starter;
+static struct reader *reader;
+static unsigned downs;
+static char last_error[256];
+
+static void on_state(struct reader *whose _unused_, enum reader_state state, const char *error,
+                     void *userdata _unused_)
+{
+        downs += state == READER_STATE_DOWN;
+        snprintf(last_error, sizeof(last_error), "%s", error ?: "");
+}
+
+static int on_child(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,
+                    void *userdata _unused_)
+{
+        for (struct child *child = children.first, *next; child; child = next) {
+                next = child->next;
+                (void)children_reap(&children, child->pid);
+        }
+        return 0;
+}
+
+static void start(const char *url)
+{
+        struct reader_configuration configuration;
+
+        settings.url = (char *)url;
+        ck_assert_int_eq(
+                reader_configuration_make(&settings, NULL, sidekiq_traits.id, &configuration), 0);
+        ck_assert_int_eq(reader_new(event, &starter.starter, &configuration, on_state, NULL, &reader), 0);
+}
+
+static bool is_up(void)
+{
+        return reader_state(reader) == READER_STATE_CONNECTED;
+}
+
+static void setup(void)
+{
+        sigset_t child;
+
+        loop_start();
+        sigemptyset(&child);
+        sigaddset(&child, SIGCHLD);
+        ck_assert_int_eq(sigprocmask(SIG_BLOCK, &child, NULL), 0);
+        ck_assert_int_ge(sd_event_add_signal(event, NULL, SIGCHLD, on_child, NULL), 0);
+        settings = (struct redis_settings){.connect_timeout = SERVER_PATIENCE,
+                                           .command_timeout = SERVER_PATIENCE};
+        downs = 0;
+        ck_assert_int_eq(reader_starter_init(&starter, &children, "./sqmgr-reader"), 0);
+        server_start(0, NULL, NULL);
+        server_wait();
+}
+
+static void teardown(void)
+{
+        reader = reader_free(reader);
+        reader_starter_clear(&starter);
+        ck_assert_ptr_null(children.first);
+        server_kill();
+        loop_end();
+}
+
+static pid_t reader_pid(void)
+{
+        ck_assert_ptr_nonnull(children.first);
+        struct child *child = children.first;
+        while (child->next)
+                child = child->next;
+        return child->pid;
+}
+
+/* Copies the rest of a line of /proc/PID/status. */
+static void status_line(pid_t pid, const char *name, char text[static 256])
+{
+        char path[64];
+        char line[256];
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        FILE *file = fopen(path, "re");
+        ck_assert_ptr_nonnull(file);
+        text[0] = '\0';
+        while (fgets(line, sizeof(line), file))
+                if (strncmp(line, name, strlen(name)) == 0)
+                        snprintf(text, 256, "%s", line + strlen(name));
+        ck_assert_int_eq(fclose(file), 0);
+}
+
+TEST(a_reader_has_no_rights_and_only_its_sockets)
+{
+        char text[256];
+        char path[64];
+        unsigned others = 0;
+
+        start(server_url);
+        run_until(is_up());
+        pid_t pid = reader_pid();
+        status_line(pid, "CapEff:", text);
+        ck_assert_str_eq(text, "\t0000000000000000\n");
+        status_line(pid, "NoNewPrivs:", text);
+        ck_assert_str_eq(text, "\t1\n");
+        status_line(pid, "Uid:", text);
+        ck_assert(geteuid() != 0 || (strtol(text, NULL, 10) != 0 && !strstr(text, "\t0")));
+        if (geteuid() != 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+        DIR *directory = opendir(path);
+        ck_assert_ptr_nonnull(directory);
+        for (const struct dirent *entry; (entry = readdir(directory));) {
+                char target[PATH_MAX] = "";
+
+                if (entry->d_name[0] == '.')
+                        continue;
+                (void)readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+                others += strncmp(target, "socket:", 7) != 0 && strncmp(target, "anon_inode:", 11) != 0 &&
+                          strcmp(target, "/dev/null") != 0;
+        }
+        ck_assert_int_eq(closedir(directory), 0);
+        ck_assert_uint_eq(others, 0);
+}
+
+TEST(a_reader_that_is_connected_is_in_its_sandbox)
+{
+        char text[256];
+
+        if (sandbox_is_off())
+                return;
+        start(server_url);
+        run_until(is_up());
+        status_line(reader_pid(), "Seccomp:", text);
+        ck_assert_str_eq(text, "\t2\n");
+}
+
+TEST(a_reader_that_is_killed_is_replaced_and_why_is_reported)
+{
+        uint64_t connections = 0;
+
+        start(server_url);
+        for (unsigned i = 0; i < 5; i++) {
+                run_until(is_up());
+                ck_assert_uint_gt(reader_connection_count(reader), connections);
+                connections = reader_connection_count(reader);
+                unsigned before = downs;
+                ck_assert_int_eq(kill(reader_pid(), SIGKILL), 0);
+                run_until(downs > before && strstr(last_error, "KILL"));
+        }
+        run_until(is_up());
+}
+
+static unsigned lost;
+
+static void count_lost(struct answer *answer, void *userdata _unused_)
+{
+        lost += answer->status == ANSWER_LOST;
+}
+
+TEST(a_query_that_waits_for_a_killed_reader_is_lost_at_once)
+{
+        const struct field texts[] = {QUERY_TEXT("host:77:0123456789ab")};
+        const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
+
+        start(server_url);
+        run_until(is_up());
+        pid_t pid = reader_pid();
+        ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+        ck_assert_int_eq(reader_ask(reader, &query, count_lost, NULL), 0);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        run_until(lost > 0);
+        run_until(is_up());
+        ck_assert_uint_eq(lost, 1);
+}
+
+TEST(a_server_that_is_not_there_is_down_and_found_once_it_is)
+{
+        server_kill();
+        start(server_url);
+        run_until(downs > 0);
+        ck_assert_ptr_nonnull(reader_error(reader));
+        server_start(0, NULL, NULL);
+        run_until(is_up());
+}
+
+TEST_MAIN("reader_process", .each = {setup, teardown},
+          .once = {server_directory_make, server_directory_remove}, .is_missing = server_is_missing)
