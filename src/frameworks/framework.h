@@ -3,8 +3,8 @@
  * traits. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/field.h"
+#include "base/macro.h"
 #include "frameworks/title.h"
 #include "settings/traits.h"
 #include <sys/types.h>

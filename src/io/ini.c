@@ -595,8 +595,11 @@ static int load_draft(const struct load *load, const char *path)
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
                  struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
-        struct load load = {
-                .is_root = surroundings->is_root, .uid = uid, .judge_tls = surroundings->judge_tls, .errors = errors, .warnings = warnings};
+        struct load load = {.is_root = surroundings->is_root,
+                            .uid = uid,
+                            .judge_tls = surroundings->judge_tls,
+                            .errors = errors,
+                            .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
         int r = settings_draft_new(surroundings, errors, &draft);

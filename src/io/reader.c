@@ -40,13 +40,13 @@ struct reader {
 
         struct reader_process *process; /* NULL: none runs */
         struct message_socket *message_socket;
-        bool settled;            /* the process has been connected: the pause is short again */
-        unsigned failures;       /* consecutive, for the pause */
-        usec_t heard_at;         /* when it was last heard */
-        usec_t pinged_at;        /* when it was asked whether it lives, since it was last heard; 0: it was not */
-        usec_t unasked_since;    /* start of the current UNASKED_USEC */
-        unsigned unasked;        /* messages in it that answer nothing */
-        uint64_t connections;    /* as reported by processes before this one */
+        bool settled;         /* the process has been connected: the pause is short again */
+        unsigned failures;    /* consecutive, for the pause */
+        usec_t heard_at;      /* when it was last heard */
+        usec_t pinged_at;     /* when it was asked whether it lives, since it was last heard; 0: it was not */
+        usec_t unasked_since; /* start of the current UNASKED_USEC */
+        unsigned unasked;     /* messages in it that answer nothing */
+        uint64_t connections; /* as reported by processes before this one */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;

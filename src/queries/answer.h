@@ -170,6 +170,5 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
-        answer_scanners_format, answer_roster_format,
-        answer_requeue_format, answer_words_format, answer_shares_format,
-        answer_queues_format, answer_jobs_format, answer_diagnosis_format;
+        answer_scanners_format, answer_roster_format, answer_requeue_format, answer_words_format,
+        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format;

@@ -20,7 +20,6 @@ struct ask {
         void (*cancel)(struct ask *ask);
 };
 
-
 /* Sends the answer and frees the ask. */
 void ask_done(struct ask *ask);
 /* Ends the ask with an error in words. status: not ANSWER_OK. */

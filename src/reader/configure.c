@@ -71,7 +71,8 @@ static int probe(struct redis *redis, const struct redis_format *format, const c
 }
 
 int configure_redis(sd_event *event, const struct reader_configuration *configuration,
-                    redis_state_fn on_state, void *userdata, struct redis **ret, char why[static ANSWER_ERROR_MAX])
+                    redis_state_fn on_state, void *userdata, struct redis **ret,
+                    char why[static ANSWER_ERROR_MAX])
 {
         const struct redis_settings settings = {
                 .url = configuration->url ?: configuration->default_url,

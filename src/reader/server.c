@@ -30,10 +30,10 @@ struct reader_server {
         void *connected_userdata;
 
         struct reader_configuration configuration;
-        struct redis *redis;               /* NULL: not configured yet */
+        struct redis *redis; /* NULL: not configured yet */
         struct queue_reading queue_readings[2];
         struct ask *kept; /* see ask_keep() */
-        bool failed;                       /* sqmgr cannot be reached */
+        bool failed;      /* sqmgr cannot be reached */
         bool freed;
 };
 

@@ -23,9 +23,9 @@ struct reader_server_ops {
         int (*on_configured)(void *userdata);
 };
 
-/* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the reader
- * connects itself. Takes ownership of both, also on failure. ops must stay valid. Returns 0 with *ret, to be
- * freed by reader_server_free(); or -errno. */
+/* fd: the reader's end of the socket. connections_fd: where sqmgr sends connected Unix sockets; -1: the
+ * reader connects itself. Takes ownership of both, also on failure. ops must stay valid. Returns 0 with *ret,
+ * to be freed by reader_server_free(); or -errno. */
 int reader_server_new(sd_event *event, int fd, int connections_fd, const struct reader_server_ops *ops,
                       void *userdata, struct reader_server **ret);
 /* Returns NULL. */

@@ -177,9 +177,8 @@ static bool context_open(struct connection *connection, const char *address)
 {
         const struct endpoint *endpoint = &connection->endpoint;
 
-        return context_use(connection, endpoint->path
-                                               ? redisConnectUnixNonBlock(endpoint->path)
-                                               : redisConnectNonBlock(address, (int)endpoint->port));
+        return context_use(connection, endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
+                                                      : redisConnectNonBlock(address, (int)endpoint->port));
 }
 
 /* The connector has connected the Unix socket. fd: -errno if it could not. */

@@ -11,7 +11,7 @@
 struct connector; /* redis/connection.h */
 struct redis;
 struct redis_settings;
-struct tls; /* redis/tls.h */
+struct tls;        /* redis/tls.h */
 struct redisReply; /* of hiredis */
 
 enum redis_state {
@@ -34,9 +34,9 @@ typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, cons
 typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *reply, void *userdata);
 
 /* Creates a connection to settings->url. With settings->sentinels, connects to the master that the Sentinels
- * name, with the database, user, password and scheme of the URL. User and password come from the URL; if it has no password, from the settings. Copies all
- * arguments. tls is for rediss://, and owned unless the call fails; NULL: made of the files in the settings.
- * Connects as soon as the loop runs. on_state may be NULL.
+ * name, with the database, user, password and scheme of the URL. User and password come from the URL; if it
+ * has no password, from the settings. Copies all arguments. tls is for rediss://, and owned unless the call
+ * fails; NULL: made of the files in the settings. Connects as soon as the loop runs. on_state may be NULL.
  *
  * Returns 0 with *ret to be freed by redis_free(), or -errno:
  *

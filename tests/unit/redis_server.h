@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/macro.h"
-#include "redis/redis.h"
 #include "loop.h"
+#include "redis/redis.h"
 #include "settings/settings.h"
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>

@@ -16,10 +16,9 @@ struct reader_starter_daemon {
 };
 
 /* Opens the program at path; NULL: the one beside that of this process, as in a build root, or else the one
- * that is installed. children must outlive the starter. Looks up the user, which may block. Returns 0 with *ret, to be cleared
- * by reader_starter_clear(); or -errno, which is logged. */
-int reader_starter_init(struct reader_starter_daemon *ret, struct children *children,
-                        const char *path);
+ * that is installed. children must outlive the starter. Looks up the user, which may block. Returns 0 with
+ * *ret, to be cleared by reader_starter_clear(); or -errno, which is logged. */
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Call when no reader is left. */
 void reader_starter_clear(struct reader_starter_daemon *starter);
 
