@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process that sends heartbeats has reported about itself, which is constant for its life. */
+/* Facts that a process that sends heartbeats has reported about itself, constant for its life. */
 #pragma once
 
 #include <stddef.h>

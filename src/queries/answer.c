@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader process answers, as bytes. */
+/* Answers of a reader process, as bytes. */
 #include "queries/answer.h"
 #include "base/printable.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader must know of its server, as a query. Pure. */
+/* The configuration of a reader, as a query. Pure. */
 #pragma once
 
 #include "queries/query.h"

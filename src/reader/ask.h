@@ -50,7 +50,7 @@ struct queue_reading {
 /* named: the reading of named queues, else of all. */
 struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
 
-/* What the server of the ask is: */
+/* The server of the ask: */
 struct redis *ask_redis(const struct ask *ask);
 const struct redis_format *ask_format(const struct ask *ask);
 const char *ask_namespace(const struct ask *ask); /* NULL: none */

@@ -25,10 +25,10 @@
 
 struct diagnosis;
 
-/* What one Redis answers. */
+/* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader; /* which is asked; NULL: it has answered, or was not asked */
+        struct reader *reader; /* asked; NULL: no answer is pending */
         char *url;             /* owned, like error */
         char *error;           /* NULL: it has answered */
         struct redis_facts facts;

@@ -121,8 +121,8 @@ static void on_connecting_exited(struct child *child, const siginfo_t *info _unu
         free(connecting);
 }
 
-/* One at a time; io/reader.c bounds how often. Without a connection, the reader's attempt fails after
- * connect_timeout and is repeated. */
+/* Makes one connection at a time; io/reader.c bounds how often. Without a connection, the reader's attempt
+ * fails after connect_timeout and is repeated. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
         struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
@@ -177,7 +177,7 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
         return reader_user(&ret->uid, &ret->gid);
 }
 
-/* Those that were stopped are dead soon: they were killed, and wait for no file. */
+/* Processes that were stopped are dead soon: they were killed, and wait for no file. */
 void reader_starter_clear(struct reader_starter_daemon *starter)
 {
         struct child *child = starter->children ? starter->children->first : NULL;
