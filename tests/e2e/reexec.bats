@@ -9,7 +9,7 @@ load helpers
 # A program of this test's own, which it can replace.
 three_stubs() {
         mkdir "$folder/bin"
-        cp "$SQMGR_BUILD/sqmgr" "$folder/bin/sqmgr"
+        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-*reader "$folder/bin"
         start_redis
         configure <<END
 command = $(stub_command)

@@ -15,10 +15,14 @@ setup_file() {
         "$BATS_TEST_DIRNAME/build-before" "$SQMGR_BUILD/../before" 3>&-
 }
 
-install_program() { # SQMGR: its file takes the place of what is there, as a package's does
+install_program() { # SQMGR: its files take the place of what is there, as a package's do
+        local file
         mkdir -p "$folder/bin"
-        cp "$1" "$folder/bin/sqmgr.new"
-        mv "$folder/bin/sqmgr.new" "$folder/bin/sqmgr"
+        for file in "$1"-reader "$1"-proc-reader "$1"; do
+                [ -e "$file" ] || continue # the build before may have none
+                cp "$file" "$folder/bin/new"
+                mv "$folder/bin/new" "$folder/bin/$(basename "$file")"
+        done
 }
 runs_the_installed() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i "$folder/bin/sqmgr")" ]; }
 

@@ -59,6 +59,29 @@ static void on_exited(struct child *child, const siginfo_t *info)
         process_free(process);
 }
 
+/* Returns a descriptor or -errno. */
+static int open_program(const char *path)
+{
+        char program[PATH_MAX];
+
+        ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
+        const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+        size_t length = slash ? (size_t)(slash + 1 - program) : 0;
+        int fd = -1;
+
+        if (path) {
+                fd = open(path, O_PATH | O_CLOEXEC);
+                return fd < 0 ? -errno : fd;
+        }
+        if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
+                memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
+                fd = open(program, O_PATH | O_CLOEXEC);
+        }
+        if (fd < 0)
+                fd = open(READER_PROGRAM, O_PATH | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
 static int not_started(struct reader_process *process, int error)
 {
         process_free(process);
@@ -69,9 +92,14 @@ static int start(struct reader_starter *base, void (*ended)(const char *how, voi
                  struct reader_process **ret, int *ret_fd)
 {
         struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
-        struct reader_process *process = calloc(1, sizeof(*process));
         int queries[2], connections[2];
 
+        /* It may be installed by now. */
+        if (starter->program_fd < 0)
+                starter->program_fd = open_program(starter->path);
+        if (starter->program_fd < 0)
+                return starter->program_fd;
+        struct reader_process *process = calloc(1, sizeof(*process));
         if (!process)
                 return -ENOMEM;
         process->connections_fd = -1;
@@ -140,40 +168,17 @@ static void connect_socket(struct reader_process *process, const char *path)
         children_add(process->starter->children, &connecting->child);
 }
 
-/* Returns a descriptor or -errno. */
-static int open_program(const char *path)
-{
-        char program[PATH_MAX];
-
-        ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
-        const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
-        size_t length = slash ? (size_t)(slash + 1 - program) : 0;
-        int fd = -1;
-
-        if (path) {
-                fd = open(path, O_PATH | O_CLOEXEC);
-                return fd < 0 ? -errno : fd;
-        }
-        if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
-                memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
-                fd = open(program, O_PATH | O_CLOEXEC);
-        }
-        if (fd < 0)
-                fd = open(READER_PROGRAM, O_PATH | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
 int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path)
 {
         *ret = (struct reader_starter_daemon){
                 .starter = {.start = start, .stop = stop, .connect = connect_socket},
                 .children = children,
+                .path = path,
                 .program_fd = open_program(path),
         };
-        if (ret->program_fd < 0) {
+        /* Workers can run without Redis, so its absence ends nothing. */
+        if (ret->program_fd < 0)
                 log_error("cannot open %s: %s", path ?: READER_PROGRAM, strerror(-ret->program_fd));
-                return ret->program_fd;
-        }
         return reader_user(&ret->uid, &ret->gid);
 }
 
@@ -195,7 +200,7 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
                 }
                 child = next;
         }
-        starter->program_fd = close_fd(starter->program_fd);
+        starter->program_fd = close_fd(MAX(starter->program_fd, -1));
 }
 
 /* The last of a process that only judges a configuration. */

@@ -10,14 +10,17 @@
 struct reader_starter_daemon {
         struct reader_starter starter;
         struct children *children; /* not owned */
-        int program_fd;            /* the program is opened once: an upgrade replaces sqmgr and it together */
+        const char *path;          /* see reader_starter_init() */
+        /* The program is opened once: an upgrade replaces sqmgr and it together. -errno: not found yet. */
+        int program_fd;
         uid_t uid;
         gid_t gid;
 };
 
 /* Opens the program at path; NULL: the one beside that of this process, as in a build root, or else the one
- * that is installed. children must outlive the starter. Looks up the user, which may block. Returns 0 with
- * *ret, to be cleared by reader_starter_clear(); or -errno, which is logged. */
+ * that is installed. If there is none, that is logged, and each start of a reader tries again. path and
+ * children must outlive the starter. Looks up the user, which may block. Returns 0 with *ret, to be cleared
+ * by reader_starter_clear(); or -errno. */
 int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Call when no reader is left. */
 void reader_starter_clear(struct reader_starter_daemon *starter);
