@@ -113,7 +113,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         rm -f workers.log
         # From where he may read, too, what a template loads.
         mkdir -p bin/src/preload
-        cp "$(command -v sqmgr)" bin/
+        cp "$SQMGR_BUILD"/sqmgr "$SQMGR_BUILD"/sqmgr-*reader bin/
         cp "$top/src/preload/sqmgr-preload.rb" bin/src/preload/
         launch sqmgr setpriv --reuid "$user" --clear-groups "$folder/bin/sqmgr" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!
