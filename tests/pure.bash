@@ -14,7 +14,7 @@ pure_core_files() { # ROOT SUFFIX
                         compgen -G "src/$folder/*.$2"
                 done
                 find src -name "*_rules.$2"
-                compgen -G "src/frameworks/decode.$2"
+                compgen -G "src/frameworks/decode*.$2"
                 compgen -G "src/frameworks/*/format.$2"
         ) | LC_ALL=C sort -u
 }

@@ -54,6 +54,10 @@ bool decode_is_host(const char *text, size_t len);
 /* Splits `HOST:PID:REST`. Returns REST, which is never empty; or NULL, with all outputs untouched. */
 const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, pid_t *ret_pid);
 
+/* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind the
+ * digits. */
+unsigned decode_fraction(const char **text, const char *end);
+
 /* Decodes Unix seconds, with a fraction (`1795238801.0820885`) or without, to microseconds. */
 bool decode_seconds(const char *text, size_t len, uint64_t *ret_usec);
 

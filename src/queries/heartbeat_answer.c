@@ -90,7 +90,7 @@ static void write_heartbeat(struct codec_writer *writer, const void *body)
         const struct answer_heartbeat *answer = body;
 
         codec_write_number(writer, answer->found);
-        codec_write_number(writer, answer->info != NULL);
+        codec_write_number(writer, !!answer->info);
         if (answer->found)
                 codec_write(writer, &heartbeat_record, &answer->heartbeat);
         if (answer->info)

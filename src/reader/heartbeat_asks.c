@@ -5,6 +5,7 @@
 #include "frameworks/identity_scan.h"
 #include "reader/ask.h"
 #include "redis/redis_command.h"
+#include <stdio.h>
 #include <string.h>
 
 static void on_heartbeat(struct redis *redis _unused_, const redisReply *reply, void *userdata)
@@ -102,7 +103,7 @@ static void on_scan(struct redis *redis _unused_, const redisReply *reply, void 
                 ask_fail(ask, ANSWER_REFUSED, "the list of processes is not understood");
                 return;
         }
-        strcpy(scan->cursor, cursor ?: "");
+        snprintf(scan->cursor, sizeof(scan->cursor), "%s", cursor ?: "");
         ask_done(ask);
 }
 

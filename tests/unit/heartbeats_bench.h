@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frameworks/framework.h"
+#include "frameworks/native/native.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/sidekiq/format.h"

@@ -68,20 +68,6 @@ static inline bool web_is_up(void)
         return web()->redis_up && reader_state(web()->link->reader) == READER_STATE_CONNECTED;
 }
 
-/* How often the server has begun to run this command. */
-static inline long long server_calls(const char *command)
-{
-        redisReply *reply = server_ask("INFO commandstats");
-        char name[48];
-
-        ck_assert_ptr_nonnull(reply);
-        snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
-        const char *line = strstr(reply->str, name);
-        long long n = line ? strtoll(line + strlen(name), NULL, 10) : 0;
-        freeReplyObject(reply);
-        return n;
-}
-
 /* The main() of a file whose tests use these fixtures. */
 #define REDIS_RUNTIME_MAIN(name, setup, teardown)                                                            \
         TEST_MAIN(name, .each = {setup, teardown},                                                           \

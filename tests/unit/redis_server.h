@@ -203,3 +203,17 @@ static inline bool server_is_missing(void)
         fprintf(stderr, "skipped: redis-server is not installed\n");
         return true;
 }
+
+/* How often the server has begun to run this command. */
+static inline long long server_calls(const char *command)
+{
+        redisReply *reply = server_ask("INFO commandstats");
+        char name[48];
+
+        ck_assert_ptr_nonnull(reply);
+        snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
+        const char *line = strstr(reply->str, name);
+        long long n = line ? strtoll(line + strlen(name), NULL, 10) : 0;
+        freeReplyObject(reply);
+        return n;
+}

@@ -6,11 +6,8 @@ static struct answer answer;
 
 static void add_job(struct job_list *list, const char *class, size_t entry_len)
 {
-        struct job *jobs = reallocarray(list->jobs, list->n_jobs + 1, sizeof(*jobs));
-
-        ck_assert_ptr_nonnull(jobs);
-        list->jobs = jobs;
-        jobs[list->n_jobs] = (struct job){
+        ck_assert(ARRAY_RESERVE(list->jobs, list->n_jobs, list->allocated));
+        list->jobs[list->n_jobs] = (struct job){
                 .thread = strdup("t1"),
                 .queue = strdup("mail"),
                 .class = strdup(class),

@@ -248,5 +248,28 @@ TEST(connections_are_counted_across_processes)
         enemy.fd = close_fd(enemy.fd);
 }
 
+static void take_and_refuse(struct answer *answer, void *userdata)
+{
+        take(answer, userdata);
+        if (answers == 1)
+                reader_refuse(reader);
+}
+
+TEST(a_reader_is_replaced_if_its_answer_is_refused)
+{
+        const struct field texts[] = {QUERY_TEXT(IDENTITY)};
+        const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
+        uint64_t before = reader_connection_count(reader);
+
+        for (unsigned i = 0; i < 3; i++)
+                ck_assert_int_eq(reader_ask(reader, &query, take_and_refuse, NULL), 0);
+        run_until(answers == 3);
+        ck_assert_int_eq(answered.status, ANSWER_LOST);
+        ck_assert_uint_eq(reader_refusals(reader), 1);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_DOWN);
+        run_until(reader_state(reader) == READER_STATE_CONNECTED);
+        ck_assert_uint_gt(reader_connection_count(reader), before);
+}
+
 TEST_MAIN("reader", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
           .is_missing = server_is_missing)

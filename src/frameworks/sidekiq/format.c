@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Sidekiq 5 to 8 writes into Redis; see the header. */
+/* Decodes the data of Sidekiq 5 to 8 in Redis; see the header. */
 #include "frameworks/sidekiq/format.h"
 #include "base/macro.h"
 #include "model/worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Sidekiq 5 to 8 writes into Redis. */
+/* The data of Sidekiq 5 to 8 in Redis. */
 #pragma once
 
 #include "frameworks/decode.h"

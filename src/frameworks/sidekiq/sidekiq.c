@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Sidekiq of 5 to 8 shows on its machine, and how it is signaled; see the header. */
+/* A Sidekiq of 5 to 8 as its machine shows it, and its signals; see the header. */
 #include "frameworks/sidekiq/sidekiq.h"
 #include "base/argv.h"
 #include "base/parse.h"

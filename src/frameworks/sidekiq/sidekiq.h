@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Sidekiq 5 to 8 shows on its machine: its identity, its process title, its thread names. */
+/* Sidekiq 5 to 8 as its machine shows it: its identity, its process title, its thread names. */
 #pragma once
 
 #include "frameworks/framework.h"

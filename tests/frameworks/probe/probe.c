@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sqmgr knows of the probe. */
+/* The probe as sqmgr knows it. */
 #include "probe.h"
 #include "settings/traits.h"
 #include <stdio.h>

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Does a reader answer about queues, jobs and the server itself, and also when it cannot? Run against a real
+ * redis-server. */
+#include "frameworks/rq/rq.h"
+#include "frameworks/sidekiq/format.h"
+#include "local_reader.h"
+#include "redis_server.h"
+
+#define IDENTITY "host:77:0123456789ab"
+
+static struct redis_settings settings;
+static struct reader *reader;
+static struct answer answered; /* the last one: what it owned is gone */
+static size_t n_queues, n_jobs[2];
+static unsigned answers;
+
+static void take(struct answer *answer, void *userdata _unused_)
+{
+        n_queues = answer->kind == QUERY_QUEUES && answer->status == ANSWER_OK ? answer->queues.queues->n : 0;
+        for (size_t i = 0; i < ELEMENTSOF(n_jobs); i++)
+                n_jobs[i] = answer->kind == QUERY_JOBS && answer->status == ANSWER_OK && i < answer->jobs.n
+                                    ? answer->jobs.lists[i].n_jobs
+                                    : 0;
+        answered = *answer;
+        answers++;
+}
+
+static void setup(void)
+{
+        loop_start();
+        server_start(0, NULL, NULL);
+        server_wait();
+        settings = (struct redis_settings){
+                .url = server_url,
+                .connect_timeout = SERVER_PATIENCE,
+                .command_timeout = SERVER_PATIENCE,
+        };
+        answers = 0;
+        reader = local_reader_up(&settings, sidekiq_traits.id);
+}
+
+static void teardown(void)
+{
+        reader = reader_free(reader);
+        ck_assert_uint_eq(local_readers, 0);
+        server_kill();
+        loop_end();
+}
+
+static void send_query(enum query_kind kind, const struct field *texts, size_t n_texts)
+{
+        const struct query query = {.kind = kind, .texts = texts, .n_texts = n_texts};
+
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+}
+
+static void ask(enum query_kind kind, const struct field *texts, size_t n_texts)
+{
+        unsigned before = answers;
+
+        send_query(kind, texts, n_texts);
+        run_until(answers > before);
+}
+
+static void diagnose(bool has_group)
+{
+        const struct query query = {.kind = QUERY_DIAGNOSIS, .numbers = {has_group}};
+        unsigned before = answers;
+
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), 0);
+        run_until(answers > before);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+}
+
+TEST(a_server_is_asked_about_itself)
+{
+        server_do("CONFIG SET maxmemory-policy allkeys-lru maxmemory 100mb");
+        diagnose(false);
+        ck_assert(answered.diagnosis.has_info && answered.diagnosis.has_limit);
+        ck_assert(!answered.diagnosis.is_cluster && !answered.diagnosis.is_appending);
+        ck_assert_str_eq(answered.diagnosis.policy, "allkeys-lru");
+        ck_assert(answered.diagnosis.has_save);
+        ck_assert_str_eq(answered.diagnosis.min_replicas, "");
+        diagnose(true);
+        ck_assert_str_eq(answered.diagnosis.min_replicas, "0");
+}
+
+TEST(what_a_server_refuses_is_quoted)
+{
+        server_do("ACL SETUSER default -info -config|get");
+        diagnose(true);
+        ck_assert(!answered.diagnosis.has_info && !answered.diagnosis.has_save);
+        ck_assert_ptr_nonnull(strstr(answered.diagnosis.info_error, "NOPERM"));
+        ck_assert_ptr_nonnull(strstr(answered.diagnosis.config_error, "NOPERM"));
+        ck_assert_str_eq(answered.diagnosis.min_replicas, "");
+}
+
+TEST(queues_are_read_one_reading_at_a_time)
+{
+        server_do("SADD queues mail low");
+        send_query(QUERY_QUEUES, NULL, 0);
+        send_query(QUERY_QUEUES, NULL, 0);
+        run_until(answers == 1);
+        ck_assert_int_eq(answered.status, ANSWER_REFUSED);
+        run_until(answers == 2);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(n_queues, 2);
+}
+
+/* A reading of named queues does not wait for one of all. */
+TEST(named_queues_are_read_besides)
+{
+        static const char names[] = "mail\0low\0odd";
+        const struct field text = {.text = names, .len = sizeof(names)};
+
+        send_query(QUERY_QUEUES, NULL, 0);
+        send_query(QUERY_QUEUES, &text, 1);
+        run_until(answers == 2);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_uint_eq(n_queues + answered.queues.done_known, 3 + 1);
+}
+
+TEST(a_framework_without_lists_is_refused)
+{
+        const struct field identity = QUERY_TEXT(IDENTITY);
+
+        reader = reader_free(reader);
+        reader = local_reader_up(&settings, rq_traits.id);
+        ask(QUERY_JOBS, &identity, 1);
+        ck_assert_int_eq(answered.status, ANSWER_REFUSED);
+        ask(QUERY_QUEUES, NULL, 0);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+}
+
+static void put_jobs(size_t size)
+{
+        _cleanup_free_ char *filler = calloc(1, size + 1);
+
+        ck_assert_ptr_nonnull(filler);
+        memset(filler, 'x', size);
+        for (unsigned i = 0; i < 4; i++)
+                server_do("HSET " IDENTITY ":work t%u {\"queue\":\"q\",\"payload\":{\"class\":\"C\",\"jid\":"
+                          "\"%u\",\"args\":[\"%s\"]}}",
+                          i, i, filler);
+}
+
+TEST(the_list_that_can_be_read_is_and_the_other_is_reported)
+{
+        const struct field identities[] = {QUERY_TEXT(IDENTITY), QUERY_TEXT("other:1:a")};
+
+        put_jobs(10);
+        server_do("SET other:1:a:work x");
+        ask(QUERY_JOBS, identities, 2);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+        ck_assert_ptr_nonnull(strstr(answered.error, "WRONGTYPE"));
+        ck_assert_uint_eq(n_jobs[0], 4);
+        ck_assert_uint_eq(n_jobs[1], 0);
+}
+
+/* The decoding of large jobs holds up no other answer. */
+TEST(others_are_answered_while_jobs_are_decoded)
+{
+        const struct field identity = QUERY_TEXT(IDENTITY);
+        const long long before = server_calls("hgetall");
+
+        put_jobs(200000);
+        send_query(QUERY_JOBS, &identity, 1);
+        run_until(server_calls("hgetall") > before);
+        send_query(QUERY_PING, NULL, 0);
+        run_until(answers == 1);
+        ck_assert_int_eq(answered.kind, QUERY_PING);
+        run_until(answers == 2);
+        ck_assert_uint_eq(n_jobs[0], 4);
+}
+
+TEST(one_that_ends_while_it_decodes_leaves_nothing)
+{
+        const struct field identity = QUERY_TEXT(IDENTITY);
+        const long long before = server_calls("hgetall");
+
+        put_jobs(200000);
+        send_query(QUERY_JOBS, &identity, 1);
+        send_query(QUERY_QUEUES, NULL, 0);
+        run_until(server_calls("hgetall") > before);
+        reader = reader_free(reader);
+        ck_assert_uint_eq(answers, 2);
+        ck_assert_int_eq(answered.status, ANSWER_LOST);
+}
+
+TEST_MAIN("reader_asks", .each = {setup, teardown}, .once = {server_directory_make, server_directory_remove},
+          .is_missing = server_is_missing)
