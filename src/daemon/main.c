@@ -5,19 +5,19 @@
 #include "config.h"
 #include "continuity/state.h"
 #include "daemon/api/handover.h"
-#include "daemon/api/listen.h"
 #include "daemon/lifecycle/reexec.h"
 #include "daemon/lifecycle/reload.h"
 #include "daemon/runtime/reader_process.h"
 #include "daemon/supervisor.h"
+#include "daemon/takeover/state_load.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/ini.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
 #include "io/log.h"
-#include "io/statefile.h"
 #include "io/watchers.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
+#include "privileged/listen.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
@@ -25,10 +25,10 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */
 #define REHEARSAL_USEC     (10 * USEC_PER_SEC)
@@ -126,8 +126,8 @@ static int check_state(const struct options *options, const struct settings *set
                         options->config, settings->state_file, path);
                 return EXIT_FAILURE;
         }
-        int r = statefile_read(path, statefile_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
-                               sizeof(why));
+        int r = state_load(path, state_load_boot_id(boot_id), clock_now(CLOCK_MONOTONIC), &state, why,
+                           sizeof(why));
         state_free(state);
         if (listener_check(settings->socket, why, sizeof(why)) < 0) {
                 fprintf(stderr, "%s: socket: %s\n", options->config, why);
@@ -213,7 +213,7 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
-        (void)prctl(PR_SET_NAME, WATCHERS_COMM);
+        (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */
         (void)mallopt(M_MMAP_THRESHOLD, MALLOC_BLOCK_BYTES);

@@ -2,12 +2,12 @@
 /* Opens the control socket and the read socket, and provides the context of their handlers. */
 #include "daemon/service.h"
 #include "config.h"
-#include "daemon/api/listen.h"
 #include "io/log.h"
 #include "io/path_trust.h"
 #include "io/users.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "privileged/listen.h"
 #include <grp.h>
 
 /* Members may connect to read_socket; created by sysusers.d. */

@@ -25,20 +25,20 @@
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
 #include "io/host.h"
-#include "io/ledger_guard.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/template.h"
 #include "model/world.h"
+#include "privileged/ledger_guard.h"
+#include "privileged/program.h"
 #include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -212,7 +212,7 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
         case SIGCHLD:
                 /* The next signal handles the remaining children, after all other pending events. */
                 if (exits_reap(&supervisor->runtime))
-                        (void)kill(getpid(), SIGCHLD);
+                        (void)raise(SIGCHLD);
                 break;
         default:
                 termination_request(&supervisor->termination, (int)info->ssi_signo);
@@ -379,9 +379,9 @@ static int begin_runtime(struct supervisor *supervisor)
         struct settings *settings = supervisor->reloader.settings;
 
         /* Workers left behind by a wrapper are reparented to us, not to init. */
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
-                return -errno;
-        int r = local_heartbeats_new(&runtime->local);
+        int r = program_adopt_orphans();
+        if (r >= 0)
+                r = local_heartbeats_new(&runtime->local);
         if (r >= 0)
                 r = links_make(&runtime->links, settings);
         if (r < 0)
@@ -399,7 +399,7 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         int r;
 
         supervisor->reloader.age.loaded_at = clock_now(CLOCK_REALTIME);
-        statefile_boot_id(supervisor->persist.boot_id);
+        state_load_boot_id(supervisor->persist.boot_id);
         if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
                 return -errno;
         if ((r = sd_event_new(&supervisor->event)) < 0 ||

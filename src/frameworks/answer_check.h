@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether what a reader answered can be of this framework. The reader decodes by the same rules: an answer
- * that breaks one shows that something else speaks in its place. Pure. */
+ * that breaks one shows that the process is not a reader of ours. Pure. */
 #pragma once
 
 #include "frameworks/framework.h"

@@ -3,13 +3,13 @@
  * traits. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/field.h"
+#include "base/macro.h"
 #include "frameworks/title.h"
 #include "settings/traits.h"
 #include <sys/types.h>
 
-struct heartbeat_info; /* what the framework stores about a process that sends heartbeats */
+struct heartbeat_info; /* facts that the framework stores about a process that sends heartbeats */
 struct heartbeat;
 struct redis;
 
@@ -46,7 +46,7 @@ struct framework {
         /* Decodes the text of a heartbeat file. Returns false, with *ret untouched, if the text is not a
          * heartbeat. NULL: the framework writes no heartbeat files. */
         bool (*take_record)(const char *text, size_t len, struct heartbeat *ret);
-        bool has_queues; /* its queues can be read */
+        bool has_queues; /* queues can be read */
         /* Returns the queue names that a process reported: each name ends with a NUL, the list with two;
          * NULL: none reported. The member is set only if the traits say that workers report their queues. */
         const char *(*queue_names)(const struct heartbeat_info *info);

@@ -7,7 +7,7 @@
 
 struct requeue_request {
         const char *namespace;
-        const char *identity; /* whose work list holds the job */
+        const char *identity; /* of the work list that holds the job */
         const struct job *job;
         bool puts_back;  /* else the job is only reported, and stays in the work list */
         unsigned limit;  /* how often it is put back */

@@ -19,7 +19,7 @@ struct scan_permit {
         void *userdata;
         struct scan_throttle scan_throttle;
         struct scan_throttle_reading reading; /* the reading in progress */
-        bool counted;                         /* this host is among the scanners */
+        bool counted;                         /* the host is among the scanners */
         bool blind;                           /* the server gives no count */
 };
 

@@ -14,7 +14,7 @@
 #include "model/freshness.h"
 #include "model/poll_schedule.h"
 #include "model/world.h"
-#include <signal.h>
+#include "privileged/probe.h"
 #include <string.h>
 
 /* Queries for one worker in one poll. */
@@ -383,7 +383,7 @@ static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_
                 if (slot->base.worker && slot->base.worker->process.pid == pid)
                         return slot;
         /* Most leftover identities in Redis belong to processes that are long dead. */
-        if (kill(pid, 0) < 0 && errno == ESRCH)
+        if (!probe_pid(pid))
                 return NULL;
         for (struct server_slot *slot = heartbeats->slots; slot && *budget > 0; slot = slot->next) {
                 if (!slot->base.worker)

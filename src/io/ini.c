@@ -216,7 +216,7 @@ struct load {
         struct settings *settings; /* owned by the draft */
         bool is_root;
         uid_t uid;
-        ini_tls_fn judge_tls; /* NULL: not judged */
+        settings_tls_fn judge_tls; /* NULL: not judged */
         struct settings_errors *errors, *warnings;
 };
 
@@ -429,7 +429,7 @@ static int check_tls(const struct load *load)
                 {"tls_key_file", redis->tls_key_file},
         };
         size_t before = load->errors->n;
-        char why[INI_TLS_WHY_MAX];
+        char why[SETTINGS_TLS_WHY_MAX];
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
@@ -593,11 +593,13 @@ static int load_draft(const struct load *load, const char *path)
 }
 
 int ini_load_for(const char *path, const struct settings_surroundings *surroundings, uid_t uid,
-                 ini_tls_fn judge_tls, struct settings **ret, struct settings_errors *errors,
-                 struct settings_errors *warnings)
+                 struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
-        struct load load = {
-                .is_root = surroundings->is_root, .uid = uid, .judge_tls = judge_tls, .errors = errors, .warnings = warnings};
+        struct load load = {.is_root = surroundings->is_root,
+                            .uid = uid,
+                            .judge_tls = surroundings->judge_tls,
+                            .errors = errors,
+                            .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
         int r = settings_draft_new(surroundings, errors, &draft);
@@ -614,7 +616,7 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
         return 0;
 }
 
-int ini_load(const char *path, const struct traits *const *frameworks, ini_tls_fn judge_tls,
+int ini_load(const char *path, const struct traits *const *frameworks, settings_tls_fn judge_tls,
              struct settings **ret, struct settings_errors *errors, struct settings_errors *warnings)
 {
         struct settings_surroundings surroundings = {
@@ -623,6 +625,7 @@ int ini_load(const char *path, const struct traits *const *frameworks, ini_tls_f
                 .redis_url = getenv("REDIS_URL"),
                 .service_dir = getenv("RUNTIME_DIRECTORY"),
                 .runtime_dir = getenv("XDG_RUNTIME_DIR"),
+                .judge_tls = judge_tls,
         };
         struct proc_host *host = NULL;
 
@@ -631,5 +634,5 @@ int ini_load(const char *path, const struct traits *const *frameworks, ini_tls_f
                 (void)proc_total_memory_bytes(host, &surroundings.memory_total_bytes);
                 proc_host_close(host);
         }
-        return ini_load_for(path, &surroundings, geteuid(), judge_tls, ret, errors, warnings);
+        return ini_load_for(path, &surroundings, geteuid(), ret, errors, warnings);
 }

@@ -144,7 +144,7 @@ static int on_io(sd_event_source *source _unused_, int fd _unused_, uint32_t eve
         message_socket->entered++;
         if (events & EPOLLOUT)
                 r = send_queued(message_socket) < 0 ? -EPIPE : 1;
-        /* What the peer sent before it closed its end counts. */
+        /* Messages that the peer sent before it closed its end count. */
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 r = receive(message_socket);
         if (r <= 0 && !message_socket->freed) {

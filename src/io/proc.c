@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "io/procfile.h"
+#include "privileged/probe.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -52,12 +53,6 @@ static int pid_read_stat(pid_t pid, struct proc_place *ret)
         return parse_stat(text, ret);
 }
 
-/* Returns 0 while the process is not reaped: until then its pid is not reused. */
-static int pidfd_check_held(int pidfd)
-{
-        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
-}
-
 int proc_open(pid_t pid, struct proc **ret)
 {
         struct proc_place place;
@@ -73,7 +68,7 @@ int proc_open(pid_t pid, struct proc **ret)
         int r = pid_read_stat(pid, &place);
         if (r < 0)
                 return r;
-        r = pidfd_check_held(pidfd);
+        r = probe_pidfd(pidfd);
         if (r < 0)
                 return r;
 
@@ -155,7 +150,7 @@ static int proc_open_file(const struct proc *proc, const char *name, int flags)
         _cleanup_close_ int fd = open(path, flags | O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
-        int r = pidfd_check_held(proc->pidfd);
+        int r = probe_pidfd(proc->pidfd);
         if (r < 0)
                 return r;
         return TAKE_FD(fd);
@@ -199,125 +194,12 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
-static int read_path(const struct proc *proc, const char *name, char *path, size_t size)
-{
-        char link[64];
-
-        snprintf(link, sizeof(link), "/proc/%d/%s", (int)proc->pid, name);
-        ssize_t length = readlink(link, path, size - 1);
-        if (length < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        path[length] = '\0';
-        return pidfd_check_held(proc->pidfd);
-}
-
-int proc_directory(const struct proc *proc, char *path, size_t size)
-{
-        return read_path(proc, "cwd", path, size);
-}
-
-/* Reads the path of the program, also if the file was replaced or deleted since. */
-static int read_program(const struct proc *proc, char *path, size_t size)
-{
-        static const char deleted[] = " (deleted)";
-
-        int r = read_path(proc, "exe", path, size);
-        if (r < 0)
-                return r;
-        size_t length = strlen(path), kept = length - MIN(length, sizeof(deleted) - 1);
-        if (strcmp(path + kept, deleted) == 0)
-                path[kept] = '\0';
-        return 0;
-}
-
-int proc_runs_same(const struct proc *proc, const struct proc *other)
-{
-        char path[PATH_MAX] = "", other_path[PATH_MAX] = "";
-
-        int r = read_program(proc, path, sizeof(path));
-        if (r < 0)
-                return r;
-        r = read_program(other, other_path, sizeof(other_path));
-        return r < 0 ? r : strcmp(path, other_path) == 0;
-}
-
 int proc_place(const struct proc *proc, struct proc_place *ret)
 {
         char text[1024];
         ssize_t length = proc_read_file(proc, "stat", text, sizeof(text));
 
         return length < 0 ? (int)length : parse_stat(text, ret);
-}
-
-int proc_is_elsewhere(const struct proc *proc)
-{
-        char path[64];
-        struct stat its, ours;
-
-        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)proc->pid);
-        if (stat(path, &its) < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        if (stat("/proc/self/ns/pid", &ours) < 0)
-                return -errno;
-        return its.st_ino != ours.st_ino;
-}
-
-int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata)
-{
-        int r = 0;
-
-        int fd = proc_open_file(proc, "fdinfo", O_DIRECTORY);
-        if (fd < 0)
-                return fd;
-        _cleanup_closedir_ DIR *list = fdopendir(fd);
-        if (!list) {
-                close_fd(fd);
-                return -errno;
-        }
-
-        for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
-                char text[512];
-                uint64_t pid;
-
-                if (!isdigit((unsigned char)entry->d_name[0]))
-                        continue;
-                /* A descriptor that is closed meanwhile does not count. */
-                ssize_t length = fd_read_file(dirfd(list), entry->d_name, text, sizeof(text));
-                if (is_shortage((int)length))
-                        return (int)length;
-                /* The number is -1 once the process was reaped, and 0 for one that we cannot see. */
-                if (length > 0 && procfile_number(text, "Pid:", 10, &pid) == 0 && pid > 0 && pid <= INT32_MAX)
-                        r = each((pid_t)pid, userdata);
-        }
-        return r;
-}
-
-ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
-{
-        ssize_t length = proc_read_file(proc, "environ", text, size);
-
-        /* Drop a truncated last entry, which would have another meaning. */
-        if (length == (ssize_t)size - 1)
-                while (length > 0 && text[length - 1] != '\0')
-                        text[--length] = '\0';
-        return length;
-}
-
-int proc_open_output(const struct proc *proc)
-{
-        struct stat status;
-
-        /* Duplicate the process's own descriptor. Opening /proc/PID/fd would turn a descriptor that the
-         * process cannot read (O_PATH) into a readable one, and would open devices and FIFOs. */
-        _cleanup_close_ int fd = pidfd_getfd(proc->pidfd, STDOUT_FILENO, 0);
-        if (fd < 0)
-                return -errno;
-        int flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISREG(status.st_mode) || fd_is_remote(fd))
-                return -ENODEV;
-        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : TAKE_FD(fd);
 }
 
 int proc_cgroup(const struct proc *proc, char *text, size_t size)
@@ -351,32 +233,6 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
                 return -ESRCH;
         *ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
         return 0;
-}
-
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
-{
-        uint64_t kib;
-        int r = proc_read_number(proc, "smaps_rollup", "Pss:", 10, &kib);
-
-        if (r == 0)
-                *ret_bytes = kib * 1024;
-        return r;
-}
-
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes)
-{
-        char text[4096];
-        uint64_t clean, dirty;
-
-        ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        int r = procfile_number(text, "Private_Clean:", 10, &clean);
-        if (r == 0)
-                r = procfile_number(text, "Private_Dirty:", 10, &dirty);
-        if (r == 0)
-                *ret_bytes = (clean + dirty) * 1024;
-        return r;
 }
 
 int proc_title(const struct proc *proc, char *title, size_t size)
@@ -459,11 +315,6 @@ int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times)
         const char *state = procfile_value(text, "State:");
         *ret_asleep = state && state[0] == 'S';
         return procfile_number(text, "voluntary_ctxt_switches:", 10, ret_times);
-}
-
-int proc_signal(const struct proc *proc, int signo)
-{
-        return pidfd_send_signal(proc->pidfd, signo, NULL, 0) < 0 ? -errno : 0;
 }
 
 int proc_has_ancestor(pid_t pid, pid_t ancestor_pid, uint64_t ancestor_start)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes in /proc. A process is identified by a pidfd and its start time, so these functions never read or
- * signal another process that got the same pid.
+/* Processes in /proc, and what any user may read there. A process is identified by a pidfd and its start
+ * time, so these functions never read another process that got the same pid. privileged/proc_inspect.h reads
+ * the rest, privileged/signal.h sends signals.
  *
  * All return 0 or -errno unless stated otherwise. -ESRCH means that the process is gone. */
 #pragma once
@@ -35,14 +36,6 @@ bool proc_has_exited(const struct proc *proc);
  * check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
 
-/* Returns 1 if both run a program of the same path, even if the file was replaced since; 0 if not; or
- * -errno. */
-int proc_runs_same(const struct proc *proc, const struct proc *other);
-
-/* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
- * removed. A longer path is truncated. */
-int proc_directory(const struct proc *proc, char *path, size_t size);
-
 /* The process's relations, from one reading of stat. */
 struct proc_place {
         char state; /* as in ps: 'R', 'S', 'D', 'T', ... */
@@ -54,39 +47,12 @@ struct proc_place {
 };
 int proc_place(const struct proc *proc, struct proc_place *ret);
 
-/* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */
-int proc_is_elsewhere(const struct proc *proc);
-
-/* Calls each() for every process that this one has a pidfd of, as often as it has one, until a call returns
- * nonzero, and returns that value. -EACCES: only root may see the descriptors. */
-int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
-
-/* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
- * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0
- * during execve(); or -errno, including -EACCES. */
-ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
-
-/* Duplicates the standard output of the process. Read the result with pread() only: the process shares the
- * offset. Returns a descriptor that the caller owns, or -errno:
- *
- * - -ENODEV: not a regular file, or on a file server that may hang
- * - -EACCES: the process itself cannot read from the descriptor
- * - -EPERM: we may not duplicate the descriptor
- * - -ENOSYS: Linux before 5.6 */
-int proc_open_output(const struct proc *proc);
-
 /* Reads the control groups in the format of /proc/PID/cgroup. Returns -ENOBUFS if size is too small. */
 int proc_cgroup(const struct proc *proc, char *text, size_t size);
 
 /* Reads the resident memory of the process alone. Returns -ESRCH for a zombie too. Keeps a descriptor of
  * statm after the first call. */
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
-
-/* Reads the proportional share of memory (PSS). Scans the page tables, which takes milliseconds. */
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
-
-/* Reads the memory shared with no other process. Costs as much as proc_pss_bytes(). */
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
 
 /* Reads the title, as shown by `ps`: the command line with blanks between the arguments, without trailing
  * padding; "" for a process that has exited. Truncated to size - 1 bytes. Untrusted text: see
@@ -106,8 +72,6 @@ int proc_signal_is_pending(const struct proc *proc, int signo);
 /* Reads whether the main thread sleeps, and its number of voluntary context switches. If the number is
  * unchanged, the thread kept sleeping, or did nothing that needs waiting. */
 int proc_sleeps(const struct proc *proc, bool *ret_asleep, uint64_t *ret_times);
-
-int proc_signal(const struct proc *proc, int signo);
 
 /* Returns 1 if pid is the process identified by ancestor_pid and ancestor_start, or a descendant; 0 if not;
  * or -errno. */

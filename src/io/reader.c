@@ -14,7 +14,7 @@
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* Without a message for this long, the reader is asked whether it lives. */
 #define PING_USEC (5 * USEC_PER_SEC)
-/* What a reader says without being asked. A server that comes and goes causes some ten in this time. */
+/* Messages that answer no query. A server that comes and goes causes some ten in this time. */
 #define UNASKED_MAX  100
 #define UNASKED_USEC (10 * USEC_PER_SEC)
 /* A reader that has closed its socket must end within this time. */
@@ -32,7 +32,7 @@ struct pending_query {
 
 struct reader {
         sd_event *event;
-        sd_event_source *timer; /* of the next start, or the next look at a silent reader */
+        sd_event_source *timer; /* of the next start, or of the next check of a silent reader */
         struct reader_starter *starter;
         struct reader_configuration configuration;
         reader_state_fn on_state;
@@ -40,13 +40,13 @@ struct reader {
 
         struct reader_process *process; /* NULL: none runs */
         struct message_socket *message_socket;
-        bool settled;            /* the process has been connected: the pause is short again */
-        unsigned failures;       /* consecutive, for the pause */
-        usec_t heard_at;         /* when it was last heard */
-        usec_t pinged_at;        /* when it was asked whether it lives, since it was last heard; 0: it was not */
-        usec_t unasked_since;    /* start of the current UNASKED_USEC */
-        unsigned unasked;        /* messages in it that answer nothing */
-        uint64_t connections;    /* as reported by processes before this one */
+        bool settled;         /* the process has been connected: the pause is short again */
+        unsigned failures;    /* consecutive, for the pause */
+        usec_t heard_at;      /* when it was last heard */
+        usec_t pinged_at;     /* when it was asked whether it lives, since it was last heard; 0: it was not */
+        usec_t unasked_since; /* start of the current UNASKED_USEC */
+        unsigned unasked;     /* messages in it that answer nothing */
+        uint64_t connections; /* as reported by processes before this one */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;

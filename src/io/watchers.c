@@ -3,6 +3,7 @@
 #include "io/watchers.h"
 #include "base/fd.h"
 #include "io/proc.h"
+#include "privileged/proc_inspect.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

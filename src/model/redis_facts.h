@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one Redis reported about its settings and its state. */
+/* Settings and state that one Redis reported. */
 #pragma once
 
 #include "base/macro.h"

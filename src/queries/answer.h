@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader process answers, as bytes. Pure.
+/* Answers of a reader process, as bytes. Pure.
  *
  * sqmgr reads answers as if an enemy had written them: each number has a range, each list and each text a
  * bound, and an answer that breaks one is refused as a whole. What stays possible is a lie within these
@@ -14,11 +14,11 @@
 #include "observe/rescue.h"
 #include "queries/query.h"
 
-/* What a reader sends. */
+/* Messages from a reader. */
 enum reader_message {
         READER_ANSWER,
         READER_STATE,   /* the state of its connection has changed; see struct reader_report */
-        READER_CONNECT, /* it needs a connection to the Unix socket of its configuration */
+        READER_CONNECT, /* needs a connection to the Unix socket of its configuration */
         _READER_MESSAGE_MAX,
 };
 
@@ -152,7 +152,7 @@ enum reader_state {
 struct reader_report {
         enum reader_state state;
         uint64_t connections;          /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX];  /* one sentence without secrets; "": none */
+        char error[ANSWER_ERROR_MAX];  /* a sentence without secrets; "": none */
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 
@@ -170,6 +170,5 @@ struct answer_format {
 };
 
 extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
-        answer_scanners_format, answer_roster_format,
-        answer_requeue_format, answer_words_format, answer_shares_format,
-        answer_queues_format, answer_jobs_format, answer_diagnosis_format;
+        answer_scanners_format, answer_roster_format, answer_requeue_format, answer_words_format,
+        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format;

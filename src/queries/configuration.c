@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader must know of its server, as a query. */
+/* The configuration of a reader, as a query. */
 #include "queries/configuration.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const size_t members[] = {
 };
 
 #define N_MEMBERS ELEMENTSOF(members)
-/* What is set, each member, each file. */
+/* The set members, each member, each file. */
 #define N_TEXTS (1 + N_MEMBERS + _READER_FILE_MAX)
 
 static char **member(const struct reader_configuration *configuration, size_t i)

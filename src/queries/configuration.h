@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader must know of its server, as a query. Pure. */
+/* The configuration of a reader, as a query. Pure. */
 #pragma once
 
 #include "queries/query.h"
@@ -24,9 +24,9 @@ enum {
 /* All texts are owned; NULL: none. */
 struct reader_configuration {
         unsigned framework; /* traits.id */
-        bool check; /* only judge the configuration, and do not connect */
-        char *url;  /* NULL: the Sentinels name the server */
-        char *default_url; /* of the settings: database, user and scheme with Sentinels */
+        bool check;         /* only judge the configuration, and do not connect */
+        char *url;          /* NULL: the Sentinels name the server */
+        char *default_url;  /* of the settings: database, user and scheme with Sentinels */
         char *username;
         char *password;
         char *sentinels;
@@ -48,7 +48,8 @@ int reader_configuration_make(const struct redis_settings *settings, const char 
 void reader_configuration_clear(struct reader_configuration *configuration);
 
 /* Writes the message of QUERY_CONFIGURE. */
-void reader_configuration_write(struct codec_writer *writer, const struct reader_configuration *configuration);
+void reader_configuration_write(struct codec_writer *writer,
+                                const struct reader_configuration *configuration);
 /* Takes the texts of a query. Returns 0 with *ret, which the caller clears; -EPROTO for another version;
  * -EBADMSG; or -ENOMEM. */
 int reader_configuration_read(const struct query *query, struct reader_configuration *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server reported about itself, as bytes. */
+/* Facts that a server reported about itself, as bytes. */
 #include "base/printable.h"
 #include "queries/answer.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sqmgr asks of a reader process, as bytes. */
+/* Queries of sqmgr to a reader process, as bytes. */
 #include "queries/query.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sqmgr asks of a reader process, as bytes. Pure.
+/* Queries of sqmgr to a reader process, as bytes. Pure.
  *
  * A reader process speaks to one server for sqmgr. It has no rights, since anyone who may write to the server
  * chooses what it decodes. sqmgr sends queries, and the reader answers each of them once, in any order. */
@@ -24,7 +24,7 @@ enum query_kind {
         /* How many hosts scan, and how many identities there are. numbers: 1: this host is not counted yet.
          */
         QUERY_SCANNERS,
-        QUERY_SCAN_LEAVE, /* this host does not scan any more */
+        QUERY_SCAN_LEAVE, /* the host does not scan any more */
         QUERY_ROSTER,     /* the workers of a host that the server lists. texts: the host */
         /* The queues. texts: the names of queues, each followed by a NUL, which are read with how long their
          * jobs take; no text: all queues, sorted by name. */
@@ -43,7 +43,7 @@ enum query_kind {
         /* Runs the script of rollouts. texts: the group; the arguments of the script. */
         QUERY_ROLLOUT,
         QUERY_GLANCE,    /* number, id and state of the rollout of a group. texts: the group */
-        QUERY_DIAGNOSIS, /* what doctor asks a server. numbers: 1: a rollout_group is kept there */
+        QUERY_DIAGNOSIS, /* facts for doctor. numbers: 1: a rollout_group is kept there */
         _QUERY_KIND_MAX,
 };
 

@@ -20,9 +20,6 @@ struct ask {
         void (*cancel)(struct ask *ask);
 };
 
-/* Starts the work. Whatever happens, ask_done() is called once, now or later. */
-typedef void (*ask_fn)(struct ask *ask);
-
 /* Sends the answer and frees the ask. */
 void ask_done(struct ask *ask);
 /* Ends the ask with an error in words. status: not ANSWER_OK. */
@@ -53,12 +50,13 @@ struct queue_reading {
 /* named: the reading of named queues, else of all. */
 struct queue_reading *ask_queue_reading(const struct ask *ask, bool named);
 
-/* What the server of the ask is: */
+/* The server of the ask: */
 struct redis *ask_redis(const struct ask *ask);
 const struct redis_format *ask_format(const struct ask *ask);
 const char *ask_namespace(const struct ask *ask); /* NULL: none */
 sd_event *ask_event(const struct ask *ask);
 
+/* Each starts the work of a query. Whatever happens, ask_done() is called once, now or later. */
 void ask_heartbeat(struct ask *ask);
 void ask_work_list(struct ask *ask);
 void ask_scan(struct ask *ask);

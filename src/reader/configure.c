@@ -71,11 +71,11 @@ static int probe(struct redis *redis, const struct redis_format *format, const c
 }
 
 int configure_redis(sd_event *event, const struct reader_configuration *configuration,
-                    const struct redis_format *format, redis_state_fn on_state, void *userdata,
-                    struct redis **ret, char why[static ANSWER_ERROR_MAX])
+                    redis_state_fn on_state, void *userdata, struct redis **ret,
+                    char why[static ANSWER_ERROR_MAX])
 {
         const struct redis_settings settings = {
-                .url = configuration->default_url,
+                .url = configuration->url ?: configuration->default_url,
                 .username = configuration->username,
                 .password = configuration->password,
                 .sentinels = configuration->url ? NULL : configuration->sentinels,
@@ -84,11 +84,11 @@ int configure_redis(sd_event *event, const struct reader_configuration *configur
                 .connect_timeout = configuration->connect_timeout,
                 .command_timeout = configuration->command_timeout,
         };
-        const char *url = configuration->url ?: configuration->default_url;
+        const struct redis_format *format = redis_format_of(configuration->framework);
         _cleanup_redis_url_ struct redis_url parsed = {0};
         struct redis *redis = NULL;
         struct tls *tls = NULL;
-        int r = url ? redis_url_parse(url, &parsed, NULL) : -EBADMSG;
+        int r = format && settings.url ? redis_url_parse(settings.url, &parsed, NULL) : -EBADMSG;
 
         if (r >= 0 && (parsed.tls || configuration->check))
                 r = load_tls(configuration, &tls, why);
@@ -97,7 +97,7 @@ int configure_redis(sd_event *event, const struct reader_configuration *configur
                         tls_free(tls);
                 return r;
         }
-        r = redis_new(event, configuration->url, &settings, tls, on_state, userdata, &redis);
+        r = redis_new(event, &settings, tls, on_state, userdata, &redis);
         if (r < 0) {
                 if (tls)
                         tls_free(tls);

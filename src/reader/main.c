@@ -33,7 +33,8 @@ static bool is_socket(int fd)
 
 static int run(sd_event *event)
 {
-        static const struct reader_server_ops ops = {.on_end = on_end, .on_configured = on_configured};
+        static const struct reader_server_ops ops = {
+                .asks = reader_asks, .on_end = on_end, .on_configured = on_configured};
         struct reader_server *server;
         int r = reader_server_new(event, FD_SQMGR, FD_CONNECTIONS, &ops, event, &server);
 

@@ -30,20 +30,11 @@ struct reader_server {
         void *connected_userdata;
 
         struct reader_configuration configuration;
-        const struct redis_format *format; /* NULL: not configured yet */
-        struct redis *redis;               /* NULL: not configured yet */
+        struct redis *redis; /* NULL: not configured yet */
         struct queue_reading queue_readings[2];
         struct ask *kept; /* see ask_keep() */
-        bool failed;                       /* sqmgr cannot be reached */
+        bool failed;      /* sqmgr cannot be reached */
         bool freed;
-};
-
-static const ask_fn asks[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = ask_heartbeat, [QUERY_WORK_LIST] = ask_work_list,   [QUERY_SCAN] = ask_scan,
-        [QUERY_SCANNERS] = ask_scanners,   [QUERY_SCAN_LEAVE] = ask_scan_leave, [QUERY_ROSTER] = ask_roster,
-        [QUERY_REQUEUE] = ask_requeue,     [QUERY_SHARE] = ask_share,           [QUERY_ROLLOUT] = ask_rollout,
-        [QUERY_GLANCE] = ask_glance,        [QUERY_QUEUES] = ask_queues,        [QUERY_JOBS] = ask_jobs,
-        [QUERY_DIAGNOSIS] = ask_diagnosis,
 };
 
 static void send_message(struct reader_server *server, struct codec_writer *writer)
@@ -142,7 +133,7 @@ struct redis *ask_redis(const struct ask *ask)
 
 const struct redis_format *ask_format(const struct ask *ask)
 {
-        return ask->server->format;
+        return redis_format_of(ask->server->configuration.framework);
 }
 
 const char *ask_namespace(const struct ask *ask)
@@ -238,11 +229,9 @@ static void configure(struct ask *ask)
         char why[ANSWER_ERROR_MAX] = "";
         int r = server->redis ? -EBADMSG : reader_configuration_read(ask_query(ask), &server->configuration);
 
-        if (r >= 0 && !(server->format = redis_format_of(server->configuration.framework)))
-                r = -EBADMSG;
         if (r >= 0)
-                r = configure_redis(server->event, &server->configuration, server->format, on_redis_state,
-                                    server, &server->redis, why);
+                r = configure_redis(server->event, &server->configuration, on_redis_state, server,
+                                    &server->redis, why);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
         if (r >= 0 && server->redis && server->connections_fd >= 0)
@@ -273,10 +262,10 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
                 ask_done(ask);
         else if (ask->answer.kind == QUERY_CONFIGURE)
                 configure(ask);
-        else if (!server->redis || !asks[ask->answer.kind])
+        else if (!server->redis || !server->ops->asks[ask->answer.kind])
                 ask_fail(ask, ANSWER_REFUSED, "the reader does not know this query");
         else
-                asks[ask->answer.kind](ask);
+                server->ops->asks[ask->answer.kind](ask);
         end_if_failed(server);
 }
 

@@ -177,9 +177,8 @@ static bool context_open(struct connection *connection, const char *address)
 {
         const struct endpoint *endpoint = &connection->endpoint;
 
-        return context_use(connection, endpoint->path
-                                               ? redisConnectUnixNonBlock(endpoint->path)
-                                               : redisConnectNonBlock(address, (int)endpoint->port));
+        return context_use(connection, endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
+                                                      : redisConnectNonBlock(address, (int)endpoint->port));
 }
 
 /* The connector has connected the Unix socket. fd: -errno if it could not. */
@@ -282,7 +281,7 @@ void connection_open(struct connection *connection, const struct endpoint *endpo
         if (!known)
                 connection->answer = (struct resolve_answer){.n_addresses = 1};
         if (endpoint->path && endpoint->connector) {
-                connection->next_address = 1; /* there is no other one to try */
+                connection->next_address = 1; /* no other address is left */
                 endpoint->connector->request(endpoint->connector, on_connector, connection);
                 begin_phase(connection, PHASE_CONNECTING);
                 begun = true;

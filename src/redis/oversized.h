@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands to one Redis whose replies were too large (redis/reply_limit.h). Sending one again would end the
- * connection again, so these commands are skipped for a while. */
+/* The commands to one Redis whose replies were too large (redis/reply_limit.h). Sending one again would end
+ * the connection again, so these commands are skipped for a while. */
 #pragma once
 
 #include "base/usec.h"

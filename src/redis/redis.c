@@ -467,7 +467,7 @@ static int add_credentials(struct redis_url *url, const struct redis_settings *s
         return url->password && url->username ? 0 : -ENOMEM;
 }
 
-int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
+int redis_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
               redis_state_fn on_state, void *userdata, struct redis **ret)
 {
         struct redis *redis = calloc(1, sizeof(*redis));
@@ -477,8 +477,8 @@ int redis_new(sd_event *event, const char *url, const struct redis_settings *set
         redis->userdata = userdata;
 
         char why[TLS_WHY_MAX];
-        bool by_sentinels = !url && settings->sentinels;
-        url = url ? url : settings->url;
+        bool by_sentinels = settings->sentinels;
+        const char *url = settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls && !tls)
                 r = tls_new(settings, settings, &redis->tls, why);

@@ -11,7 +11,7 @@
 struct connector; /* redis/connection.h */
 struct redis;
 struct redis_settings;
-struct tls; /* redis/tls.h */
+struct tls;        /* redis/tls.h */
 struct redisReply; /* of hiredis */
 
 enum redis_state {
@@ -33,17 +33,16 @@ typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, cons
  * callback may do anything, including redis_free(). */
 typedef void (*redis_reply_fn)(struct redis *redis, const struct redisReply *reply, void *userdata);
 
-/* Creates a connection to url, or to settings->url if url is NULL. With settings->sentinels and url NULL,
- * connects to the master that the Sentinels name, with the database, user, password and scheme of
- * settings->url. User and password come from the URL; if it has no password, from the settings. Copies all
- * arguments. tls is for rediss://, and owned unless the call fails; NULL: made of the files in the settings.
- * Connects as soon as the loop runs. on_state may be NULL.
+/* Creates a connection to settings->url. With settings->sentinels, connects to the master that the Sentinels
+ * name, with the database, user, password and scheme of the URL. User and password come from the URL; if it
+ * has no password, from the settings. Copies all arguments. tls is for rediss://, and owned unless the call
+ * fails; NULL: made of the files in the settings. Connects as soon as the loop runs. on_state may be NULL.
  *
  * Returns 0 with *ret to be freed by redis_free(), or -errno:
  *
  * - -EINVAL: the URL or a TLS file is invalid
  * - -EPROTONOSUPPORT: the URL requires TLS, and this build has none */
-int redis_new(sd_event *event, const char *url, const struct redis_settings *settings, struct tls *tls,
+int redis_new(sd_event *event, const struct redis_settings *settings, struct tls *tls,
               redis_state_fn on_state, void *userdata, struct redis **ret);
 
 /* Sets the key that a connection must be able to read, existing or not, to count as up. Needed if an ACL

@@ -74,7 +74,8 @@ int tls_new(const struct redis_settings *settings, const struct redis_settings *
                 return -ENOMEM;
         SSL_CTX_set_default_passwd_cb(ctx, on_password);
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, why) : -ENOMEM;
+        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, why)
+                                                                        : -ENOMEM;
         if (r < 0) {
                 SSL_CTX_free(ctx);
                 return r;

@@ -12,9 +12,9 @@ struct redisContext;
 
 #define TLS_WHY_MAX 256
 
-/* Reads the files named in the settings; errors name those of shown. Never reports any content of the key. Returns 0 with *ret to be
- * freed by tls_free(); -EPROTONOSUPPORT; -EINVAL with an error in why, which begins with the settings key; or
- * -ENOMEM. */
+/* Reads the files named in the settings; errors name those of shown. Never reports any content of the key.
+ * Returns 0 with *ret to be freed by tls_free(); -EPROTONOSUPPORT; -EINVAL with an error in why, which begins
+ * with the settings key; or -ENOMEM. */
 int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
             char why[static TLS_WHY_MAX]);
 /* Returns NULL. */

@@ -7,13 +7,22 @@
 struct traits;
 
 /* Inputs of values and defaults besides the file. All pointers must outlive the settings. */
+struct redis_settings;
+
+#define SETTINGS_TLS_WHY_MAX 512
+
+/* Judges the files for TLS, which can be read. Returns 0; -EINVAL with an error in why, which begins with the
+ * settings key; or another -errno: they cannot be judged now. */
+typedef int (*settings_tls_fn)(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX]);
+
 struct settings_surroundings {
         const struct traits *const *frameworks; /* all frameworks; NULL-terminated, at least one */
         uint64_t memory_total_bytes;            /* 0: unknown */
         bool is_root;
-        const char *redis_url;   /* REDIS_URL in the environment; NULL: not set */
-        const char *service_dir; /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
-        const char *runtime_dir; /* XDG_RUNTIME_DIR in the environment; NULL: not set */
+        const char *redis_url;     /* REDIS_URL in the environment; NULL: not set */
+        const char *service_dir;   /* RUNTIME_DIRECTORY, set by systemd; NULL: not set */
+        const char *runtime_dir;   /* XDG_RUNTIME_DIR in the environment; NULL: not set */
+        settings_tls_fn judge_tls; /* NULL: these files are not judged */
 };
 
 /* In all functions, base is the struct fleet_settings for a key of scope SETTINGS_FLEET, otherwise the struct

@@ -65,7 +65,7 @@ static bool ask(const char *path, unsigned long n)
         snprintf(url, sizeof(url), "unix://%s", path);
         int listener = listen_at(path);
         bool good = listener >= 0 && sd_event_default(&event) >= 0 &&
-                    redis_new(event, NULL, &settings, NULL, NULL, NULL, &redis) >= 0 &&
+                    redis_new(event, &settings, NULL, NULL, NULL, &redis) >= 0 &&
                     come_up(event, redis, listener, &peer) && bench_ask(redis, n) == 0;
         redis_free(redis);
         sd_event_unref(event);

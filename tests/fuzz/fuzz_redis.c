@@ -75,7 +75,7 @@ static void begin(bool with_password)
         peer_begin();
         settings.password = with_password ? (char *)"secret" : NULL;
         asked = 0;
-        fuzz_check(redis_new(event, NULL, &settings, NULL, on_state, NULL, &redis) == 0);
+        fuzz_check(redis_new(event, &settings, NULL, on_state, NULL, &redis) == 0);
         peer_run();
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a Sentinel says. Whatever that is: nobody is named but by a host and a port, and who asked is answered
  * once. */
-#include "redis/sentinel.h"
 #include "peer.h"
+#include "redis/sentinel.h"
 #include "settings/settings.h"
 
 static const char *const phrases[] = {

@@ -20,7 +20,7 @@ static int reader_start(struct reader_starter *starter _unused_,
                         void (*ended)(const char *how, void *userdata) _unused_, void *userdata _unused_,
                         struct reader_process **ret, int *ret_fd)
 {
-        static const struct reader_server_ops ops = {.on_end = on_reader_end};
+        static const struct reader_server_ops ops = {.asks = reader_asks, .on_end = on_reader_end};
         struct reader_process *process = calloc(1, sizeof(*process));
         int fds[2];
 

@@ -28,7 +28,7 @@ static inline int local_reader_start(struct reader_starter *starter _unused_,
                                      void (*ended)(const char *how, void *userdata), void *userdata,
                                      struct reader_process **ret, int *ret_fd)
 {
-        static const struct reader_server_ops ops = {.on_end = local_reader_end};
+        static const struct reader_server_ops ops = {.asks = reader_asks, .on_end = local_reader_end};
         struct reader_process *process = calloc(1, sizeof(*process));
         int fds[2];
 

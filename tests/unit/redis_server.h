@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/macro.h"
-#include "redis/redis.h"
 #include "loop.h"
+#include "redis/redis.h"
 #include "settings/settings.h"
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
@@ -190,7 +190,7 @@ static inline struct redis *server_connect(usec_t command_timeout)
         };
         struct redis *connected;
 
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, NULL, NULL, &connected), 0);
+        ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &connected), 0);
         run_until(redis_state(connected) == REDIS_STATE_CONNECTED);
         return connected;
 }

@@ -2,8 +2,8 @@
 /* Tests of what is read back of workers that died (daemon/workers/exit_log.h) where the journal holds
  * nothing of them; tests/e2e/journal.bats has lines. */
 #include "daemon/workers/exit_log.h"
-#include "io/launch.h"
 #include "model/exit_status.h"
+#include "privileged/launch.h"
 #include "runtime.h"
 #include <unistd.h>
 

@@ -7,6 +7,8 @@
 #include "daemon/workers/exits.h"
 #include "model/fleet.h"
 #include "observe/observe.h"
+#include "privileged/probe.h"
+#include "privileged/program.h"
 #include "runtime.h"
 
 static char dir[] = "/tmp/sqmgr-test-XXXXXX";
@@ -27,7 +29,7 @@ static void setup(void)
         strcpy(dir, "/tmp/sqmgr-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(dir));
         signal(SIGPIPE, SIG_IGN);
-        ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+        ck_assert_int_eq(program_adopt_orphans(), 0);
         ck_assert_int_ge(sd_event_new(&event), 0);
 }
 
@@ -499,7 +501,7 @@ TEST(a_worker_that_is_gone_has_nobody_elses_group_signalled)
                 (void)usleep(1000);
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
         ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-        ck_assert_int_eq(proc_signal(main, 0), -ESRCH);
+        ck_assert_int_eq(probe_pidfd(proc_pidfd(main)), -ESRCH);
         /* As if the other one had its pid now. */
         worker->process.pid = other;
         ck_assert(!act(ACTION_STOP, worker));

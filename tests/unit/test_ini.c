@@ -57,7 +57,7 @@ static struct settings *load(const struct settings_surroundings *surroundings, c
         _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         struct settings *settings = NULL;
 
-        int r = ini_load_for(ini, surroundings, geteuid(), NULL, &settings, &errors, &warnings);
+        int r = ini_load_for(ini, surroundings, geteuid(), &settings, &errors, &warnings);
         ck_assert_int_eq(r, settings_errors_any(&errors) ? -EINVAL : 0);
         _cleanup_free_ char *wrong = settings_errors_text(&errors, "f"),
                             *odd = settings_errors_text(&warnings, "!f");

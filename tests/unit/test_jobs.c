@@ -54,8 +54,7 @@ static void setup(void)
 
         struct worker *worker = runtime_start_worker();
         ck_assert_ptr_nonnull(worker->handle);
-        run_until(runtime_world->fleets[0]->redis_up &&
-                  reader_state(runtime_world->fleets[0]->link->reader) == READER_STATE_CONNECTED);
+        run_until(runtime_world->fleets[0]->redis_up);
         attach_heartbeat(worker, worker->process.pid, clock_now(CLOCK_MONOTONIC));
         ck_assert_int_eq(heartbeats_know(worker->handle->slot, IDENTITY), 0);
         worker->state = WORKER_ACTIVE;

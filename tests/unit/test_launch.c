@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/launch.h: each starts real processes and reads what they say of themselves. */
+/* Tests of privileged/launch.h: each starts real processes and reads what they say of themselves. */
 #include "base/fd.h"
 #include "golden.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
 #include "io/log_tail.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
 #include "settings/settings.h"
 #include "unit.h"
 

@@ -13,7 +13,7 @@ TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 {
         web_start("");
         runtime_wakeup.pass.poll_at = USEC_INFINITY;
-        run_until(web()->redis_up);
+        run_until(web_is_up());
         ck_assert_uint_le(runtime_wakeup.pass.poll_at, clock_now(CLOCK_MONOTONIC));
         unsigned turns = runtime_wakeups;
         run_until(runtime_wakeups > turns);

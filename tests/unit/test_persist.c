@@ -29,7 +29,7 @@ static void setup_fleet(const char *framework)
         ck_assert_int_ge(sd_event_new(&event), 0);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
-        statefile_boot_id(persist.boot_id);
+        state_load_boot_id(persist.boot_id);
 }
 
 static void setup(void)
@@ -50,7 +50,7 @@ static struct state *read_state(void)
         struct state *state = NULL;
         char why[256];
 
-        int r = statefile_read(path, persist.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
+        int r = state_load(path, persist.boot_id, clock_now(CLOCK_MONOTONIC), &state, why, sizeof(why));
         ck_assert_msg(r == STATEFILE_READ || r == STATEFILE_MISSING, "%s", why);
         return state;
 }

@@ -6,6 +6,7 @@
 #include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "privileged/proc_inspect.h"
 #include "redis_runtime.h"
 
 #define TITLE "sidekiq 7.3.1 app [2 of 5 busy]"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of io/proc.h against real processes. */
+/* Tests of io/proc.h and privileged/proc_inspect.h against real processes. */
 /* promises: P4 */
 #include "io/proc.h"
+#include "privileged/proc_inspect.h"
+#include "privileged/signal.h"
 #include "unit.h"
 
 #include <fcntl.h>
@@ -94,7 +96,7 @@ TEST(process_that_was_waited_for_is_gone)
         ck_assert_int_eq(proc_title(proc, title, sizeof(title)), -ESRCH);
         ck_assert_int_eq(proc_rss_bytes(proc, &bytes), -ESRCH);
         ck_assert_int_eq(proc_pss_bytes(proc, &bytes), -ESRCH);
-        ck_assert_int_eq(proc_signal(proc, SIGTERM), -ESRCH);
+        ck_assert_int_eq(signal_process(proc, SIGTERM), -ESRCH);
         ck_assert_int_eq(proc_catches_signal(proc, SIGTERM), -ESRCH);
         ck_assert_int_eq(proc_open(pid, &again), -ESRCH);
         ck_assert_ptr_null(again);
@@ -147,7 +149,7 @@ TEST(never_takes_a_later_process_of_the_same_pid_for_its_own)
         ck_assert_int_eq(proc_pss_bytes(old, &bytes), -ESRCH);
         ck_assert_int_eq(proc_count_threads(old, NULL, NULL, &threads), -ESRCH);
         ck_assert_int_eq(proc_catches_signal(old, SIGTERM), -ESRCH);
-        ck_assert_int_eq(proc_signal(old, SIGKILL), -ESRCH);
+        ck_assert_int_eq(signal_process(old, SIGKILL), -ESRCH);
         ck_assert_int_eq(proc_open(pid, &new), 0);
         ck_assert_uint_ne(proc_start_time(new), proc_start_time(old));
         ck_assert_int_eq(proc_has_ancestor(pid, pid, proc_start_time(new)), 1);
@@ -476,34 +478,6 @@ TEST(finds_each_process_of_a_group)
         end(member);
 }
 
-TEST(reports_who_runs_the_same_program)
-{
-        _cleanup_proc_ struct proc *self = NULL, *same = NULL, *other = NULL;
-        char *environment[] = {NULL};
-        int output[2];
-        char byte;
-
-        ck_assert_int_eq(pipe2(output, O_CLOEXEC), 0);
-        pid_t pid = spawn(NULL), shell = fork();
-        if (shell == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);
-                dup2(output[1], STDOUT_FILENO);
-                execle("/bin/sh", "sh", "-c", "echo; sleep 1000; :", NULL, environment);
-                _exit(127);
-        }
-        close(output[1]);
-        ck_assert_int_eq(read(output[0], &byte, 1), 1);
-        ck_assert_int_eq(proc_open(getpid(), &self), 0);
-        ck_assert_int_eq(proc_open(pid, &same), 0);
-        ck_assert_int_eq(proc_open(shell, &other), 0);
-        ck_assert_int_eq(proc_runs_same(same, self), 1);
-        ck_assert_int_eq(proc_runs_same(other, self), 0);
-        end(pid);
-        end(shell);
-        ck_assert_int_eq(proc_runs_same(same, self), -ESRCH);
-        close(output[0]);
-}
-
 static void become_another_unseen(void)
 {
         if (setresuid(65534, 65534, 65534) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
@@ -536,7 +510,7 @@ TEST(signals_and_reports_the_user)
         ck_assert_int_eq(proc_open(pid, &proc), 0);
         ck_assert_int_eq(proc_uid(proc, &uid), 0);
         ck_assert_uint_eq(uid, getuid());
-        ck_assert_int_eq(proc_signal(proc, SIGTERM), 0);
+        ck_assert_int_eq(signal_process(proc, SIGTERM), 0);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         ck_assert(WIFSIGNALED(status));
         ck_assert_int_eq(WTERMSIG(status), SIGTERM);

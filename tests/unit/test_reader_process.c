@@ -39,8 +39,7 @@ static void start(const char *url)
         struct reader_configuration configuration;
 
         settings.url = (char *)url;
-        ck_assert_int_eq(
-                reader_configuration_make(&settings, NULL, sidekiq_traits.id, &configuration), 0);
+        ck_assert_int_eq(reader_configuration_make(&settings, NULL, sidekiq_traits.id, &configuration), 0);
         ck_assert_int_eq(reader_new(event, &starter.starter, &configuration, on_state, NULL, &reader), 0);
 }
 

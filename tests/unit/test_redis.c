@@ -79,7 +79,7 @@ static void hurry(void)
 
 static void start(void)
 {
-        ck_assert_int_eq(redis_new(event, NULL, &settings, NULL, on_state, &settings, &redis), 0);
+        ck_assert_int_eq(redis_new(event, &settings, NULL, on_state, &settings, &redis), 0);
         ck_assert_int_eq(redis_state(redis), REDIS_STATE_CONNECTING);
 }
 
@@ -605,10 +605,11 @@ TEST(can_be_freed_while_a_name_is_looked_up)
 
 TEST(refuses_urls_that_it_cannot_serve)
 {
-        ck_assert_int_eq(redis_new(event, "redis://", &settings, NULL, NULL, NULL, &redis), -EINVAL);
+        settings.url = (char *)"redis://";
+        ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &redis), -EINVAL);
+        settings.url = (char *)"rediss://host";
         if (!HAVE_TLS)
-                ck_assert_int_eq(redis_new(event, "rediss://host", &settings, NULL, NULL, NULL, &redis),
-                                 -EPROTONOSUPPORT);
+                ck_assert_int_eq(redis_new(event, &settings, NULL, NULL, NULL, &redis), -EPROTONOSUPPORT);
         ck_assert_ptr_null(redis);
 }
 

@@ -63,7 +63,7 @@ static void start(void)
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
         runtime_start(text);
         persist = (struct persist){.runtime = &runtime};
-        statefile_boot_id(persist.boot_id);
+        state_load_boot_id(persist.boot_id);
         termination = (struct termination){.runtime = &runtime};
         reexec = (struct reexec){
                 .invocation = &invocation,

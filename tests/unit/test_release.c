@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of `release` in io/launch.h: whether the code of a release has arrived is looked for in a process. */
+/* Tests of `release` in privileged/launch.h: whether the code of a release has arrived is looked for in a
+ * process. */
 #include "golden.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include <poll.h>

@@ -4,7 +4,6 @@
 #include "daemon/workers/execute.h"
 #include "frameworks/heartbeat_format.h"
 #include "frameworks/redis_format.h"
-#include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
 #include "model/fleet.h"

@@ -4,7 +4,8 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "daemon/takeover/search.h"
-#include "io/launch.h"
+#include "privileged/launch.h"
+#include "privileged/proc_inspect.h"
 #include "runtime.h"
 #include <fcntl.h>
 #include <sys/pidfd.h>

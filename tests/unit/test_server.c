@@ -2,8 +2,8 @@
 /* The socket server, with real sockets in a folder of its own. */
 /* promises: P8 P10 */
 #include "client.h"
-#include "daemon/api/listen.h"
-#include "io/lock.h"
+#include "privileged/listen.h"
+#include "privileged/lock.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/wait.h>

@@ -2,8 +2,8 @@
 /* The state's file: what was written is read again, and what others can have made is refused by name. */
 /* promises: P4 */
 #include "continuity/state.h"
+#include "daemon/takeover/state_load.h"
 #include "golden.h"
-#include "io/statefile.h"
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void teardown(void)
 
 static int read_it(void)
 {
-        return statefile_read(path, BOOT, t.now, &state, why, sizeof(why));
+        return state_load(path, BOOT, t.now, &state, why, sizeof(why));
 }
 
 static void put(const void *data, size_t length, mode_t mode)
@@ -310,7 +310,7 @@ TEST(names_the_boot)
 {
         char boot_id[BOOT_ID_MAX];
 
-        ck_assert_uint_eq(strlen(statefile_boot_id(boot_id)), 36);
+        ck_assert_uint_eq(strlen(state_load_boot_id(boot_id)), 36);
 }
 
 TEST_MAIN("statefile", .each = {setup, teardown})

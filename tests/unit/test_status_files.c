@@ -5,9 +5,9 @@
 #include "daemon/poll/poll.h"
 #include "daemon/poll/status_files.h"
 #include "golden.h"
-#include "io/launch_request.h"
 #include "model/freshness.h"
 #include "observe/observe.h"
+#include "privileged/launch_request.h"
 #include "runtime.h"
 #include "wire/withhold.h"
 

@@ -12,11 +12,11 @@
 #include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "privileged/proc_inspect.h"
 #include "wire/varlink.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Descriptors of a worker: its processes, their memory, and its log. */
 #define FILES_OF_WORKER 5
@@ -25,10 +25,10 @@
 
 struct diagnosis;
 
-/* What one Redis answers. */
+/* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader; /* which is asked; NULL: it has answered, or was not asked */
+        struct reader *reader; /* asked; NULL: no answer is pending */
         char *url;             /* owned, like error */
         char *error;           /* NULL: it has answered */
         struct redis_facts facts;
@@ -125,14 +125,11 @@ static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 }
 
 /* True if the process is in another pid namespace than sqmgr. False if the process is gone. */
-static int is_elsewhere(pid_t pid, void *userdata)
+static int is_elsewhere(pid_t pid, void *userdata _unused_)
 {
-        const struct stat *own = userdata;
-        struct stat its;
-        char path[64];
+        _cleanup_proc_ struct proc *proc = NULL;
 
-        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-        return stat(path, &its) == 0 && its.st_ino != own->st_ino;
+        return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
 static struct doctor_worker poll_worker_at(const struct worker *worker)
@@ -141,13 +138,11 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         const struct process *process = worker->handle;
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
-        struct stat own;
 
         if (proc && proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         facts.stop_signal = execute_stop_signal(worker);
-        if (stat("/proc/self/ns/pid", &own) == 0)
-                facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, &own) > 0;
+        facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
         return facts;
 }
 

@@ -9,7 +9,7 @@ struct fleet;
 /* The calls that wait for a reply. */
 struct jobs_calls {
         struct jobs_query *first; /* NULL initially */
-        usec_t view_at;      /* start of the last reading for a read-only client; 0: none */
+        usec_t view_at;           /* start of the last reading for a read-only client; 0: none */
 };
 
 /* Replies once each Redis has answered, with the jobs of these fleets and the reasons why some are unknown.

@@ -5,8 +5,8 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "daemon/api/listen.h"
 #include "daemon/api/quota.h"
+#include "privileged/listen.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
 

@@ -5,11 +5,12 @@
 #include "base/argv.h"
 #include "base/parse.h"
 #include "daemon/api/events.h"
-#include "io/alert.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/names.h"
 #include "model/world.h"
+#include "privileged/alert.h"
+#include "privileged/signal.h"
 #include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
@@ -44,9 +45,8 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         struct alerts *alerts = userdata;
 
         alerts->timed_out = true;
-        /* Also kill what the command has started. The process group may not exist yet. */
-        if (kill(-alerts->child.pid, SIGKILL) < 0)
-                (void)kill(alerts->child.pid, SIGKILL);
+        /* Also kill what the command has started. */
+        (void)signal_child_group(alerts->child.pid, SIGKILL);
         return 0;
 }
 

@@ -10,9 +10,9 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/world.h"
+#include "privileged/program.h"
+#include "privileged/signal.h"
 #include "wire/varlink.h"
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ void reexec_end(struct reexec *reexec)
         assert(reexec->n_calls == 0);
         if (reexec->child.pid > 0) {
                 children_remove(&reexec->runtime->children, &reexec->child);
-                (void)kill(reexec->child.pid, SIGKILL);
+                (void)signal_child(reexec->child.pid, SIGKILL);
                 (void)waitpid(reexec->child.pid, NULL, 0);
                 reexec->child.pid = 0;
         }
@@ -69,7 +69,6 @@ static int replace_image(const struct reexec *reexec)
 {
         const struct invocation *invocation = reexec->invocation;
         struct handover handover = {0};
-        struct rlimit raised;
 
         handover.n = server_hand(reexec->server, handover.list);
         for (size_t i = 0; i < reexec->n_calls; i++)
@@ -77,15 +76,9 @@ static int replace_image(const struct reexec *reexec)
                         (struct handed){.kind = HANDED_CALLER, .fd = call_fd(reexec->calls[i])};
         handover.n += templates_hand(reexec->runtime, handover.list + handover.n, HANDOVER_MAX - handover.n);
         int r = handover_put(&handover);
-        if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
-            setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile) == 0) {
+        if (r == 0) {
                 reexec->publish(reexec->userdata);
-                log_info("re-exec: '%s' takes over", invocation->program);
-                execve(invocation->program, invocation->argv, environ);
-                r = -errno;
-                (void)setrlimit(RLIMIT_NOFILE, &raised);
-        } else if (r == 0) {
-                r = -errno;
+                r = program_replace(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }
         handover_undo(&handover);
         return r;
@@ -164,7 +157,7 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
         const struct reexec *reexec = userdata;
 
         if (reexec->child.pid > 0)
-                (void)kill(reexec->child.pid, SIGKILL);
+                (void)signal_child(reexec->child.pid, SIGKILL);
         return 0;
 }
 
@@ -177,57 +170,31 @@ static void on_exited(struct child *child, const siginfo_t *info)
         finish(reexec, info);
 }
 
-/* Runs in the child. */
-static _Noreturn void run_preflight(const struct reexec *reexec, int output_fd)
-{
-        const struct invocation *invocation = reexec->invocation;
-        _cleanup_free_ char *check = NULL;
-        char *arguments[] = {(char *)invocation->program, (char *)"-c",
-                             (char *)reexec->invocation->config_path, NULL, NULL};
-        sigset_t none;
-
-        sigemptyset(&none);
-        if (asprintf(&check, "--check-state=%s", reexec->runtime->world->settings->state_file) >= 0) {
-                arguments[3] = check;
-                (void)sigprocmask(SIG_SETMASK, &none, NULL);
-                (void)signal(SIGPIPE, SIG_DFL);
-                (void)signal(SIGXFSZ, SIG_DFL);
-                (void)setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile);
-                if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
-                    fd_close_range(STDERR_FILENO + 1, UINT_MAX, true) == 0)
-                        execve(invocation->program, arguments, environ);
-        }
-        dprintf(output_fd, "%s: %s\n", invocation->program, strerrordesc_np(errno));
-        _exit(127);
-}
-
 static int start_preflight(struct reexec *reexec)
 {
-        int pair[2];
+        const struct program_check check = {
+                .program = reexec->invocation->program,
+                .config_path = reexec->invocation->config_path,
+                .state_path = reexec->runtime->world->settings->state_file,
+                .nofile = reexec->runtime->nofile,
+        };
+        struct program_checking checking;
 
-        if (pipe2(pair, O_CLOEXEC) < 0)
-                return -errno;
-        _cleanup_close_ int read_fd = pair[0], write_fd = pair[1];
-        if (fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
-                return -errno;
-        int r = sd_event_add_io(reexec->runtime->event, &reexec->output, read_fd, EPOLLIN, on_output, reexec);
+        int r = program_check_start(&check, &checking);
+        if (r < 0)
+                return r;
+        _cleanup_close_ int output_fd = checking.output_fd;
+        reexec->child = (struct child){.pid = checking.pid, .exited = on_exited};
+        children_add(&reexec->runtime->children, &reexec->child);
+        r = sd_event_add_io(reexec->runtime->event, &reexec->output, output_fd, EPOLLIN, on_output, reexec);
         if (r < 0)
                 return r;
         r = sd_event_source_set_io_fd_own(reexec->output, true);
-        TAKE_FD(read_fd);
+        TAKE_FD(output_fd);
         if (r >= 0)
                 r = sd_event_add_time_relative(reexec->runtime->event, &reexec->deadline, CLOCK_MONOTONIC,
                                                PREFLIGHT_USEC, 0, on_deadline, reexec);
-        if (r < 0)
-                return r;
-        pid_t pid = fork();
-        if (pid == 0)
-                run_preflight(reexec, write_fd);
-        if (pid < 0)
-                return -errno;
-        reexec->child = (struct child){.pid = pid, .exited = on_exited};
-        children_add(&reexec->runtime->children, &reexec->child);
-        return 0;
+        return MIN(r, 0);
 }
 
 static void on_cancelled(struct call *call, void *userdata)

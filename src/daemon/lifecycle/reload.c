@@ -77,7 +77,8 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         struct runtime *runtime = reloader->runtime;
         char who[ORDERER_TEXT_MAX];
 
-        if (ini_load(reloader->config_path, framework_traits, reader_judge_tls, &read, &errors, &warnings) < 0) {
+        if (ini_load(reloader->config_path, framework_traits, reader_judge_tls, &read, &errors, &warnings) <
+            0) {
                 _cleanup_free_ char *text = settings_errors_text(&errors, reloader->config_path);
 
                 return text && fputs(text, lines) >= 0 && fflush(lines) == 0 ? 1 : -ENOMEM;

@@ -13,6 +13,7 @@
 #include "observe/observe_identity.h"
 #include "observe/observe_memory.h"
 #include "observe/observe_world.h"
+#include "privileged/proc_inspect.h"
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two
  * commands, and no poll may take more than two per worker. */

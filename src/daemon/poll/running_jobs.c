@@ -9,6 +9,7 @@
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe_jobs.h"
+#include "privileged/signal.h"
 #include "settings/limits.h"
 #include <string.h>
 
@@ -26,7 +27,7 @@ static bool dump(const struct process *process)
         int signo = framework_of(process->worker->fleet->settings->traits)->dump_signal;
         const struct proc *proc = process_beating(process);
 
-        return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && proc_signal(proc, signo) == 0;
+        return signo != 0 && proc && proc_catches_signal(proc, signo) > 0 && signal_process(proc, signo) == 0;
 }
 
 static void report_long_jobs(struct process *process, const struct job_list *list, usec_t realtime)

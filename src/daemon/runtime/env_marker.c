@@ -3,6 +3,7 @@
 #include "daemon/runtime/env_marker.h"
 #include "base/environment.h"
 #include "base/parse.h"
+#include "privileged/proc_inspect.h"
 
 ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES],
                          struct markers *ret)

@@ -35,7 +35,7 @@ struct link {
 };
 
 struct links {
-        sd_event *event; /* not owned, like wakeup and world */
+        sd_event *event;                /* not owned, like wakeup and world */
         struct reader_starter *starter; /* not owned; of the processes that speak to the servers */
         struct wakeup *wakeup;
         struct world *world;

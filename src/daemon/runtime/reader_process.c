@@ -4,27 +4,22 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/reader_user.h"
 #include "io/reader_files.h"
+#include "io/reader_user.h"
 #include "model/exit_status.h"
+#include "privileged/reader_start.h"
+#include "privileged/signal.h"
 #include "queries/configuration.h"
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define PROGRAM_NAME "sqmgr-reader"
-/* Where the program expects its sockets. */
-enum { FD_SQMGR = 3, FD_CONNECTIONS, FD_PROGRAM, FD_FIRST_FREE };
 
-/* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
-#define CONNECT_SECONDS 10
 /* For a reader that only judges a configuration. */
 #define JUDGE_USEC (10 * USEC_PER_SEC)
 
@@ -32,7 +27,7 @@ struct reader_process {
         struct child child;
         struct reader_starter_daemon *starter;
         int connections_fd;
-        struct connecting *connecting; /* NULL: no connection is being made */
+        struct connecting *connecting;                  /* NULL: no connection is being made */
         void (*ended)(const char *how, void *userdata); /* NULL: sqmgr has stopped it */
         void *userdata;
 };
@@ -42,88 +37,6 @@ struct connecting {
         struct child child;
         struct reader_process *process; /* NULL: it is gone */
 };
-
-/* Forks with all signals blocked: no handler of ours runs in the child. Returns 0 in the child. */
-static pid_t fork_child(void)
-{
-        sigset_t all, before;
-
-        sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        pid_t pid = fork();
-        int error = errno;
-        if (pid != 0)
-                (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        errno = error;
-        return pid;
-}
-
-/* From here on in the child: signals have their defaults and are not blocked. */
-static void reset_signals(void)
-{
-        sigset_t none;
-
-        for (int signo = 1; signo < NSIG; signo++)
-                (void)signal(signo, SIG_DFL);
-        sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Gives each descriptor its place. Those in the way are moved first. */
-static int place_descriptors(const int fds[], size_t n, int first)
-{
-        int moved[FD_FIRST_FREE];
-
-        for (size_t i = 0; i < n; i++)
-                if ((moved[i] = fcntl(fds[i], F_DUPFD, FD_FIRST_FREE)) < 0)
-                        return -errno;
-        for (size_t i = 0; i < n; i++)
-                if (dup2(moved[i], first + (int)i) < 0)
-                        return -errno;
-        return fd_close_range(FD_FIRST_FREE, UINT_MAX, false);
-}
-
-static int open_nothing(void)
-{
-        _cleanup_close_ int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        if (fd < 0)
-                return -errno;
-        for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
-#ifdef __SANITIZE_ADDRESS__
-                if (i == STDERR_FILENO)
-                        break; /* where a sanitizer reports */
-#endif
-                if (dup2(fd, i) < 0)
-                        return -errno;
-        }
-        return 0;
-}
-
-static int drop_rights(uid_t uid, gid_t gid)
-{
-        if (geteuid() == 0 &&
-            (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
-                return -errno;
-        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-}
-
-static _Noreturn void child_run(const struct reader_starter_daemon *starter, int socket_fd,
-                                int connections_fd)
-{
-        static char *const arguments[] = {(char *)PROGRAM_NAME, NULL};
-        static char *const environment[] = {NULL};
-        const int fds[] = {socket_fd, connections_fd, starter->program_fd};
-
-        reset_signals();
-        (void)setsid();
-        if (open_nothing() < 0 || place_descriptors(fds, ELEMENTSOF(fds), FD_SQMGR) < 0 ||
-            fcntl(FD_PROGRAM, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0 ||
-            drop_rights(starter->uid, starter->gid) < 0)
-                _exit(126);
-        (void)syscall(SYS_execveat, FD_PROGRAM, "", arguments, environment, AT_EMPTY_PATH);
-        _exit(127);
-}
 
 static void process_free(struct reader_process *process)
 {
@@ -170,11 +83,17 @@ static int start(struct reader_starter *base, void (*ended)(const char *how, voi
                 return not_started(process, errno);
         process->connections_fd = connections[0];
         _cleanup_close_ int their_connections = connections[1];
-        pid_t pid = fork_child();
-        if (pid == 0)
-                child_run(starter, theirs, their_connections);
-        if (pid < 0)
-                return not_started(process, errno);
+        const struct reader_start request = {
+                .program_fd = starter->program_fd,
+                .uid = starter->uid,
+                .gid = starter->gid,
+                .socket_fd = theirs,
+                .connections_fd = their_connections,
+        };
+        pid_t pid;
+        int r = reader_start_program(&request, &pid);
+        if (r < 0)
+                return not_started(process, -r);
         process->child = (struct child){.pid = pid, .exited = on_exited};
         process->starter = starter;
         process->ended = ended;
@@ -190,7 +109,7 @@ static void stop(struct reader_process *process)
 {
         process->ended = NULL;
         process->connections_fd = close_fd(process->connections_fd);
-        (void)kill(process->child.pid, SIGKILL);
+        (void)signal_child(process->child.pid, SIGKILL);
 }
 
 static void on_connecting_exited(struct child *child, const siginfo_t *info _unused_)
@@ -202,28 +121,16 @@ static void on_connecting_exited(struct child *child, const siginfo_t *info _unu
         free(connecting);
 }
 
-static _Noreturn void child_connect(int connections_fd, const char *path)
-{
-        reset_signals();
-        (void)alarm(CONNECT_SECONDS);
-        int fd = fd_connect(path, 0, USEC_INFINITY);
-        int error = fd < 0 ? fd : fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-        (void)fd_send(connections_fd, &error, sizeof(error), error < 0 ? -1 : fd, MSG_DONTWAIT);
-        _exit(0);
-}
-
-/* One at a time; io/reader.c bounds how often. Without a connection, the reader's attempt fails after
- * connect_timeout and is repeated. */
+/* Makes one connection at a time; io/reader.c bounds how often. Without a connection, the reader's attempt
+ * fails after connect_timeout and is repeated. */
 static void connect_socket(struct reader_process *process, const char *path)
 {
         struct connecting *connecting = process->connecting ? NULL : calloc(1, sizeof(*connecting));
 
         if (!connecting)
                 return;
-        pid_t pid = fork_child();
-        if (pid == 0)
-                child_connect(process->connections_fd, path);
-        if (pid < 0) {
+        pid_t pid;
+        if (reader_start_connect(process->connections_fd, path, &pid) < 0) {
                 free(connecting);
                 return;
         }
@@ -270,7 +177,7 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
         return reader_user(&ret->uid, &ret->gid);
 }
 
-/* Those that were stopped are dead soon: they were killed, and wait for no file. */
+/* Processes that were stopped are dead soon: they were killed, and wait for no file. */
 void reader_starter_clear(struct reader_starter_daemon *starter)
 {
         struct child *child = starter->children ? starter->children->first : NULL;
@@ -281,7 +188,7 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
                 if (child->exited == on_exited || child->exited == on_connecting_exited) {
                         siginfo_t info;
 
-                        (void)kill(child->pid, SIGKILL);
+                        (void)signal_child(child->pid, SIGKILL);
                         (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)child->pid, &info, WEXITED));
                         children_remove(starter->children, child);
                         child->exited(child, &info);
@@ -302,7 +209,7 @@ static void on_judgment(struct reader *reader _unused_, enum reader_state state 
 {
         struct judgment *judgment = userdata;
 
-        snprintf(judgment->why, INI_TLS_WHY_MAX, "%s", error ?: "");
+        snprintf(judgment->why, SETTINGS_TLS_WHY_MAX, "%s", error ?: "");
         (void)sd_event_exit(judgment->event, error ? -EINVAL : 0);
 }
 
@@ -330,7 +237,7 @@ static int judge(sd_event *event, struct reader_starter *starter, struct reader_
         return r;
 }
 
-int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX])
+int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX])
 {
         struct children children = {0};
         struct reader_starter_daemon starter;

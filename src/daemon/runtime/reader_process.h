@@ -4,7 +4,7 @@
 
 #include "daemon/runtime/children.h"
 #include "io/reader.h"
-#include "io/ini.h"
+#include "settings/value.h"
 #include <sys/types.h>
 
 struct reader_starter_daemon {
@@ -16,12 +16,11 @@ struct reader_starter_daemon {
 };
 
 /* Opens the program at path; NULL: the one beside that of this process, as in a build root, or else the one
- * that is installed. children must outlive the starter. Looks up the user, which may block. Returns 0 with *ret, to be cleared
- * by reader_starter_clear(); or -errno, which is logged. */
-int reader_starter_init(struct reader_starter_daemon *ret, struct children *children,
-                        const char *path);
+ * that is installed. children must outlive the starter. Looks up the user, which may block. Returns 0 with
+ * *ret, to be cleared by reader_starter_clear(); or -errno, which is logged. */
+int reader_starter_init(struct reader_starter_daemon *ret, struct children *children, const char *path);
 /* Call when no reader is left. */
 void reader_starter_clear(struct reader_starter_daemon *starter);
 
 /* Has a reader load the files for TLS, and waits for its answer: call it only when settings are read. */
-int reader_judge_tls(const struct redis_settings *settings, char why[static INI_TLS_WHY_MAX]);
+int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX]);

@@ -359,7 +359,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         int r = search_new(runtime, persist, now, &search);
         if (r < 0)
                 return r;
-        int outcome = statefile_read(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
+        int outcome = state_load(settings->state_file, persist->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;

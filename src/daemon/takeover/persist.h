@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "io/statefile.h"
+#include "daemon/takeover/state_load.h"
 
 struct search; /* search.h */
 

@@ -10,6 +10,7 @@
 #include "model/birth.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "privileged/proc_inspect.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,12 +4,13 @@
 #include "daemon/workers/after_exit.h"
 #include "base/parse.h"
 #include "io/clock.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
 #include "io/log.h"
 #include "model/exit_status.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
+#include "privileged/signal.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,9 +62,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 
         log_warning("%s: after_exit is killed: it took longer than %s", after->name,
                     format_duration(AFTER_EXIT_LATE_USEC, span, sizeof(span)));
-        /* The process was not reaped yet, so pid and group are its own. The group may not exist yet. */
-        if (kill(-after->child.pid, SIGKILL) < 0)
-                (void)kill(after->child.pid, SIGKILL);
+        (void)signal_child_group(after->child.pid, SIGKILL);
         return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "privileged/proc_inspect.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,13 +9,14 @@
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "frameworks/table.h"
-#include "io/launch_request.h"
 #include "io/log.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
+#include "privileged/launch_request.h"
+#include "privileged/signal.h"
 #include <signal.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
          * it. */
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
-        (void)kill(launched.pid, SIGKILL);
+        (void)signal_child(launched.pid, SIGKILL);
         if (!worker || !worker->handle)
                 ledger_end(ledger, record);
         if (worker)
@@ -87,16 +88,7 @@ static int signal_worker(const struct worker *worker, int signo)
         const struct process *process = worker->handle;
         struct proc *beating = process_beating(process);
 
-        if (beating)
-                return -proc_signal(beating, signo);
-        /* Once the process was reaped, its pid may be another process group. */
-        int r = proc_signal(process->main, 0);
-        if (r < 0)
-                return -r;
-        if (kill(-worker->process.pid, signo) == 0)
-                return 0;
-        /* The process has no group of its own yet, or was not started by us. */
-        return -proc_signal(process->main, signo);
+        return beating ? -signal_process(beating, signo) : -signal_group(process->main, signo);
 }
 
 static int quiet(const struct worker *worker, int signo)
@@ -109,7 +101,7 @@ static int quiet(const struct worker *worker, int signo)
         int r = proc_catches_signal(beating, signo);
         if (r <= 0)
                 return r < 0 ? -r : ENOTSUP;
-        return -proc_signal(beating, signo);
+        return -signal_process(beating, signo);
 }
 
 /* Returns the stop signal that the settings or the heartbeat name, or 0. */
@@ -133,7 +125,7 @@ static int stop(const struct worker *worker, const struct framework *framework)
         signo = signo ?: framework->stop_signal;
         /* The command has started another process before, so the command gets the signal, too. */
         if (worker->orders.succeeded && process->heartbeat)
-                (void)proc_signal(process->main, signo);
+                (void)signal_process(process->main, signo);
         int error = signal_worker(worker, signo);
 
         if (error == 0 && framework->wake_signal != 0)
@@ -149,7 +141,7 @@ static int kill_worker(const struct worker *worker, bool forced)
         int error = signal_worker(worker, SIGKILL);
 
         if (forced && process_beating(process) != process->main)
-                (void)proc_signal(process->main, SIGKILL);
+                (void)signal_process(process->main, SIGKILL);
         return error;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #include "daemon/workers/exit_log.h"
-#include "io/journal.h"
-#include "io/launch.h"
 #include "io/log.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "privileged/journal.h"
+#include "privileged/launch.h"
 #include <string.h>
 
 /* When many workers die at once, the log tails of some are enough. */

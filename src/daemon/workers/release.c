@@ -3,9 +3,10 @@
 #include "daemon/workers/release.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/launch.h"
-#include "io/launch_request.h"
 #include "model/fleet.h"
+#include "privileged/launch.h"
+#include "privileged/launch_request.h"
+#include "privileged/signal.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,8 +63,7 @@ static int on_late(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         struct release_check *check = userdata;
 
         check->late = true;
-        /* The child is not reaped yet, so the pid is still its own. */
-        (void)kill(check->child.pid, SIGKILL);
+        (void)signal_child(check->child.pid, SIGKILL);
         return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "model/fleet.h"
-#include <signal.h>
+#include "privileged/probe.h"
 #include <unistd.h>
 
 struct others {
@@ -53,7 +53,7 @@ int sibling_find(struct process *process, struct proc **ret)
                 r = proc_tree_each(process->worker->process.pid, poll_at, &others);
         others.any_group = false;
         /* Scan all processes only if the group still has any. */
-        if (r == 0 && process->group > 0 && kill(-process->group, 0) == 0)
+        if (r == 0 && probe_group(process->group))
                 r = proc_group_each(process->group, poll_at, &others);
         if (r <= 0 || !ret)
                 others.found = proc_close(others.found);

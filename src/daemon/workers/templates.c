@@ -9,15 +9,16 @@
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
-#include "io/launch_request.h"
 #include "io/log.h"
-#include "io/template_socket.h"
 #include "model/names.h"
 #include "model/poll_schedule.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "privileged/launch_request.h"
+#include "privileged/signal.h"
+#include "privileged/template_socket.h"
 #include "wire/withhold.h"
 #include <signal.h>
 #include <stdio.h>
@@ -171,7 +172,7 @@ static int on_serving_exit(sd_event_source *source _unused_, int fd _unused_, ui
         process->serving_exit = sd_event_source_disable_unref(process->serving_exit);
         process->serving = proc_close(process->serving);
         hang_up(process);
-        (void)proc_signal(process->main, SIGKILL);
+        (void)signal_process(process->main, SIGKILL);
         return 0;
 }
 
@@ -187,8 +188,8 @@ static void reject_template(struct template_process *process, const char *how)
         hang_up(process);
         if (template->serving_pid == 0)
                 return;
-        (void)proc_signal(serving(process), SIGKILL);
-        (void)proc_signal(process->main, SIGKILL);
+        (void)signal_process(serving(process), SIGKILL);
+        (void)signal_process(process->main, SIGKILL);
 }
 
 static void poll_memory(struct template_process *process)
@@ -333,7 +334,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         if (r >= 0)
                 return;
         log_error("cannot watch the new worker %s: %s, it is ended", WORKER_ID(worker), strerrordesc_np(-r));
-        (void)kill(worker->process.pid, SIGKILL);
+        (void)signal_child(worker->process.pid, SIGKILL);
         observe_unwatched(worker, -r, now);
 }
 
@@ -426,7 +427,7 @@ static int launch(struct runtime *runtime, struct fleet *fleet, usec_t now, stru
         if (r >= 0)
                 r = listen_to(process, TAKE_FD(ours));
         if (r < 0) {
-                (void)kill(launched.pid, SIGKILL);
+                (void)signal_child(launched.pid, SIGKILL);
                 return r;
         }
         process->awaits_start = true;
@@ -532,12 +533,11 @@ void templates_end(struct template *template, usec_t now)
                 if (!poll_loading(process, now))
                         return;
                 hang_up(process);
-                if (kill(-template->pid, SIGTERM) < 0)
-                        (void)proc_signal(process->main, SIGTERM);
-                (void)kill(-template->pid, SIGCONT);
+                (void)signal_group(process->main, SIGTERM);
+                (void)signal_group(process->main, SIGCONT);
         } else {
                 hang_up(process);
-                (void)proc_signal(serving(process), SIGKILL);
+                (void)signal_process(serving(process), SIGKILL);
         }
         template_observe_ended(template, now);
 }
@@ -547,8 +547,8 @@ void templates_end(struct template *template, usec_t now)
 void templates_kill(struct template *template, usec_t now)
 {
         if (template->serving_pid == 0)
-                (void)kill(-template->pid, SIGKILL);
-        (void)proc_signal(template_process_of(template)->main, SIGKILL);
+                (void)signal_group(template_process_of(template)->main, SIGKILL);
+        (void)signal_process(template_process_of(template)->main, SIGKILL);
         template_observe_killed(template, now);
 }
 
@@ -641,7 +641,7 @@ static int adopt(struct runtime *runtime, struct fleet *fleet, const struct temp
                 return 0;
         /* The command was only a wrapper of the serving process. */
         if (main && !served && known->serving_pid != 0)
-                (void)proc_signal(main, SIGKILL);
+                (void)signal_process(main, SIGKILL);
         bool promoted = !main;
         r = template_process_new(runtime, promoted ? TAKE_PTR(served) : TAKE_PTR(main), &process);
         if (r >= 0 && served && known->serving_pid != known->pid)

@@ -75,9 +75,9 @@ static int take_running_jobs(const redisReply *reply, size_t which, struct job_l
 }
 
 static const struct running_jobs_format running_jobs = {.n_asks = ELEMENTSOF(suffixes),
-                                                         .ask = request_running_jobs,
-                                                         .take = take_running_jobs,
-                                                         .decode = sidekiq_job_decode};
+                                                        .ask = request_running_jobs,
+                                                        .take = take_running_jobs,
+                                                        .decode = sidekiq_job_decode};
 
 /* Data that autoscaling keeps between readings. */
 struct measures {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state file, trusted only if nobody else can have written it. */
-#include "io/statefile.h"
+#include "privileged/statefile.h"
 #include "base/fd.h"
 #include "continuity/state.h"
 #include <fcntl.h>
@@ -49,29 +49,9 @@ static int refuse_open(int error, const char *path, char *why, size_t why_size)
         return is_shortage(-error) ? -error : STATEFILE_LOST;
 }
 
-/* Converts the result of state_unpack(). */
-static int file_outcome(int r, const char *path, char *why, size_t why_size)
+int statefile_read(const char *path, char **ret, size_t *ret_size, char *why, size_t why_size)
 {
-        static const char *const faults[] = {
-                [STATE_TRUNCATED] = "is cut short",
-                [STATE_GARBLED] = "is damaged, or no state of sqmgr's",
-                [STATE_NEWER] = "was written by a later version of sqmgr",
-        };
-
-        if (r < 0)
-                return r;
-        if (r == STATE_READ)
-                return STATEFILE_READ;
-        snprintf(why, why_size, "'%s' %s", path, faults[r]);
-        return STATEFILE_LOST;
-}
-
-int statefile_read(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
-                   size_t why_size)
-{
-        _cleanup_free_ char *text = NULL;
         struct stat status;
-        size_t length;
 
         /* Without O_NONBLOCK, opening a pipe would block forever. */
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -80,7 +60,7 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
         int r = check_trust(fd, path, &status, why, why_size);
         if (r != STATEFILE_READ)
                 return r;
-        r = fd_read_whole(fd, STATE_BYTES_MAX, &text, &length);
+        r = fd_read_whole(fd, STATE_BYTES_MAX, ret, ret_size);
         if (r == -ENOMEM)
                 return r;
         if (r == -EFBIG) {
@@ -91,8 +71,7 @@ int statefile_read(const char *path, const char *boot_id, usec_t now, struct sta
                 snprintf(why, why_size, "'%s' cannot be read: %s", path, strerror(-r));
                 return STATEFILE_LOST;
         }
-        r = state_unpack((const uint8_t *)text, length, boot_id, now, ret);
-        return file_outcome(r, path, why, why_size);
+        return STATEFILE_READ;
 }
 
 /* Opens the file to write, beside the state. Reuses the previous state if trusted, because its space is
@@ -153,12 +132,4 @@ int statefile_write(const char *path, const uint8_t *bytes, size_t size)
         if (r == 0 && before.st_blocks * STAT_BLOCK_BYTES < (off_t)(2 * size))
                 (void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(2 * size));
         return r == 0 ? put_in_place(beside, path) : r;
-}
-
-const char *statefile_boot_id(char boot_id[static BOOT_ID_MAX])
-{
-        ssize_t length = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot_id, BOOT_ID_MAX);
-
-        boot_id[length < 0 ? 0 : strcspn(boot_id, "\n")] = '\0';
-        return boot_id;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the last output of processes from the journal, in a child process. Journal files are mapped: a
  * truncated or damaged file may kill its reader with a signal. The files may also be on a hung disk. */
-#include "io/journal.h"
+#include "privileged/journal.h"
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log_tail.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The status directories, where workers write their heartbeats; see the header. */
-#include "io/status_dir.h"
+#include "privileged/status_dir.h"
 #include "base/fd.h"
 #include "io/clock.h"
 #include "model/worker.h"
+#include "privileged/probe.h"
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -173,7 +173,7 @@ static bool process_is_gone(const char *pid)
 {
         long number = strtol(pid, NULL, 10);
 
-        return number <= 0 || number > INT32_MAX || (kill((pid_t)number, 0) < 0 && errno == ESRCH);
+        return number <= 0 || number > INT32_MAX || !probe_pid((pid_t)number);
 }
 
 static bool is_given_up(int dir_fd, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts alert_command for an event. */
-#include "io/alert.h"
+#include "privileged/alert.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A lock file that contains the pid of its holder. */
-#include "io/lock.h"
+#include "privileged/lock.h"
 #include "base/fd.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,24 +10,8 @@
  *   sqmgr     "go" */
 #pragma once
 
-#include "base/macro.h"
+#include "io/template_message.h"
 #include <sys/types.h>
-
-#define TEMPLATE_MESSAGE_MAX 4096
-
-struct template_message {
-        char text[TEMPLATE_MESSAGE_MAX + 1]; /* a NUL follows the last word */
-        size_t length;
-        pid_t pid; /* the sender's pid in our namespace; 0: not visible */
-        uid_t uid;
-};
-
-/* The properties that a ready template reports. */
-struct template_ready {
-        char unsafe[256];  /* the first reasons why the template cannot be forked; "": none */
-        char threads[256]; /* threads that a fork leaves behind, separated by ", "; "": none. Both texts are
-                            * printable */
-};
 
 /* Creates a pair of sockets. Our end is non-blocking and receives the sender's credentials. Sets
  * close-on-exec on both ends. Returns 0 or -errno. */
@@ -35,13 +19,6 @@ int template_socket_pair(int *ret_ours, int *ret_theirs);
 
 /* Returns 1 with a message, 0 at end of file, -EAGAIN, -EBADMSG for an invalid message, or -errno. */
 int template_socket_receive(int fd, struct template_message *ret);
-
-bool template_message_is(const struct template_message *message, const char *word);
-/* Parses a "ready" message. Returns false if the message is another one or has an unknown version. */
-bool template_message_ready(const struct template_message *message, struct template_ready *ret);
-/* Parses an "error" message. ret_errno is positive, or 0 if it is not a number; text is borrowed and
- * printable. Returns false if the message is another one. */
-bool template_message_error(struct template_message *message, int *ret_errno, const char **ret_text);
 
 struct template_fork {
         const char *fleet;

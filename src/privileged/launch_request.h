@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The description of a start, for the launcher (io/launch.h) and for the child that it forks. */
+/* The description of a start, for the launcher (privileged/launch.h) and for the child that it forks. */
 #pragma once
 
 #include "base/usec.h"
-#include "io/ledger_file.h"
+#include "privileged/ledger_file.h"
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>

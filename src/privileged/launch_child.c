@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process: the child's part, from the fork to the command. The parent may have had threads.
  * The child runs as the worker's user as early as possible. */
-#include "io/launch_child.h"
+#include "privileged/launch_child.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
-#include "io/launch_request.h"
 #include "io/proc.h"
-#include "io/status_dir.h"
 #include "model/names.h"
+#include "privileged/launch_request.h"
+#include "privileged/status_dir.h"
 #include "settings/resources.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a listening socket for clients: lock, directory, mode and group. */
-#include "daemon/api/listen.h"
+#include "privileged/listen.h"
 #include "base/fd.h"
 #include "base/socket_path.h"
-#include "io/lock.h"
 #include "io/path_trust.h"
+#include "privileged/lock.h"
 #include "wire/control.h"
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts a worker's process and reports the outcome: the parent's part. */
-#include "io/launch.h"
+#include "privileged/launch.h"
 
 #include "base/fd.h"
 #include "base/printable.h"
 #include "io/clock.h"
-#include "io/launch_child.h"
-#include "io/launch_request.h"
+#include "privileged/launch_child.h"
+#include "privileged/launch_request.h"
 #include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-struct launch_request; /* io/launch_request.h */
+struct launch_request; /* privileged/launch_request.h */
 
 struct launched {
         pid_t pid;     /* a child: the caller must reap it */

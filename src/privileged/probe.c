@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether processes exist: signal 0 is checked by the kernel as any signal, and not sent. */
+#include "privileged/probe.h"
+#include <errno.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+
+int probe_pidfd(int pidfd)
+{
+        return pidfd_send_signal(pidfd, 0, NULL, 0) < 0 && errno != EPERM ? -errno : 0;
+}
+
+bool probe_pid(pid_t pid)
+{
+        return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+bool probe_group(pid_t group)
+{
+        return group > 1 && kill(-group, 0) == 0;
+}

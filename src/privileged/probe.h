@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether processes exist. Nothing is sent, and no rights are needed, but the system calls are those that
+ * send signals: they stand here, so that no other file has them. */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+/* Returns 0 while the process is not reaped: until then its pid is not reused. -ESRCH afterwards; or -errno.
+ */
+int probe_pidfd(int pidfd);
+/* Returns false if no process has the pid. Another process may have got it meanwhile. */
+bool probe_pid(pid_t pid);
+/* Returns true if the process group has a process that we may signal. */
+bool probe_group(pid_t group);

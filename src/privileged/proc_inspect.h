@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads of a process what the kernel shows to root and to its user alone. io/proc.h reads the rest.
+ *
+ * All return 0 or -errno unless stated otherwise. -ESRCH means that the process is gone. */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/types.h>
+
+struct proc; /* io/proc.h */
+
+/* Reads the initial environment: NAME=VALUE entries, each followed by a NUL. A process that sets its title
+ * may have overwritten any entry. Entries beyond size - 1 bytes are omitted. Returns the length, also 0
+ * during execve(); or -errno, including -EACCES. */
+ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
+
+/* Duplicates the standard output of the process. Read the result with pread() only: the process shares the
+ * offset. Returns a descriptor that the caller owns, or -errno:
+ *
+ * - -ENODEV: not a regular file, or on a file server that may hang
+ * - -EACCES: the process itself cannot read from the descriptor
+ * - -EPERM: we may not duplicate the descriptor
+ * - -ENOSYS: Linux before 5.6 */
+int proc_open_output(const struct proc *proc);
+
+/* Reads the proportional share of memory (PSS). Scans the page tables, which takes milliseconds. */
+int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
+
+/* Reads the memory shared with no other process. Costs as much as proc_pss_bytes(). */
+int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
+
+/* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
+ * removed. A longer path is truncated. */
+int proc_directory(const struct proc *proc, char *path, size_t size);
+
+/* Calls each() for every process that this one has a pidfd of, as often as it has one, until a call returns
+ * nonzero, and returns that value. -EACCES: only root may see the descriptors. */
+int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata);
+
+/* Returns 1 if the process is in another pid namespace than we are, 0 if not, or -errno. */
+int proc_is_elsewhere(const struct proc *proc);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Executes the installed sqmgr: as a child that checks settings and state, and in the place of this process.
+ */
+#pragma once
+
+#include "base/macro.h"
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* The program, and the files that it is asked about. The child has our environment, no signal blocked, and of
+ * our descriptors 0 to 2 only. */
+struct program_check {
+        const char *program; /* an absolute path */
+        const char *config_path;
+        const char *state_path;
+        struct rlimit nofile; /* limit of open files */
+};
+
+struct program_checking {
+        pid_t pid;     /* a child: the caller must reap it */
+        int output_fd; /* owned; what the child prints. Never blocks */
+};
+
+/* Starts the check: `PROGRAM -c CONFIG --check-state=STATE`. If it cannot run, the child prints the reason
+ * and exits with status 127. Returns 0, or -errno if nothing was started. */
+int program_check_start(const struct program_check *check, struct program_checking *ret);
+
+/* Executes the program in the place of this one, with this limit of open files. Our children, and descriptors
+ * that are not closed on execve(), are kept. Returns only on failure, with the limit as before: -errno. */
+int program_replace(const char *program, char *const *argv, const struct rlimit *nofile);
+
+/* Makes processes that our children leave behind our own children instead of init's. Returns 0 or
+ * -errno. */
+int program_adopt_orphans(void);

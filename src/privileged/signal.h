@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends signals: to a process that is held by a pidfd, to its group, or to a child that is not reaped. No
+ * other process can be named.
+ *
+ * All return 0 or -errno. -EPERM: init, sqmgr itself and its own group get no signal from here. -EINVAL: no
+ * signal. */
+#pragma once
+
+#include <sys/types.h>
+
+struct proc; /* io/proc.h */
+
+/* Returns -ESRCH once the process was reaped, whatever process has its pid then. */
+int signal_process(const struct proc *proc, int signo);
+/* Signals the process group that the process leads, if it leads one, else the process alone. -ESRCH as above:
+ * the group's number may be that of another then. */
+int signal_group(const struct proc *leader, int signo);
+
+/* Signals a child that was not reaped yet. Returns -ECHILD for any other process. */
+int signal_child(pid_t child, int signo);
+/* The same for all processes of the group that the child leads; the child alone before it leads one. */
+int signal_child_group(pid_t child, int signo);

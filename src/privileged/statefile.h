@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The file that passes the state from one sqmgr to the next, as bytes; daemon/takeover/state_load.h reads
+ * them. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The outcome of reading the file. All but STATEFILE_READ leave *ret unchanged and write an explanation to
+ * why. */
+enum statefile_outcome {
+        STATEFILE_READ,
+        STATEFILE_MISSING,
+        STATEFILE_LOST, /* the file cannot be read or is not trusted */
+};
+
+/* Reads the file at path, which must belong to our own user. May block. Returns an enum statefile_outcome,
+ * for STATEFILE_READ with the bytes in *ret, to be freed by free(); or -errno if memory or descriptors are
+ * short. */
+int statefile_read(const char *path, char **ret, size_t *ret_size, char *why, size_t why_size);
+
+/* Atomically replaces the file at path with these bytes (mode 0600). Returns 0, or -errno with the file
+ * unchanged. Only one writer at a time: the holder of the lock beside the file. */
+int statefile_write(const char *path, const uint8_t *bytes, size_t size);
