@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Redis says to a reader, which is asked everything that sqmgr asks. Whatever that is: each query has
- * one answer, which sqmgr takes, and the heartbeats of a worker are of its processes. The first byte chooses
- * the framework. */
+/* Fuzzes the replies of a Redis to a reader, which is asked everything that sqmgr asks. Each query has one
+ * answer, which sqmgr takes, and the heartbeats of a worker are of its processes. The first byte chooses the
+ * framework. */
 #include "frameworks/redis_format.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
@@ -15,7 +15,7 @@
 #define PID     77
 #define QUERIES 64
 
-/* What each kind is asked with. */
+/* The texts and numbers of each kind of query. */
 static const struct {
         uint64_t numbers[QUERY_NUMBERS];
         const char *texts[8];
