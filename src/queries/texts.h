@@ -5,7 +5,7 @@
 #include "base/field.h"
 #include "continuity/codec.h"
 
-/* The texts may contain any byte. Those that were read are each followed by a NUL. */
+/* The texts may contain any byte. Each text that was read is followed by a NUL. */
 struct texts {
         struct field *list; /* owned */
         size_t n;

@@ -25,6 +25,9 @@ void ask_queues(struct ask *ask)
         struct queue_reading *reading = ask_queue_reading(ask, named);
         int r = 0;
 
+        /* Named queues are asked of frameworks alone that say how long jobs take. */
+        if (format && named && !format->take_service)
+                format = NULL;
         if (!format || reading->ask) {
                 ask_fail(ask, ANSWER_REFUSED,
                          format ? "they are being read already"

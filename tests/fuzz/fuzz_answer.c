@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes what a reader sends. The first byte says which kind of query it answers, or that it is a report.
- * What is read keeps within its bounds: written again, it is read again as the same. */
+/* Fuzzes the messages of a reader. The first byte chooses the kind of query that is answered, or a report. An
+ * answer keeps within its bounds: written again, it is read again as the same. */
 #include "fuzz.h"
 #include "queries/answer.h"
 

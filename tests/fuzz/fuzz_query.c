@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzzes what sqmgr sends to a reader. What is read is whole: written again, it is the same. */
+/* Fuzzes the queries that sqmgr sends to a reader. A query is read as a whole: written again, it is the same.
+ */
 #include "fuzz.h"
 #include "queries/configuration.h"
 

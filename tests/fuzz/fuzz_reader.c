@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Redis says to a reader, which is asked everything that sqmgr asks. Whatever that is: each query has
- * one answer, which sqmgr takes, and the heartbeats of a worker are of its processes. The first byte chooses
- * the framework. */
+/* Fuzzes the replies of a Redis to a reader, which is asked everything that sqmgr asks. Each query has one
+ * answer, which sqmgr takes, and the heartbeats of a worker are of its processes. The first byte chooses the
+ * framework. */
 #include "frameworks/redis_format.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
@@ -15,7 +15,7 @@
 #define PID     77
 #define QUERIES 64
 
-/* What each kind is asked with. */
+/* The texts and numbers of each kind of query. */
 static const struct {
         uint64_t numbers[QUERY_NUMBERS];
         const char *texts[8];
@@ -23,6 +23,7 @@ static const struct {
         [QUERY_HEARTBEAT] = {{1, 1}, {IDENTITY}},
         [QUERY_WORK_LIST] = {{0}, {IDENTITY}},
         [QUERY_SCAN] = {{1}, {"0", "host"}},
+        [QUERY_QUEUES] = {{0}, {"q"}},
         [QUERY_JOBS] = {{1}, {IDENTITY}},
         [QUERY_REQUEUE] = {{0, 1, 2, USEC_PER_SEC}, {IDENTITY, "t1", ENTRY, "was killed"}},
         [QUERY_SHARE] = {{60, 1}, {"g", "here", "1 8 1 2 0"}},
@@ -60,6 +61,11 @@ static void ask(enum query_kind kind)
         memcpy(query.numbers, questions[kind].numbers, sizeof(query.numbers));
         for (; query.n_texts < ELEMENTSOF(texts) && questions[kind].texts[query.n_texts]; query.n_texts++)
                 texts[query.n_texts] = (struct field)QUERY_TEXT(questions[kind].texts[query.n_texts]);
+        /* Each name of a queue has a NUL behind it. Every other query is about all queues. */
+        if (kind == QUERY_QUEUES) {
+                texts[0].len++;
+                query.n_texts = asked % 2;
+        }
         answered[asked] = false;
         if (reader_ask(reader, &query, on_answer, &answered[asked]) == 0)
                 asked++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Redis may say. */
+/* Replies of a Redis. */
 #pragma once
 
 #define IDENTITY "host:77:0123456789ab"
