@@ -152,7 +152,7 @@ users() { execute ps -eo user=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print 
         run ! in_machine cmp -s /etc/sqmgr/sqmgr.ini /etc/sqmgr/sqmgr.ini.sample
         start_container
         [ "$(sqmgrctl status --json | jq .pid)" = 1 ]
-        [ "$(users)" = 'app root ' ]
+        [ "$(users)" = 'app root sqmgr-reader ' ]
 
         enqueue Stray /tmp/stray
         wait_until 30 has_done 1

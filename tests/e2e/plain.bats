@@ -105,7 +105,7 @@ END
         rm open
         sqmgrctl restart
         rm -f state.new
-        mkdir state.new
+        wait_until 10 mkdir state.new
         touch open
         # shellcheck disable=SC2086
         wait_until 20 signaled_once TERM $old
