@@ -180,7 +180,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         disk=/proc/$sqmgr_pid/root$folder/state
         # Where it would write is a directory, and not empty.
         rm -f "$disk/state.new"
-        mkdir -p "$disk/state.new/taken"
+        wait_until 10 mkdir -p "$disk/state.new/taken"
         kill -KILL "${old%% *}"
         wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
         grep -q 'cannot write the state file' sqmgr.log
