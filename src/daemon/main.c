@@ -15,6 +15,7 @@
 #include "io/launch.h"
 #include "io/launch_request.h"
 #include "io/log.h"
+#include "io/proc_answer.h"
 #include "io/statefile.h"
 #include "io/watchers.h"
 #include "settings/errors.h"
@@ -212,6 +213,9 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
+        /* Replaces sqmgr-proc-reader if that is not installed. */
+        if (argc == 1 && strcmp(argv[0], PROC_READER_NAME) == 0)
+                return proc_answer_serve(STDIN_FILENO) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         (void)prctl(PR_SET_NAME, WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */

@@ -21,7 +21,9 @@ struct redis_slot {
         struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
         bool heartbeat_waits;       /* for the reply about its work list */
         usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
-        usec_t seeks_at;            /* the last poll of the slot, if that wanted a scan; else 0 */
+        bool deferred;              /* the caller wants `again` at heartbeats_resume() */
+        struct heartbeat again;
+        usec_t seeks_at; /* the last poll of the slot, if that wanted a scan; else 0 */
 };
 
 struct redis_heartbeats {
@@ -42,6 +44,7 @@ struct redis_heartbeats {
 
         bool looking;
         bool again;       /* another poll was requested during this one */
+        bool undecided;   /* the current or last poll awaits heartbeats_resume() */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* commands of the current poll without a reply */
         usec_t scan_began_at;
@@ -84,6 +87,7 @@ static inline void slot_lose_identity(struct redis_slot *slot)
         slot->heartbeat_missing = false;
         slot->heartbeat = (struct heartbeat){0};
         slot->heartbeat_waits = false;
+        slot->deferred = false;
 }
 
 static inline void slot_free(struct redis_slot *slot)
@@ -92,3 +96,10 @@ static inline void slot_free(struct redis_slot *slot)
         free(slot->base.info);
         free(slot);
 }
+
+/* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
+int redis_heartbeats_know(struct heartbeat_slot *base, const char *identity);
+void redis_heartbeats_forget(struct heartbeat_slot *base);
+void redis_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
+bool redis_heartbeats_contended(const struct heartbeats *heartbeats);
+char *redis_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The last output of a process, without filler. */
 #include "io/log_tail.h"
+#include "base/fd.h"
 #include "base/printable.h"
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -76,20 +79,26 @@ void log_tail_cut(char *text, size_t length, char *lines, size_t size)
 
 int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
 {
-        char text[LOG_TAIL_LOOK_BACK_BYTES];
+        char text[LOG_TAIL_LOOK_BACK_BYTES], path[64];
+        mode_t type;
         struct stat st;
 
-        if (fstat(log_fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode)) {
+        int r = fd_type(log_fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type)) {
                 lines[0] = '\0';
                 return 0;
         }
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", log_fd);
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
         uint64_t end = (uint64_t)st.st_size;
         /* A log that is now shorter was truncated by log rotation: all of it is new. */
         uint64_t start = end < start_bytes ? 0 : start_bytes;
         uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
-        ssize_t n = TEMP_FAILURE_RETRY(pread(log_fd, text, (size_t)(end - from), (off_t)from));
+        ssize_t n = TEMP_FAILURE_RETRY(pread(fd, text, (size_t)(end - from), (off_t)from));
         if (n < 0)
                 return -errno;
 

@@ -199,6 +199,27 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
+int proc_groups(const struct proc *proc, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
+{
+        char text[8192];
+        uint64_t gid;
+
+        ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
+        int r = length < 0 ? (int)length : procfile_number(text, "Gid:", 10, &gid);
+        if (r < 0)
+                return r;
+        *ret_gid = (gid_t)gid;
+        *ret_n = 0;
+        const char *list = procfile_value(text, "Groups:");
+        while (list && isdigit((unsigned char)*list) && *ret_n < max) {
+                char *end;
+
+                groups[(*ret_n)++] = (gid_t)strtoul(list, &end, 10);
+                list = end + strspn(end, " ");
+        }
+        return 0;
+}
+
 static int read_path(const struct proc *proc, const char *name, char *path, size_t size)
 {
         char link[64];
@@ -303,21 +324,35 @@ ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
         return length;
 }
 
+/* Returns 0 if the process can read its standard output, -EACCES if not, or -errno. */
+static int output_is_readable(const struct proc *proc)
+{
+        char text[256];
+        uint64_t flags;
+
+        ssize_t length = proc_read_file(proc, "fdinfo/1", text, sizeof(text));
+        int r = length < 0 ? (int)length : procfile_number(text, "flags:", 8, &flags);
+        if (r < 0)
+                return r;
+        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
+}
+
 int proc_open_output(const struct proc *proc)
 {
-        struct stat status;
+        mode_t type;
 
-        /* Duplicate the process's own descriptor. Opening /proc/PID/fd would turn a descriptor that the
-         * process cannot read (O_PATH) into a readable one, and would open devices and FIFOs. */
-        _cleanup_close_ int fd = pidfd_getfd(proc->pidfd, STDOUT_FILENO, 0);
+        /* A file server of the fleet's user can delay open(), read() and close() of its files for ever, and
+         * so does an overlay of it. O_PATH does not reach the file server. */
+        _cleanup_close_ int fd = proc_open_file(proc, "fd/1", O_PATH);
         if (fd < 0)
-                return -errno;
-        int flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISREG(status.st_mode) || fd_is_remote(fd))
+                return fd;
+        int r = fd_type(fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type))
                 return -ENODEV;
-        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : TAKE_FD(fd);
+        r = output_is_readable(proc);
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 int proc_cgroup(const struct proc *proc, char *text, size_t size)
@@ -353,30 +388,24 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
         return 0;
 }
 
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
-{
-        uint64_t kib;
-        int r = proc_read_number(proc, "smaps_rollup", "Pss:", 10, &kib);
-
-        if (r == 0)
-                *ret_bytes = kib * 1024;
-        return r;
-}
-
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes)
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private)
 {
         char text[4096];
-        uint64_t clean, dirty;
+        uint64_t pss, clean, dirty;
 
         ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
         if (length < 0)
                 return (int)length;
-        int r = procfile_number(text, "Private_Clean:", 10, &clean);
+        int r = procfile_number(text, "Pss:", 10, &pss);
+        if (r == 0)
+                r = procfile_number(text, "Private_Clean:", 10, &clean);
         if (r == 0)
                 r = procfile_number(text, "Private_Dirty:", 10, &dirty);
-        if (r == 0)
-                *ret_bytes = (clean + dirty) * 1024;
-        return r;
+        if (r < 0)
+                return r;
+        *ret_pss = pss * 1024;
+        *ret_private = (clean + dirty) * 1024;
+        return 0;
 }
 
 int proc_title(const struct proc *proc, char *title, size_t size)

@@ -34,6 +34,9 @@ bool proc_has_exited(const struct proc *proc);
 /* Returns the user whose rights the process has. Cheap, reads one directory's owner: suited as the first
  * check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
+/* Reads the group, and at most max of the other groups, whose rights the process has; of a zombie, too.
+ * Returns 0 or -errno. */
+int proc_groups(const struct proc *proc, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n);
 
 /* Returns 1 if both run a program of the same path, even if the file was replaced since; 0 if not; or
  * -errno. */
@@ -66,13 +69,11 @@ int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userd
  * during execve(); or -errno, including -EACCES. */
 ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
 
-/* Duplicates the standard output of the process. Read the result with pread() only: the process shares the
- * offset. Returns a descriptor that the caller owns, or -errno:
+/* Opens the standard output of the process as O_PATH, for log_tail_read(). Returns a descriptor that the
+ * caller owns, or -errno:
  *
- * - -ENODEV: not a regular file, or on a file server that may hang
- * - -EACCES: the process itself cannot read from the descriptor
- * - -EPERM: we may not duplicate the descriptor
- * - -ENOSYS: Linux before 5.6 */
+ * - -ENODEV: not a regular file
+ * - -EACCES: the process itself cannot read from the descriptor */
 int proc_open_output(const struct proc *proc);
 
 /* Reads the control groups in the format of /proc/PID/cgroup. Returns -ENOBUFS if size is too small. */
@@ -82,11 +83,9 @@ int proc_cgroup(const struct proc *proc, char *text, size_t size);
  * statm after the first call. */
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes);
 
-/* Reads the proportional share of memory (PSS). Scans the page tables, which takes milliseconds. */
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
-
-/* Reads the memory shared with no other process. Costs as much as proc_pss_bytes(). */
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
+/* Reads the proportional share of memory (PSS), and the memory shared with no other process. Scans the page
+ * tables, which takes milliseconds. */
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private);
 
 /* Reads the title, as shown by `ps`: the command line with blanks between the arguments, without trailing
  * padding; "" for a process that has exited. Truncated to size - 1 bytes. Untrusted text: see

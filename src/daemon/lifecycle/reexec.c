@@ -80,6 +80,7 @@ static int replace_image(const struct reexec *reexec)
         if (r == 0 && getrlimit(RLIMIT_NOFILE, &raised) == 0 &&
             setrlimit(RLIMIT_NOFILE, &reexec->runtime->nofile) == 0) {
                 log_info("re-exec: '%s' takes over", invocation->program);
+                proc_facts_kill(reexec->runtime->proc_facts);
                 execve(invocation->program, invocation->argv, environ);
                 r = -errno;
                 (void)setrlimit(RLIMIT_NOFILE, &raised);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* sqmgr-proc-reader answers sqmgr's questions about the processes of one user. The files that it reads can
+ * make it wait without limit, so sqmgr does not read them itself. Started by sqmgr, as that user, with the
+ * socket as standard input; exits when sqmgr closes the socket. */
+#include "io/proc_answer.h"
+#include <unistd.h>
+
+int main(void)
+{
+        return proc_answer_serve(STDIN_FILENO) < 0 ? 1 : 0;
+}
