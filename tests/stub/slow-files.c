@@ -2,7 +2,7 @@
 /* A worker that makes the readers of its files wait: it serves a FUSE file system of its own, which never
  * answers a read or a write, in namespaces of its own, as any user can.
  *
- *   slow-files lock FOLDER  holds its mmap_lock for good: cmdline, environ and smaps_rollup cannot be read
+ *   slow-files lock FOLDER  holds its mmap_lock without end: cmdline, environ and smaps_rollup cannot be read
  *   slow-files try FOLDER   tests whether FUSE is permitted here, and waits
  *   slow-files log FOLDER   standard output becomes a file of an overlay of the FUSE: its reads wait
  *
