@@ -391,7 +391,7 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
 int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private)
 {
         char text[4096];
-        uint64_t pss, clean, dirty;
+        uint64_t pss = 0, clean = 0, dirty = 0;
 
         ssize_t length = proc_read_file(proc, "smaps_rollup", text, sizeof(text));
         if (length < 0)

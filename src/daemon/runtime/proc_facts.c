@@ -252,7 +252,7 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 
         if (fact && !reader->process)
                 reader_start(facts, reader, now);
-        for (size_t i = 0; i < reader->n_sent; i++)
+        for (size_t i = 0; fact && i < reader->n_sent; i++)
                 fact = fact->after;
         while (fact && reader->process && reader->n_sent < SENT_MAX) {
                 ssize_t n = send_some(reader, fact);
@@ -645,20 +645,22 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
 
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
 {
-        const struct proc_reply *reply;
+        const struct proc_reply *reply = NULL;
 
         if (!facts)
                 return proc_title(proc, title, size);
         int r = ask(facts, PROC_TITLE, proc, user, NULL, &reply);
-        if (r == 0)
-                snprintf(title, size, "%s", reply->text);
-        return r;
+        if (r < 0)
+                return r;
+        assert(reply);
+        snprintf(title, size, "%s", reply->text);
+        return 0;
 }
 
 ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
                                size_t size, size_t *ret_length)
 {
-        const struct proc_reply *reply;
+        const struct proc_reply *reply = NULL;
 
         *ret_length = 0;
         if (!facts) {
@@ -669,6 +671,7 @@ ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc
         int r = ask(facts, PROC_ENVIRONMENT, proc, user, NULL, &reply);
         if (r < 0)
                 return r;
+        assert(reply);
         *ret_length = MIN((size_t)reply->length, size - 1);
         memcpy(text, reply->text, *ret_length);
         text[*ret_length] = '\0';
@@ -678,22 +681,23 @@ ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc
 int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
                       uint64_t *ret_private)
 {
-        const struct proc_reply *reply;
+        const struct proc_reply *reply = NULL;
 
         if (!facts)
                 return proc_mapped_bytes(proc, ret_pss, ret_private);
         int r = ask(facts, PROC_MEMORY, proc, user, NULL, &reply);
-        if (r == 0) {
-                *ret_pss = reply->pss_bytes;
-                *ret_private = reply->private_bytes;
-        }
-        return r;
+        if (r < 0)
+                return r;
+        assert(reply);
+        *ret_pss = reply->pss_bytes;
+        *ret_private = reply->private_bytes;
+        return 0;
 }
 
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size)
 {
-        const struct proc_reply *reply;
+        const struct proc_reply *reply = NULL;
         char text[PROC_TEXT_MAX];
 
         if (!facts)
@@ -701,6 +705,7 @@ int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t
         int r = ask(facts, PROC_LOG_TAIL, proc, user, log, &reply);
         if (r < 0)
                 return r;
+        assert(reply);
         /* A reader may send text that is not printable. */
         memcpy(text, reply->text, reply->length);
         log_tail_cut(text, strlen(reply->text), lines, size);
