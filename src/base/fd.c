@@ -4,12 +4,10 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <sys/vfs.h>
 
 ssize_t fd_read_start(int fd, char *text, size_t size)
 {
@@ -156,18 +154,14 @@ int fd_close_range(unsigned first, unsigned last, bool at_exec)
         return 0;
 }
 
-bool fd_is_remote(int fd)
+int fd_type(int fd, mode_t *ret_type, uint64_t *ret_bytes)
 {
-        static const unsigned magics[] = {
-                NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC, FUSE_SUPER_MAGIC,
-                CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC,     CODA_SUPER_MAGIC, V9FS_MAGIC,
-        };
-        struct statfs fs;
+        struct statx status;
 
-        if (fstatfs(fd, &fs) < 0)
-                return true;
-        for (size_t i = 0; i < ELEMENTSOF(magics); i++)
-                if ((unsigned)fs.f_type == magics[i])
-                        return true;
-        return false;
+        if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &status) < 0)
+                return -errno;
+        *ret_type = status.stx_mode & S_IFMT;
+        if (ret_bytes)
+                *ret_bytes = status.stx_size;
+        return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include <dirent.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Reads fd from offset 0, whatever its current offset, and appends a NUL. Truncates a file longer than size -
@@ -39,9 +40,9 @@ int fd_open_standard(int flags);
  * -errno. */
 int fd_close_range(unsigned first, unsigned last, bool at_exec);
 
-/* Returns true if the file is on a network file system or FUSE, where a read may block without limit; also if
- * fstatfs() fails. */
-bool fd_is_remote(int fd);
+/* Returns the type of the file (S_IFMT), and in ret_bytes its size unless that is NULL, as the kernel knows
+ * them: unlike fstat(), never asks a file server. Returns 0 or -errno. */
+int fd_type(int fd, mode_t *ret_type, uint64_t *ret_bytes);
 
 /* Returns true if r (-errno) means that descriptors or memory ran out. The call then proved nothing, and a
  * later attempt may succeed. */

@@ -184,6 +184,8 @@ bool adoption_needs_search(const struct adoption *adoption)
 void adoption_search_begin(struct adoption *adoption)
 {
         adoption->n_claimants = 0;
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                adoption->sought[i].unread = false;
 }
 
 /* Reads which worker the process claims to be. Environments can be forged: the process must have the user of
@@ -291,6 +293,12 @@ void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, b
 
         if (sought)
                 sought->unlisted = unlisted;
+}
+
+void adoption_await_user(struct adoption *adoption, uid_t uid)
+{
+        for (size_t i = 0; i < adoption->n_sought; i++)
+                adoption->sought[i].unread |= adoption->sought[i].uid == uid;
 }
 
 static bool same_worker(const struct claimant *a, const struct claimant *b)
@@ -696,7 +704,7 @@ bool adoption_search_end(struct adoption *adoption, int error, usec_t now)
         /* A process that the search missed would start again: the holds last until a search is complete. */
         for (size_t i = 0; i < adoption->n_sought; i++) {
                 struct sought *sought = &adoption->sought[i];
-                bool awaited = sought->unlisted && now < sought->until;
+                bool awaited = (sought->unlisted || sought->unread) && now < sought->until;
 
                 sought->done |= error == 0 && !awaited;
                 done &= sought->done;

@@ -62,7 +62,8 @@ struct sought {
         uid_t uid;      /* the user of its workers */
         bool lost;      /* the state file says nothing about its workers */
         bool unlisted;  /* the list in Redis is not read yet */
-        usec_t until;   /* the list is not awaited for longer */
+        bool unread;    /* a process of this user could not be read yet */
+        usec_t until;   /* neither is awaited for longer */
         bool done;      /* the search for its workers has ended */
         unsigned found; /* number of adopted workers that a search found; see adoption_full() */
         bool full;      /* the search found more than may be adopted */
@@ -157,6 +158,9 @@ bool adoption_seeks_listed(const struct adoption *adoption, const struct fleet *
 /* unlisted: what Redis lists of the fleet's workers is not read yet, or not judged. The fleet is then not
  * certain before its deadline; other fleets do not wait for that. Call before adoption_search_end(). */
 void adoption_await_list(struct adoption *adoption, const struct fleet *fleet, bool unlisted);
+/* A process of this user could not be read, and may be a worker. The fleets of this user are then not certain
+ * before their deadline; other fleets do not wait for that. Call during a search. */
+void adoption_await_user(struct adoption *adoption, uid_t uid);
 /* Call while a search is running: holds the starts that could duplicate a worker. */
 void adoption_hold(struct adoption *adoption);
 /* Ends a search. error: why the search is incomplete, or 0. Returns true if all is certain or given up.

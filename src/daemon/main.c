@@ -18,6 +18,7 @@
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
 #include "privileged/listen.h"
+#include "privileged/proc_answer.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
@@ -213,6 +214,9 @@ static void check_config(const struct options *options, const struct settings *s
 
 int main(int argc, char **argv)
 {
+        /* Replaces sqmgr-proc-reader if that is not installed. */
+        if (argc == 1 && strcmp(argv[0], PROC_READER_NAME) == 0)
+                return proc_answer_serve(PROC_READER_FD) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         (void)pthread_setname_np(pthread_self(), WATCHERS_COMM);
         /* Return large blocks to the system when freed. By default, malloc raises the threshold to the
          * largest block freed so far, and keeps as much. */

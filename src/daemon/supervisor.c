@@ -21,6 +21,7 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/exits.h"
+#include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
@@ -33,6 +34,7 @@
 #include "model/world.h"
 #include "privileged/ledger_guard.h"
 #include "privileged/program.h"
+#include "privileged/reader_start.h"
 #include "settings/operations.h"
 #include <limits.h>
 #include <malloc.h>
@@ -259,6 +261,7 @@ static void end_runtime(struct runtime *runtime)
         free(runtime->status_parent);
         free(runtime->preload_script);
         proc_host_close(runtime->host);
+        proc_facts_free(runtime->proc_facts);
         start_record_close(runtime);
 }
 
@@ -314,6 +317,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         runtime->pressure = &supervisor->pressure;
         links->found = attach_heartbeat;
         links->starter = &runtime->reader_starter.starter;
+        links->user_of = process_user;
         supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =
                 supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
@@ -352,6 +356,35 @@ static char *preload_script(void)
         if (asprintf(&script, "%.*s/src/preload/sqmgr-preload.rb", (int)(slash - program), program) < 0)
                 return NULL;
         return script;
+}
+
+/* The readers have answered, or are late. */
+static void on_facts(void *userdata)
+{
+        struct supervisor *supervisor = userdata;
+        struct runtime *runtime = &supervisor->runtime;
+
+        exits_resume(runtime);
+        poll_resume(runtime, clock_now(CLOCK_MONOTONIC));
+        adopt_resume(&supervisor->persist);
+        wakeup_arm(&supervisor->wakeup);
+}
+
+/* Without root's rights, all processes are of our own user, which can stop sqmgr anyway. */
+static int open_proc_facts(struct supervisor *supervisor)
+{
+        const struct proc_facts_ops ops = {
+                .start = proc_reader_start, .arrived = on_facts, .userdata = supervisor};
+        struct runtime *runtime = &supervisor->runtime;
+
+        if (geteuid() != 0)
+                return 0;
+        int program_fd = proc_reader_open_program();
+        if (program_fd < 0)
+                return program_fd;
+        int r = proc_facts_new(supervisor->event, &runtime->children, program_fd, &ops, &runtime->proc_facts);
+        runtime->links.proc_facts = runtime->proc_facts;
+        return r;
 }
 
 static int open_runtime(struct runtime *runtime, struct handover *handover)
@@ -409,7 +442,8 @@ static int begin(struct supervisor *supervisor, const struct invocation *invocat
         if ((r = subsystems_begin(&supervisor->runtime.subsystems, subsystem_table, &supervisor->persist)) <
             0)
                 return r;
-        if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = add_signals(supervisor)) < 0 ||
+        if ((r = open_runtime(&supervisor->runtime, handover)) < 0 || (r = open_proc_facts(supervisor)) < 0 ||
+            (r = add_signals(supervisor)) < 0 ||
             (r = wakeup_open(&supervisor->wakeup, supervisor->event, supervisor->world, on_wakeup,
                              supervisor)) < 0 ||
             (r = alerts_new(&supervisor->runtime, ALERT_TIMEOUT_USEC, &supervisor->alerts)) < 0 ||

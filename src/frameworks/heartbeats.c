@@ -80,3 +80,9 @@ int heartbeats_poll(struct heartbeats *heartbeats)
 {
         return heartbeats->kind->poll(heartbeats);
 }
+
+void heartbeats_resume(struct heartbeats *heartbeats)
+{
+        if (heartbeats->kind->resume)
+                heartbeats->kind->resume(heartbeats);
+}

@@ -24,23 +24,25 @@ struct heartbeats_ops {
         /* Is pid the worker's main process or a descendant of it? Returns 1, 0 or -errno. The number of
          * calls per poll is bounded. */
         int (*is_descendant)(pid_t pid, const struct worker *worker, void *userdata);
-        /* Has this process booted far enough to have sent a heartbeat? Returns 1, 0 or -errno; returns 1
-         * if the framework gives no evidence. Not called for processes known to send heartbeats. The
-         * number of calls per poll is bounded. */
+        /* Has this process booted far enough to have sent a heartbeat, as read after heartbeats->decides_at?
+         * Returns 1, 0 or -errno; returns 1 if the framework gives no evidence. -EINPROGRESS: known once
+         * heartbeats_resume() is called; -ETIMEDOUT: it cannot be read. Not called for processes known to
+         * send heartbeats. The number of calls per poll is bounded. */
         int (*has_booted)(pid_t pid, const struct worker *worker, void *userdata);
         /* Was this process started at that time, as in field 22 of /proc/PID/stat? Returns 1, 0 or -errno.
          * Called if a heartbeat contains a start time and its process is not yet known to send heartbeats. */
         int (*has_start)(pid_t pid, uint64_t start, void *userdata);
         /* Does a record that was registered at this wall time belong to this process of the worker? Returns
-         * what birth_is_own() says, or -errno. Called if a heartbeat contains that time and its process is
-         * not yet known to send heartbeats. */
+         * what birth_is_own() says, or -errno as has_booted(). Called if a heartbeat contains that time and
+         * its process is not yet known to send heartbeats. */
         int (*is_born)(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata);
         /* ambiguous: several identities of one pid that may be the worker's send heartbeats. False: the
          * ambiguity is over. */
         void (*on_ambiguous)(struct worker *worker, bool ambiguous, void *userdata);
         /* The worker's heartbeats come from process heartbeat_pid. The first heartbeat is reported next. */
         void (*on_identity)(struct worker *worker, pid_t heartbeat_pid, void *userdata);
-        /* The heartbeat as read now, even if it has not changed. */
+        /* The heartbeat as read now, even if it has not changed. Sets heartbeats->deferred to have it again
+         * with heartbeats_resume(). */
         void (*on_heartbeat)(struct worker *worker, const struct heartbeat *heartbeat, void *userdata);
         /* The requested search for another process of the worker that sends heartbeats has finished. pid:
          * the process found; 0: none. */
@@ -100,6 +102,9 @@ void heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
  * not called after an error. */
 int heartbeats_poll(struct heartbeats *heartbeats);
 
+/* Continues what awaits answers of has_booted() and is_born(), and deferred heartbeats. */
+void heartbeats_resume(struct heartbeats *heartbeats);
+
 /* For implementations of a heartbeat source: a server (server_heartbeats.c) or the processes of this machine
  * (local_heartbeats.c). Each function implements the function of the same purpose above. */
 struct heartbeat_source {
@@ -108,7 +113,8 @@ struct heartbeat_source {
         void (*drop)(struct heartbeat_slot *slot);
         void (*want)(struct heartbeat_slot *slot, unsigned poll_items);
         int (*poll)(struct heartbeats *heartbeats);
-        void (*forget)(struct heartbeat_slot *slot); /* NULL: there is nothing to forget */
+        void (*resume)(struct heartbeats *heartbeats); /* NULL: nothing is awaited */
+        void (*forget)(struct heartbeat_slot *slot);   /* NULL: there is nothing to forget */
         /* NULL if the source has no identities: */
         bool (*contended)(const struct heartbeats *heartbeats); /* this host waits for permission to scan */
         int (*know)(struct heartbeat_slot *slot, const char *identity);
@@ -122,4 +128,6 @@ struct heartbeats {
         void *userdata;
         struct match *match; /* which identity belongs to which worker, not owned; NULL: the source has no
                               * identities */
+        usec_t decides_at;   /* when the current poll had read all heartbeats; 0: never */
+        bool deferred;       /* set by on_heartbeat() */
 };

@@ -21,7 +21,9 @@ struct server_slot {
         struct heartbeat heartbeat; /* the last heartbeat read; sent_usec 0: none */
         bool heartbeat_waits;       /* for the answer about its work list */
         usec_t siblings_scan_at;    /* no scan for siblings before this; 0: none was made yet */
-        usec_t seeks_at;            /* the last poll of the slot, if that wanted a scan; else 0 */
+        bool deferred;              /* the caller wants `again` at heartbeats_resume() */
+        struct heartbeat again;
+        usec_t seeks_at; /* the last poll of the slot, if that wanted a scan; else 0 */
 };
 
 struct server_heartbeats {
@@ -40,6 +42,7 @@ struct server_heartbeats {
 
         bool looking;
         bool again;       /* another poll was requested during this one */
+        bool undecided;   /* the current or last poll awaits heartbeats_resume() */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* queries of the current poll without an answer */
         usec_t scan_began_at;
@@ -82,6 +85,7 @@ static inline void slot_lose_identity(struct server_slot *slot)
         slot->heartbeat_missing = false;
         slot->heartbeat = (struct heartbeat){0};
         slot->heartbeat_waits = false;
+        slot->deferred = false;
 }
 
 static inline void slot_free(struct server_slot *slot)
@@ -90,3 +94,10 @@ static inline void slot_free(struct server_slot *slot)
         free(slot->base.info);
         free(slot);
 }
+
+/* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
+int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
+void server_heartbeats_forget(struct heartbeat_slot *base);
+void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
+bool server_heartbeats_contended(const struct heartbeats *heartbeats);
+char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);

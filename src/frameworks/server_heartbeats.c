@@ -146,47 +146,6 @@ static void server_heartbeats_remove(struct heartbeat_slot *base)
                 sweep_slots(heartbeats);
 }
 
-static int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
-{
-        struct server_slot *slot = own_slot(base);
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-        struct server_heartbeats *heartbeats = heartbeats_of(slot);
-        size_t host_len;
-        pid_t pid;
-
-        char *copy = strdup(identity);
-        if (!copy)
-                return -ENOMEM;
-        slot_lose_identity(slot);
-        slot->base.identity = copy;
-        slot->changed_at = now;
-        /* If this identity is lost later, the search uses its host name. */
-        if (!heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
-                return 0;
-        return match_host_was(&heartbeats->match, identity, host_len, now);
-}
-
-static bool server_heartbeats_contended(const struct heartbeats *heartbeats)
-{
-        return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
-}
-
-static void server_heartbeats_forget(struct heartbeat_slot *base)
-{
-        struct server_slot *slot = own_slot(base);
-        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
-        slot->siblings_scan_at = 0;
-        if (!slot->base.identity)
-                return;
-        match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
-        slot_lose_identity(slot);
-}
-
-static void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
-{
-        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
-}
-
 /* The known heartbeat is missing or stale; the worker may now use another identity. */
 static bool slot_is_lost(const struct server_slot *slot, usec_t now)
 {
@@ -256,7 +215,12 @@ static void report_heartbeat(struct server_slot *slot, const struct heartbeat *h
                 return;
         if (slot->base.worker->fleet->settings->traits->process_is_heartbeat)
                 reported.sent_usec = slot->changed_at = clock_now(CLOCK_MONOTONIC);
+        heartbeats->base.deferred = false;
         heartbeats->base.ops->on_heartbeat(slot->base.worker, &reported, heartbeats->base.userdata);
+        if (heartbeats->freed || !heartbeats->base.deferred)
+                return;
+        slot->deferred = heartbeats->undecided = true;
+        slot->again = *heartbeat;
 }
 
 /* Returns the heartbeat that was answered, completed by the info, which is taken unless there is one; NULL:
@@ -337,6 +301,19 @@ static void ask_own(struct server_slot *slot, usec_t now)
         (void)poll_ask(heartbeats, &query, on_work_list, ask);
 }
 
+/* Did the candidate's process register the heartbeat? While that is read, returns what was known before. */
+static bool is_born(struct server_heartbeats *heartbeats, struct candidate *candidate,
+                    const struct worker *worker, uint64_t born_usec)
+{
+        int r = worker && born_usec != 0 ? heartbeats->base.ops->is_born(candidate->pid, born_usec, worker,
+                                                                         heartbeats->base.userdata)
+                                         : 0;
+
+        candidate->birth_awaited = r == -EINPROGRESS;
+        heartbeats->undecided |= candidate->birth_awaited;
+        return candidate->birth_awaited ? candidate->born_at != 0 : r > 0;
+}
+
 static void on_candidate(struct answer *answer, void *userdata)
 {
         struct ask ask = poll_answer(userdata, answer);
@@ -349,9 +326,7 @@ static void on_candidate(struct answer *answer, void *userdata)
                 if (heartbeat && heartbeat->start != 0 &&
                     base->ops->has_start(candidate->pid, heartbeat->start, base->userdata) <= 0)
                         heartbeat = NULL;
-                bool born =
-                        heartbeat && worker && heartbeat->born_usec != 0 &&
-                        base->ops->is_born(candidate->pid, heartbeat->born_usec, worker, base->userdata) > 0;
+                bool born = heartbeat && is_born(ask.heartbeats, candidate, worker, heartbeat->born_usec);
                 match_read(candidate, heartbeat, born, clock_now(CLOCK_MONOTONIC));
         }
         poll_answer_done(ask.heartbeats);
@@ -571,7 +546,8 @@ static bool sort_out_unbooted(struct server_slot *slot)
 
         while (budget-- > 0 && (pid = match_pid(&heartbeats->match, slot, &at)) != 0) {
                 int r = heartbeats->base.ops->has_booted(pid, slot->base.worker, heartbeats->base.userdata);
-                if (is_shortage(r))
+                heartbeats->undecided |= r == -EINPROGRESS;
+                if (is_shortage(r) || r == -EINPROGRESS || r == -ETIMEDOUT)
                         return false;
                 if (r == 0)
                         match_unbooted(&heartbeats->match, slot, pid);
@@ -631,22 +607,6 @@ static void report_siblings(struct server_heartbeats *heartbeats)
         }
 }
 
-static char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
-{
-        struct server_slot *slot = own_slot(base);
-        struct match *match = &heartbeats_of(slot)->match;
-        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
-        size_t at = 0;
-
-        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
-        if (!other)
-                return NULL;
-        char *identity = strdup(other->identity);
-        *ret_pid = other->pid;
-        match_distrust(match, other->identity);
-        return identity;
-}
-
 static int server_heartbeats_poll(struct heartbeats *base);
 
 /* After each answer: ends the poll if this was the last answer, and starts the one that was requested
@@ -657,6 +617,7 @@ static void poll_advance(struct server_heartbeats *heartbeats)
         if (!heartbeats->looking || heartbeats->pending > 0)
                 return;
         heartbeats_enter(heartbeats);
+        heartbeats->base.decides_at = clock_now(CLOCK_MONOTONIC);
         if (!heartbeats->failed)
                 poll_decide(heartbeats);
         if (!heartbeats->failed)
@@ -667,6 +628,44 @@ static void poll_advance(struct server_heartbeats *heartbeats)
         /* After an error the next tick requests it again. */
         if (!heartbeats->freed && heartbeats->again)
                 (void)server_heartbeats_poll(&heartbeats->base);
+        heartbeats_leave(heartbeats);
+}
+
+static void decide_births(struct server_heartbeats *heartbeats)
+{
+        FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
+                const struct server_slot *slot = candidate->owner;
+
+                if (!candidate->birth_awaited)
+                        continue;
+                match_born(candidate,
+                           is_born(heartbeats, candidate, slot ? slot->base.worker : NULL,
+                                   candidate->heartbeat.born_usec),
+                           clock_now(CLOCK_MONOTONIC));
+        }
+}
+
+static void server_heartbeats_resume(struct heartbeats *base)
+{
+        struct server_heartbeats *heartbeats = own(base);
+
+        if (!heartbeats->undecided)
+                return;
+        heartbeats->undecided = false;
+        heartbeats_enter(heartbeats);
+        for (struct server_slot *slot = heartbeats->slots; slot && !heartbeats->freed; slot = slot->next) {
+                if (!slot->deferred)
+                        continue;
+                slot->deferred = false;
+                report_heartbeat(slot, &slot->again);
+        }
+        if (!heartbeats->freed)
+                decide_births(heartbeats);
+        /* A poll that is still running decides at its end. */
+        if (!heartbeats->freed && !heartbeats->looking && !heartbeats->failed)
+                poll_decide(heartbeats);
+        if (!heartbeats->freed)
+                heartbeats->base.ops->on_done(base, base->userdata);
         heartbeats_leave(heartbeats);
 }
 
@@ -789,6 +788,7 @@ static const struct heartbeat_source server_kind = {
         .drop = server_heartbeats_remove,
         .want = server_heartbeats_want,
         .poll = server_heartbeats_poll,
+        .resume = server_heartbeats_resume,
         .forget = server_heartbeats_forget,
         .contended = server_heartbeats_contended,
         .know = server_heartbeats_know,

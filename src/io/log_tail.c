@@ -3,7 +3,6 @@
 #include "io/log_tail.h"
 #include "base/printable.h"
 #include <string.h>
-#include <sys/stat.h>
 
 /* Returns true for a frame of a Ruby backtrace: `FILE:LINE:in 'METHOD'` and nothing after it. */
 static bool is_ruby_frame(const char *line, size_t length)
@@ -72,27 +71,4 @@ void log_tail_cut(char *text, size_t length, char *lines, size_t size)
         printable_replace(text, length, true);
         memcpy(lines, text, length);
         lines[length] = '\0';
-}
-
-int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
-{
-        char text[LOG_TAIL_LOOK_BACK_BYTES];
-        struct stat st;
-
-        if (fstat(log_fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode)) {
-                lines[0] = '\0';
-                return 0;
-        }
-        uint64_t end = (uint64_t)st.st_size;
-        /* A log that is now shorter was truncated by log rotation: all of it is new. */
-        uint64_t start = end < start_bytes ? 0 : start_bytes;
-        uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
-        ssize_t n = TEMP_FAILURE_RETRY(pread(log_fd, text, (size_t)(end - from), (off_t)from));
-        if (n < 0)
-                return -errno;
-
-        log_tail_cut(text, (size_t)n, lines, size);
-        return 0;
 }

@@ -14,7 +14,3 @@
  * LOG_TAIL_MAX_BYTES or size - 1 bytes. Lines are separated by newlines, printable, and without colors.
  * Backtrace frames are omitted: indented lines if there are others, and Ruby's frames after the first. */
 void log_tail_cut(char *text, size_t length, char *lines, size_t size);
-/* Reads the log tail of the output written since the log was start_bytes long. lines is "" if there is no
- * output, or the log is not a regular file. Workers that share a log share the output. Returns 0 or
- * -errno. */
-int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size);

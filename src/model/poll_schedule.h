@@ -13,11 +13,12 @@ enum poll_item {
         POLL_HEARTBEAT = 1 << 0, /* the heartbeat, or its identity while unknown */
         POLL_WORK_LIST = 1 << 1, /* whether the work list is empty */
         POLL_MEMORY = 1 << 2,
-        POLL_THREADS = 1 << 3,   /* the number of job threads */
-        POLL_TITLE = 1 << 4,     /* the process title */
-        POLL_BOOT = 1 << 5,      /* whether titles or threads of its processes show that it has booted */
-        POLL_ARGUMENTS = 1 << 6, /* whether their arguments show how long it may take to exit */
-        POLL_SIBLINGS = 1 << 7,  /* whether another process of it sends heartbeats too */
+        POLL_THREADS = 1 << 3,    /* the number of job threads */
+        POLL_TITLE = 1 << 4,      /* the process title */
+        POLL_BOOT = 1 << 5,       /* whether titles or threads of its processes show that it has booted */
+        POLL_ARGUMENTS = 1 << 6,  /* whether their arguments show how long it may take to exit */
+        POLL_SIBLINGS = 1 << 7,   /* whether another process of it sends heartbeats too */
+        POLL_OWN_MEMORY = 1 << 8, /* the memory that it shares with no other process */
 };
 
 /* Returns the items (enum poll_item) to read of this worker now. fast: at a fast poll, else at a regular one.

@@ -253,6 +253,14 @@ void match_owner_removed(struct match *match, const void *owner)
         }
 }
 
+void match_born(struct candidate *candidate, bool born, usec_t now)
+{
+        if (!born)
+                candidate->born_at = 0;
+        else if (candidate->born_at == 0)
+                candidate->born_at = now;
+}
+
 void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, bool born, usec_t now)
 {
         /* The previous heartbeat is kept while there is none. The same one again later is no change. An older
@@ -260,10 +268,7 @@ void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, 
         bool known = candidate->heartbeat.sent_usec != 0;
 
         candidate->has_heartbeat = !!heartbeat;
-        if (!heartbeat || !born)
-                candidate->born_at = 0;
-        else if (candidate->born_at == 0)
-                candidate->born_at = now;
+        match_born(candidate, heartbeat && born, now);
         if (!heartbeat)
                 return;
         if (known && heartbeat->sent_usec > candidate->heartbeat.sent_usec) {

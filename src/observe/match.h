@@ -51,6 +51,7 @@ struct candidate {
         usec_t changed_at;   /* when the last change was seen; 0: never */
         usec_t born_at;      /* when it was first known that its process registered it, and has booted; 0: not
                                 known */
+        bool birth_awaited;  /* by the caller: born_at may be unknown still */
         usec_t differed_at;  /* when the last reading differed from the one before, even if older; the first
                                 reading counts; 0: never */
         struct heartbeat_info *info; /* the caller's data, owned, freed with one free(); NULL: none */
@@ -120,6 +121,10 @@ void match_owner_removed(struct match *match, const void *owner);
 /* Records a reading of a candidate's heartbeat, requested at its asked_at. heartbeat: NULL if there was none
  * or it was malformed. born: as birth_is_own() returns. */
 void match_read(struct candidate *candidate, const struct heartbeat *heartbeat, bool born, usec_t now);
+
+/* Records of the last reading whether the candidate's process registered it. born: as birth_is_own() returns.
+ */
+void match_born(struct candidate *candidate, bool born, usec_t now);
 
 /* The process of this identity has ended. The identity counts again only after its heartbeat changes. */
 void match_distrust(struct match *match, const char *identity);

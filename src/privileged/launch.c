@@ -135,6 +135,8 @@ int launch_report_read(int report_fd, struct launch_report *report)
                 } else if (message.kind == LAUNCH_MESSAGE_LOG && fd >= 0 && report->log_fd < 0) {
                         report->log_fd = TAKE_FD(fd);
                         report->log_start_bytes = message.log_start_bytes;
+                        report->log_uid = message.log_uid;
+                        report->log_gid = message.log_gid;
                 } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
                         report->error =
                                 strndup(message.text, MIN((size_t)message.length, sizeof(message.text)));

@@ -37,8 +37,10 @@ struct launch_report {
         enum launch_outcome outcome;
         bool separate;            /* the child has its own descriptors by now: close launched.child_fd, and
                                    * read again */
-        int log_fd;               /* owned by the caller once set; -1: there is no log to read back */
+        int log_fd;               /* O_PATH; owned by the caller once set; -1: there is no log to read back */
         uint64_t log_start_bytes; /* size of the log when it was opened */
+        uid_t log_uid;            /* user that opened the log */
+        gid_t log_gid;
         char *error; /* owned by the caller once set: one sentence without a full stop, printable UTF-8; NULL
                       * if there is none, or memory is short */
 };

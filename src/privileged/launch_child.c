@@ -396,16 +396,24 @@ static void child_build_environment(struct launch_child *child, const struct pas
         child_set_identity(child);
 }
 
-/* Sends the log to the parent, so that its tail can be read back with the rights that opened it. */
+/* Sends the log to the parent, so that its tail can be read back: as O_PATH, since the parent must never wait
+ * for a file server, and closing what was opened for reading can. */
 static void child_send_log(const struct launch_child *child, int fd)
 {
         struct launch_message message = {.kind = LAUNCH_MESSAGE_LOG};
         struct stat st;
+        char path[64];
 
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_is_remote(fd))
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        _cleanup_close_ int held = open(path, O_PATH | O_CLOEXEC);
+        if (held < 0)
                 return;
         message.log_start_bytes = (uint64_t)st.st_size;
-        child_send(child, &message, fd);
+        message.log_uid = geteuid();
+        message.log_gid = getegid();
+        child_send(child, &message, held);
 }
 
 static const char *child_journal_name(const struct launch_child *child, char text[static WORKER_ID_MAX])

@@ -21,6 +21,7 @@ struct launch_message {
         uint32_t kind;
         uint32_t length; /* of text */
         uint64_t log_start_bytes;
+        uint32_t log_uid, log_gid; /* user and group that opened the log */
         char text[LAUNCH_ERROR_MAX];
 };
 

@@ -2,13 +2,13 @@
 /* Reads what only root and the user of a process may read of it; see the header. */
 #include "privileged/proc_inspect.h"
 #include "base/fd.h"
+#include "io/log_tail.h"
 #include "io/proc.h"
 #include "io/procfile.h"
 #include "privileged/probe.h"
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,51 +43,84 @@ ssize_t proc_environment(const struct proc *proc, char *text, size_t size)
         return length;
 }
 
+/* Returns 0 if the process can read its standard output, -EACCES if not, or -errno. */
+static int output_is_readable(const struct proc *proc)
+{
+        char text[256];
+        uint64_t flags;
+
+        ssize_t length = read_file(proc, "fdinfo/1", text, sizeof(text));
+        int r = length < 0 ? (int)length : procfile_number(text, "flags:", 8, &flags);
+        if (r < 0)
+                return r;
+        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
+}
+
 int proc_open_output(const struct proc *proc)
 {
-        struct stat status;
+        mode_t type;
 
-        /* Duplicate the process's own descriptor. Opening /proc/PID/fd would turn a descriptor that the
-         * process cannot read (O_PATH) into a readable one, and would open devices and FIFOs. */
-        _cleanup_close_ int fd = pidfd_getfd(proc_pidfd(proc), STDOUT_FILENO, 0);
+        /* A file server of the fleet's user can delay open(), read() and close() of its files for ever, and
+         * so does an overlay of it. O_PATH does not reach the file server. */
+        _cleanup_close_ int fd = open_file(proc, "fd/1", O_PATH);
         if (fd < 0)
-                return -errno;
-        int flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISREG(status.st_mode) || fd_is_remote(fd))
+                return fd;
+        int r = fd_type(fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type))
                 return -ENODEV;
-        return (flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY ? -EACCES : TAKE_FD(fd);
+        r = output_is_readable(proc);
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes)
+int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
+{
+        char text[LOG_TAIL_LOOK_BACK_BYTES], path[64];
+        mode_t type;
+        struct stat st;
+
+        int r = fd_type(log_fd, &type, NULL);
+        if (r < 0)
+                return r;
+        if (!S_ISREG(type)) {
+                lines[0] = '\0';
+                return 0;
+        }
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", log_fd);
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        uint64_t end = (uint64_t)st.st_size;
+        /* A log that is now shorter was truncated by log rotation: all of it is new. */
+        uint64_t start = end < start_bytes ? 0 : start_bytes;
+        uint64_t from = end - start > sizeof(text) ? end - sizeof(text) : start;
+        ssize_t n = TEMP_FAILURE_RETRY(pread(fd, text, (size_t)(end - from), (off_t)from));
+        if (n < 0)
+                return -errno;
+
+        log_tail_cut(text, (size_t)n, lines, size);
+        return 0;
+}
+
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private)
 {
         char text[4096];
-        uint64_t kib;
+        uint64_t pss = 0, clean = 0, dirty = 0;
 
         ssize_t length = read_file(proc, "smaps_rollup", text, sizeof(text));
         if (length < 0)
                 return (int)length;
-        int r = procfile_number(text, "Pss:", 10, &kib);
+        int r = procfile_number(text, "Pss:", 10, &pss);
         if (r == 0)
-                *ret_bytes = kib * 1024;
-        return r;
-}
-
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes)
-{
-        char text[4096];
-        uint64_t clean, dirty;
-
-        ssize_t length = read_file(proc, "smaps_rollup", text, sizeof(text));
-        if (length < 0)
-                return (int)length;
-        int r = procfile_number(text, "Private_Clean:", 10, &clean);
+                r = procfile_number(text, "Private_Clean:", 10, &clean);
         if (r == 0)
                 r = procfile_number(text, "Private_Dirty:", 10, &dirty);
-        if (r == 0)
-                *ret_bytes = (clean + dirty) * 1024;
-        return r;
+        if (r < 0)
+                return r;
+        *ret_pss = pss * 1024;
+        *ret_private = (clean + dirty) * 1024;
+        return 0;
 }
 
 int proc_directory(const struct proc *proc, char *path, size_t size)

@@ -14,20 +14,22 @@ struct proc; /* io/proc.h */
  * during execve(); or -errno, including -EACCES. */
 ssize_t proc_environment(const struct proc *proc, char *text, size_t size);
 
-/* Duplicates the standard output of the process. Read the result with pread() only: the process shares the
- * offset. Returns a descriptor that the caller owns, or -errno:
+/* Opens the standard output of the process as O_PATH, for log_tail_read(). Returns a descriptor that the
+ * caller owns, or -errno:
  *
- * - -ENODEV: not a regular file, or on a file server that may hang
- * - -EACCES: the process itself cannot read from the descriptor
- * - -EPERM: we may not duplicate the descriptor
- * - -ENOSYS: Linux before 5.6 */
+ * - -ENODEV: not a regular file
+ * - -EACCES: the process itself cannot read from the descriptor */
 int proc_open_output(const struct proc *proc);
 
-/* Reads the proportional share of memory (PSS). Scans the page tables, which takes milliseconds. */
-int proc_pss_bytes(const struct proc *proc, uint64_t *ret_bytes);
+/* Reads the log tail of the output written since the log was start_bytes long. lines is "" if there is no
+ * output, or the log is not a regular file. log_fd may be O_PATH: the log is opened anew, with the rights of
+ * the caller, and a file server may delay that without limit. Workers that share a log share the output.
+ * Returns 0 or -errno. */
+int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size);
 
-/* Reads the memory shared with no other process. Costs as much as proc_pss_bytes(). */
-int proc_private_bytes(const struct proc *proc, uint64_t *ret_bytes);
+/* Reads the proportional share of memory (PSS), and the memory shared with no other process. Scans the page
+ * tables, which takes milliseconds. */
+int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private);
 
 /* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
  * removed. A longer path is truncated. */

@@ -1,35 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts sqmgr-reader; see the header. */
+/* Starts sqmgr-reader and sqmgr-proc-reader; see the header. */
 #include "privileged/reader_start.h"
 #include "base/fd.h"
+#include "io/proc_question.h"
+#include "io/proc_reader.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Where the program expects its sockets. */
-enum { FD_SQMGR = 3, FD_CONNECTIONS, FD_PROGRAM, FD_FIRST_FREE };
+/* Where a program expects its sockets. The program itself comes after them. */
+#define FD_READER 3
+#define FDS_MAX   3
 
 /* Until a connection is made, or given up. A Unix socket whose server takes no connections can block. */
 #define CONNECT_SECONDS 10
 
-/* Forks with all signals blocked: no handler of ours runs in the child. Returns 0 in the child. */
-static pid_t fork_child(void)
+/* For sqmgr-proc-reader: standard descriptors, a log, a process, and a file of it; with some to spare. */
+#define FILES_MAX 32
+
+/* Forks with all signals blocked: no handler of ours runs in the child. Renames before the fork: no other
+ * process that holds our descriptors has our name. Returns 0 in the child, the pid, or -errno. */
+static pid_t fork_child(const char *name)
 {
         sigset_t all, before;
+        char comm[16] = "";
 
         sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        (void)prctl(PR_GET_NAME, comm);
+        (void)prctl(PR_SET_NAME, name);
         pid_t pid = fork();
-        int error = errno;
-        if (pid != 0)
-                (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        errno = error;
-        return pid;
+        if (pid == 0)
+                return 0;
+        pid_t r = pid < 0 ? -errno : pid;
+        (void)prctl(PR_SET_NAME, comm);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return r;
 }
 
 /* From here on in the child: signals have their defaults and are not blocked. */
@@ -44,17 +57,17 @@ static void reset_signals(void)
 }
 
 /* Gives each descriptor its place. Those in the way are moved first. */
-static int place_descriptors(const int fds[], size_t n, int first)
+static int place_descriptors(const int fds[], size_t n)
 {
-        int moved[FD_FIRST_FREE];
+        int moved[FDS_MAX];
 
         for (size_t i = 0; i < n; i++)
-                if ((moved[i] = fcntl(fds[i], F_DUPFD, FD_FIRST_FREE)) < 0)
+                if ((moved[i] = fcntl(fds[i], F_DUPFD, FD_READER + FDS_MAX)) < 0)
                         return -errno;
         for (size_t i = 0; i < n; i++)
-                if (dup2(moved[i], first + (int)i) < 0)
+                if (dup2(moved[i], FD_READER + (int)i) < 0)
                         return -errno;
-        return fd_close_range(FD_FIRST_FREE, UINT_MAX, false);
+        return fd_close_range(FD_READER + (unsigned)n, UINT_MAX, false);
 }
 
 static int open_nothing(void)
@@ -74,27 +87,80 @@ static int open_nothing(void)
         return 0;
 }
 
-static int drop_rights(uid_t uid, gid_t gid)
+/* The C library sets credentials in all threads, but a forked child has one. */
+static int set_capabilities(uint64_t permitted, uint64_t inheritable)
 {
-        if (geteuid() == 0 &&
-            (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
-                return -errno;
-        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct data[2];
+
+        for (unsigned i = 0; i < ELEMENTSOF(data); i++) {
+                data[i].effective = data[i].permitted = (uint32_t)(permitted >> (32 * i));
+                data[i].inheritable = (uint32_t)(inheritable >> (32 * i));
+        }
+        return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-static _Noreturn void child_run(const struct reader_start *request)
+/* A capability of the user survives execve() as an ambient one alone. root gains all of its own again by
+ * execve(), but for those that are missing in its bounding set. */
+static int become(const struct proc_reader_user *user, bool privileged)
 {
-        static char *const arguments[] = {(char *)"sqmgr-reader", NULL};
-        static char *const environment[] = {NULL};
-        const int fds[] = {request->socket_fd, request->connections_fd, request->program_fd};
+        const uint64_t kept = privileged ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
+
+        for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+                if (!(kept & (UINT64_C(1) << capability)))
+                        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+        if (setgroups(user->n_groups, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 ||
+            prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresuid(user->uid, user->uid, user->uid) < 0)
+                return -errno;
+        int r = set_capabilities(kept, kept);
+        if (r < 0)
+                return r;
+        return privileged && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) < 0 ? -errno
+                                                                                                   : 0;
+}
+
+static int limit_resources(void)
+{
+        static const struct {
+                int resource;
+                rlim_t max;
+        } limits[] = {
+                {RLIMIT_CORE, 0},
+                {RLIMIT_FSIZE, 0},
+                {RLIMIT_NOFILE, FILES_MAX},
+                {RLIMIT_MEMLOCK, 0},
+        };
+
+        FOREACH_ELEMENT(limit, limits) {
+                const struct rlimit value = {.rlim_cur = limit->max, .rlim_max = limit->max};
+
+                if (setrlimit((__rlimit_resource_t)limit->resource, &value) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+struct child_program {
+        char *name;
+        int fds[FDS_MAX]; /* the last is the program */
+        size_t n_fds;
+        const struct proc_reader_user *user; /* NULL: our own */
+        bool privileged, limited;
+};
+
+static _Noreturn void child_run(const struct child_program *program)
+{
+        char *const arguments[] = {program->name, NULL}, *const environment[] = {NULL};
+        const int program_fd = FD_READER + (int)program->n_fds - 1;
 
         reset_signals();
         (void)setsid();
-        if (open_nothing() < 0 || place_descriptors(fds, ELEMENTSOF(fds), FD_SQMGR) < 0 ||
-            fcntl(FD_PROGRAM, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0 ||
-            drop_rights(request->uid, request->gid) < 0)
+        if (open_nothing() < 0 || place_descriptors(program->fds, program->n_fds) < 0 ||
+            fcntl(program_fd, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0 ||
+            (program->user && become(program->user, program->privileged) < 0) ||
+            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (program->limited && limit_resources() < 0))
                 _exit(126);
-        (void)syscall(SYS_execveat, FD_PROGRAM, "", arguments, environment, AT_EMPTY_PATH);
+        (void)syscall(SYS_execveat, program_fd, "", arguments, environment, AT_EMPTY_PATH);
         _exit(127);
 }
 
@@ -110,24 +176,57 @@ static _Noreturn void child_connect(int connections_fd, const char *path)
 
 int reader_start_program(const struct reader_start *request, pid_t *ret)
 {
-        pid_t pid = fork_child();
+        static char name[] = "sqmgr-reader";
+        const struct proc_reader_user user = {.uid = request->uid, .gid = request->gid};
+        const struct child_program program = {
+                .name = name,
+                .fds = {request->socket_fd, request->connections_fd, request->program_fd},
+                .n_fds = 3,
+                .user = geteuid() == 0 ? &user : NULL,
+        };
+        pid_t pid = fork_child(name);
 
         if (pid == 0)
-                child_run(request);
-        if (pid < 0)
-                return -errno;
+                child_run(&program);
         *ret = pid;
-        return 0;
+        return MIN(pid, 0);
 }
 
 int reader_start_connect(int connections_fd, const char *path, pid_t *ret)
 {
-        pid_t pid = fork_child();
+        pid_t pid = fork_child("sqmgr-connect");
 
         if (pid == 0)
                 child_connect(connections_fd, path);
-        if (pid < 0)
-                return -errno;
         *ret = pid;
+        return MIN(pid, 0);
+}
+
+int proc_reader_start(int program_fd, const struct proc_reader_user *user, bool privileged, pid_t *ret_pid,
+                      int *ret_fd)
+{
+        static char name[] = PROC_READER_NAME;
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        _cleanup_close_ int ours = pair[0];
+        _cleanup_close_ int theirs = pair[1];
+        const struct child_program program = {
+                .name = name,
+                .fds = {theirs, program_fd},
+                .n_fds = 2,
+                .user = user,
+                .privileged = privileged,
+                .limited = true,
+        };
+
+        pid_t pid = fork_child(PROC_READER_COMM);
+        if (pid == 0)
+                child_run(&program);
+        if (pid < 0)
+                return pid;
+        *ret_pid = pid;
+        *ret_fd = TAKE_FD(ours);
         return 0;
 }

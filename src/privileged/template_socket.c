@@ -8,9 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The kernel does not even install more descriptors than this. */
-#define STRAY_FDS_MAX 8
-
 int template_socket_pair(int *ret_ours, int *ret_theirs)
 {
         int pair[2], yes = 1;
@@ -27,25 +24,13 @@ int template_socket_pair(int *ret_ours, int *ret_theirs)
         return 0;
 }
 
-/* Closes received descriptors. Returns true if there were any. */
-static bool close_strays(const struct cmsghdr *item)
-{
-        size_t n = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-        for (size_t i = 0; i < n; i++) {
-                int fd;
-
-                memcpy(&fd, CMSG_DATA(item) + i * sizeof(int), sizeof(int));
-                close_fd(fd);
-        }
-        return n > 0;
-}
-
 int template_socket_receive(int fd, struct template_message *ret)
 {
+        /* No room for descriptors, which the kernel then drops: close() of a file of FUSE could wait for its
+         * user. */
         union {
                 struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(STRAY_FDS_MAX * sizeof(int))];
+                char space[CMSG_SPACE(sizeof(struct ucred))];
         } control;
         struct iovec data = {.iov_base = ret->text, .iov_len = TEMPLATE_MESSAGE_MAX};
         struct msghdr header = {
@@ -55,20 +40,16 @@ int template_socket_receive(int fd, struct template_message *ret)
                 .msg_controllen = sizeof(control),
         };
         struct ucred sender = {.uid = (uid_t)-1};
-        bool strays = false;
 
         ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
         if (n < 0)
                 return -errno;
         for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {
-                if (item->cmsg_level != SOL_SOCKET)
-                        continue;
-                if (item->cmsg_type == SCM_RIGHTS)
-                        strays |= close_strays(item);
-                else if (item->cmsg_type == SCM_CREDENTIALS && item->cmsg_len == CMSG_LEN(sizeof(sender)))
+                if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_CREDENTIALS &&
+                    item->cmsg_len == CMSG_LEN(sizeof(sender)))
                         memcpy(&sender, CMSG_DATA(item), sizeof(sender));
         }
-        if (strays || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+        if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
                 return -EBADMSG;
         if (n == 0)
                 return 0;

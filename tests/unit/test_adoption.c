@@ -596,4 +596,36 @@ TEST(a_list_that_came_ends_the_wait)
         ck_assert(!world->fleets[0]->held);
 }
 
+static void see_hidden(void)
+{
+        adoption_search_begin(adoption);
+        adoption_await_user(adoption, USER);
+        adoption_judge(adoption);
+}
+
+TEST(a_process_that_cannot_be_read_holds_the_fleets_of_its_user_alone_and_not_for_ever)
+{
+        const struct fleet *fleet = world->fleets[0], *other = world->fleets[1];
+
+        adoption->sought[0].uid = USER;
+        adoption->sought[1].uid = USER + 1;
+        see_hidden();
+        ck_assert(!adoption_search_end(adoption, 0, NOW));
+        ck_assert(fleet->held);
+        ck_assert(!other->held);
+        see_hidden();
+        ck_assert(adoption_search_end(adoption, 0, NOW + USEC_PER_MIN));
+        ck_assert(!fleet->held);
+}
+
+TEST(a_process_that_can_be_read_by_the_next_search_holds_nobody)
+{
+        adoption->sought[0].uid = USER;
+        see_hidden();
+        ck_assert(!adoption_search_end(adoption, 0, NOW));
+        adoption_search_begin(adoption);
+        ck_assert(adoption_search_end(adoption, 0, NOW));
+        ck_assert(!world->fleets[0]->held);
+}
+
 TEST_MAIN("adoption", .each = {setup, teardown})

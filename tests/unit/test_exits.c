@@ -79,7 +79,7 @@ static bool has_booted(pid_t pid)
 {
         struct proc *proc = NULL;
         bool booted = proc_open(pid, &proc) >= 0 &&
-                      proc_evidence_has_booted(proc, framework_of(framework_traits[0])) > 0;
+                      proc_evidence_has_booted(NULL, proc, 0, framework_of(framework_traits[0])) > 0;
 
         proc_close(proc);
         return booted;

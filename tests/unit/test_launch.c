@@ -5,6 +5,7 @@
 #include "io/log_tail.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
+#include "privileged/proc_inspect.h"
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -495,6 +496,7 @@ TEST(appends_to_the_log_and_reads_back_what_is_new)
         ck_assert_uint_eq(bench.report.log_start_bytes, strlen("first\n"));
         ck_assert_int_ge(bench.report.log_fd, 0);
         ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
+        ck_assert(fcntl(bench.report.log_fd, F_GETFL) & O_PATH);
         ck_assert_int_eq(
                 log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)), 0);
         ck_assert_str_eq(lines, "second\nthird");

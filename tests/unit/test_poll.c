@@ -47,7 +47,8 @@ static usec_t now(void)
 /* It has booted before it beats. */
 static bool has_booted(const struct worker *worker)
 {
-        return proc_evidence_has_booted(worker->handle->main, framework_of(web()->settings->traits)) > 0;
+        return proc_evidence_has_booted(NULL, worker->handle->main, 0,
+                                        framework_of(web()->settings->traits)) > 0;
 }
 
 /* Sidekiq writes one so. */
@@ -116,12 +117,12 @@ TEST_LOOP(the_proportional_share_is_asked_where_it_can_decide, 2)
         snprintf(text, sizeof(text), lines, _i == 0 ? "1M" : "1000M");
         const struct worker *worker = start(text, script);
         _cleanup_proc_ struct proc *proc = NULL;
-        uint64_t rss, pss;
+        uint64_t rss, pss, private;
 
         ck_assert_int_eq(proc_open(worker->process.pid, &proc), 0);
         poll_run(&runtime, false, now());
         ck_assert_int_eq(proc_rss_bytes(proc, &rss), 0);
-        ck_assert_int_eq(proc_pss_bytes(proc, &pss), 0);
+        ck_assert_int_eq(proc_mapped_bytes(proc, &pss, &private), 0);
         ck_assert_uint_lt(pss + 16 * 1024 * 1024, rss);
         uint64_t middle = (pss + rss) / 2;
         if (_i == 0)

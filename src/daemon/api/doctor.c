@@ -43,7 +43,12 @@ struct diagnosis {
         size_t n_servers;
         size_t pending; /* servers that are asked */
         struct findings findings;
+        sd_event_source *titles; /* until the titles are read */
+        bool kept;               /* the call waits */
 };
+
+/* How often to look whether all titles are read. */
+#define TITLES_WAIT_USEC (20 * USEC_PER_MSEC)
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
@@ -57,7 +62,13 @@ static void diagnosis_free(struct diagnosis *diagnosis)
         }
         free(diagnosis->servers);
         findings_clear(&diagnosis->findings);
+        sd_event_source_disable_unref(diagnosis->titles);
         free(diagnosis);
+}
+
+static void on_cancelled(struct call *call _unused_, void *userdata)
+{
+        diagnosis_free(userdata);
 }
 
 static int overcommit(void)
@@ -139,7 +150,8 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
 
-        if (proc && proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title))
+        if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
+                                             framework_of(worker->fleet->settings->traits), &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         facts.stop_signal = execute_stop_signal(worker);
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
@@ -180,9 +192,54 @@ static json_t *render(const struct findings *findings)
         return json_pack("{s:O}", "findings", list);
 }
 
-/* Called when all servers have answered: replies and frees the diagnosis. */
+/* Returns true while the readers read a title (daemon/runtime/proc_facts.h). */
+static bool awaits_titles(const struct diagnosis *diagnosis)
+{
+        struct runtime *runtime = diagnosis->persist->runtime;
+        bool awaits = false;
+
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        const struct proc *proc = worker->handle ? process_beating(worker->handle) : NULL;
+                        struct title title;
+
+                        awaits |= proc &&
+                                  proc_evidence_read_title(runtime->proc_facts, proc, process_user(worker),
+                                                           framework_of(fleet->settings->traits),
+                                                           &title) == -EINPROGRESS;
+                }
+        return awaits;
+}
+
+static void finish(struct diagnosis *diagnosis);
+
+static int on_titles(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        finish(userdata);
+        return 0;
+}
+
+/* Calls finish() again in a moment. Returns 0 or -errno. */
+static int await_titles(struct diagnosis *diagnosis)
+{
+        usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
+
+        if (!diagnosis->titles)
+                return sd_event_add_time(diagnosis->persist->runtime->event, &diagnosis->titles,
+                                         CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
+        int r = sd_event_source_set_time(diagnosis->titles, at);
+        return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
+}
+
+/* Called when all servers have answered: replies and frees the diagnosis once the titles are read. */
 static void finish(struct diagnosis *diagnosis)
 {
+        if (awaits_titles(diagnosis) && await_titles(diagnosis) >= 0) {
+                if (!diagnosis->kept)
+                        server_keep(diagnosis->call, on_cancelled, diagnosis);
+                diagnosis->kept = true;
+                return;
+        }
         const struct world *world = diagnosis->persist->runtime->world;
         struct doctor_machine machine = machine_of(diagnosis);
         struct findings *findings = &diagnosis->findings;
@@ -239,11 +296,6 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
         redis->diagnosis->findings.lost |= !redis->error;
 }
 
-static void on_cancelled(struct call *call _unused_, void *userdata)
-{
-        diagnosis_free(userdata);
-}
-
 void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
 {
         const struct links *links = &persist->runtime->links;
@@ -270,7 +322,9 @@ void doctor_request(const struct persist *persist, const struct doctor_readers *
                         diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
                 ask_redis(&diagnosis->servers[i], link->reader);
         }
-        if (diagnosis->pending > 0)
+        (void)awaits_titles(diagnosis);
+        diagnosis->kept = diagnosis->pending > 0;
+        if (diagnosis->kept)
                 server_keep(call, on_cancelled, diagnosis);
         else
                 finish(diagnosis);

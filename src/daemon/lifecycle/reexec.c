@@ -78,6 +78,7 @@ static int replace_image(const struct reexec *reexec)
         int r = handover_put(&handover);
         if (r == 0) {
                 reexec->publish(reexec->userdata);
+                proc_facts_kill(reexec->runtime->proc_facts);
                 r = program_replace(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }
         handover_undo(&handover);

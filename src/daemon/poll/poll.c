@@ -29,14 +29,29 @@ static bool is_job_thread(const char *comm, void *userdata)
                 ->thread_is_processor(comm, process->slot->info);
 }
 
-static int read_process(struct proc *proc, bool pss, uint64_t *ret_bytes)
+/* Returns what r says of a fact, and has the item polled again once the readers have answered. */
+static int await_readers(struct process *process, enum poll_item item, int r)
 {
-        return pss ? proc_pss_bytes(proc, ret_bytes) : proc_rss_bytes(proc, ret_bytes);
+        if (r == -EINPROGRESS)
+                process->poll_waits |= item;
+        return r;
+}
+
+static int read_process(struct process *process, struct proc *proc, bool pss, uint64_t *ret_bytes)
+{
+        uint64_t private_bytes;
+
+        if (!pss)
+                return proc_rss_bytes(proc, ret_bytes);
+        return proc_facts_memory(process->runtime->proc_facts, proc, process_user(process->worker), ret_bytes,
+                                 &private_bytes);
 }
 
 struct tree_memory {
+        struct process *process;
         bool pss;
         uint64_t bytes; /* so far; shared resident pages count once per process */
+        int unknown;    /* -errno of a process that was not read yet, or not in time; 0: none */
 };
 
 /* A process that has exited meanwhile adds nothing. */
@@ -48,19 +63,23 @@ static int add_process(pid_t pid, void *userdata)
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = read_process(proc, tree->pss, &bytes);
-        tree->bytes += bytes;
+                r = read_process(tree->process, proc, tree->pss, &bytes);
+        if (proc_facts_is_unknown(r))
+                tree->unknown = tree->unknown == -EINPROGRESS ? -EINPROGRESS : r;
+        tree->bytes += r < 0 ? 0 : bytes;
         return is_shortage(r) ? r : 0;
 }
 
 /* Reads the memory of the worker: of the heartbeat process, or of the whole process tree. */
 static int read_memory(const struct worker *worker, struct proc *proc, bool pss, uint64_t *ret_bytes)
 {
-        struct tree_memory tree = {.pss = pss};
+        struct tree_memory tree = {.process = worker->handle, .pss = pss};
 
         if (!worker->fleet->settings->traits->memory_of_tree)
-                return read_process(proc, pss, ret_bytes);
+                return read_process(worker->handle, proc, pss, ret_bytes);
         int r = proc_tree_each(worker->process.pid, add_process, &tree);
+        if (r >= 0 && tree.unknown < 0)
+                return tree.unknown;
         if (r >= 0)
                 *ret_bytes = tree.bytes;
         return r;
@@ -79,18 +98,21 @@ static void poll_memory(struct worker *worker, usec_t now)
         /* PSS never exceeds RSS and is expensive to read: read it only where it can matter. */
         if (settings->memory_metric == MEMORY_PSS && settings->memory_threshold > 0 &&
             bytes > settings->memory_threshold)
-                r = read_memory(worker, proc, true, &bytes);
-        if (is_shortage(r))
+                r = await_readers(process, POLL_MEMORY, read_memory(worker, proc, true, &bytes));
+        if (is_shortage(r) || proc_facts_is_unknown(r))
                 return;
         observe_memory(worker, bytes, now);
 }
 
 static void poll_own_memory(struct worker *worker)
 {
-        const struct proc *proc = process_beating(worker->handle);
-        uint64_t bytes;
+        struct process *process = worker->handle;
+        const struct proc *proc = process_beating(process);
+        uint64_t pss_bytes, bytes;
 
-        if (proc && proc_private_bytes(proc, &bytes) == 0)
+        if (proc && await_readers(process, POLL_OWN_MEMORY,
+                                  proc_facts_memory(process->runtime->proc_facts, proc, process_user(worker),
+                                                    &pss_bytes, &bytes)) == 0)
                 observe_own_memory(worker, bytes);
 }
 
@@ -109,34 +131,41 @@ static void poll_threads(struct worker *worker)
 
 static void poll_title(struct worker *worker)
 {
-        struct proc *proc = process_beating(worker->handle);
+        struct process *process = worker->handle;
+        struct proc *proc = process_beating(process);
         struct title title = {0};
 
         if (!proc)
                 return;
-        bool known = proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
-        observe_title(worker, known, title.busy, title.quiet);
+        int r = await_readers(
+                process, POLL_TITLE,
+                proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
+                                         framework_of(worker->fleet->settings->traits), &title));
+        if (r != -EINPROGRESS)
+                observe_title(worker, r > 0, title.busy, title.quiet);
 }
 
-/* Returns the shutdown time in the command line, which is readable until the process sets its title. */
-static usec_t shown_shutdown_usec(const struct worker *worker, const struct proc *proc)
+/* Observes the shutdown time in the command line, which is readable until the process sets its title. */
+static void poll_arguments_of(struct worker *worker, const struct proc *proc)
 {
+        struct process *process = worker->handle;
         char title[4096];
 
-        return proc_title(proc, title, sizeof(title)) == 0
-                       ? worker->fleet->settings->traits->title_shutdown_usec(title)
-                       : 0;
+        int r = await_readers(process, POLL_ARGUMENTS,
+                              proc_facts_title(process->runtime->proc_facts, proc, process_user(worker),
+                                               title, sizeof(title)));
+        if (r == 0)
+                observe_shutdown_time(worker, worker->fleet->settings->traits->title_shutdown_usec(title));
 }
 
 static int poll_arguments_each(pid_t pid, void *userdata)
 {
-        struct worker *worker = userdata;
         _cleanup_proc_ struct proc *proc = NULL;
 
         int r = proc_open(pid, &proc);
         if (r < 0)
                 return is_shortage(r) ? r : 0;
-        observe_shutdown_time(worker, shown_shutdown_usec(worker, proc));
+        poll_arguments_of(userdata, proc);
         return 0;
 }
 
@@ -145,7 +174,7 @@ static int poll_arguments_each(pid_t pid, void *userdata)
 static void poll_arguments(struct worker *worker, bool fast)
 {
         if (fast)
-                observe_shutdown_time(worker, shown_shutdown_usec(worker, worker->handle->main));
+                poll_arguments_of(worker, worker->handle->main);
         else
                 (void)proc_tree_each(worker->process.pid, poll_arguments_each, worker);
 }
@@ -159,6 +188,36 @@ static bool is_last_poll(const struct worker *worker, usec_t now)
                at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
+static void poll_boot(struct worker *worker, usec_t now)
+{
+        struct process *process = worker->handle;
+        int r = await_readers(process, POLL_BOOT, sibling_find(process, NULL));
+        bool unproven = worker->process.unproven;
+
+        /* If the tree cannot be read, nothing is known: leave the worker alone. */
+        if (r >= 0)
+                observe_booted(worker, r > 0, now);
+        if (worker->process.unproven != unproven)
+                wakeup_changed(process->runtime->wakeup);
+}
+
+/* Polls the items that /proc shows. */
+static void poll_proc(struct worker *worker, unsigned poll_items, bool fast, usec_t now)
+{
+        if (poll_items & POLL_MEMORY)
+                poll_memory(worker, now);
+        if (poll_items & POLL_THREADS)
+                poll_threads(worker);
+        if (poll_items & POLL_TITLE)
+                poll_title(worker);
+        if (poll_items & POLL_ARGUMENTS)
+                poll_arguments(worker, fast);
+        if (poll_items & POLL_BOOT)
+                poll_boot(worker, now);
+        if (poll_items & POLL_OWN_MEMORY)
+                poll_own_memory(worker);
+}
+
 static void poll_worker(struct worker *worker, bool fast, usec_t now)
 {
         struct process *process = worker->handle;
@@ -168,33 +227,16 @@ static void poll_worker(struct worker *worker, bool fast, usec_t now)
         if (!process_is_watched(process))
                 return;
         process_read_report(process);
-        if (poll_items & POLL_MEMORY)
-                poll_memory(worker, now);
-        if (poll_items & POLL_THREADS)
-                poll_threads(worker);
-        if (poll_items & POLL_TITLE)
-                poll_title(worker);
-        if (poll_items & POLL_ARGUMENTS)
-                poll_arguments(worker, fast);
         /* A worker that was never searched for is not missing. */
         if (worker->state == WORKER_STARTING &&
             heartbeats_wait_for_scan(process->slot, worker_boot_deadline(worker)))
                 poll_items &= ~(unsigned)POLL_BOOT;
-        if (poll_items & POLL_BOOT) {
-                int r = sibling_find(process, NULL);
-                bool unproven = worker->process.unproven;
-
-                /* If the tree cannot be read, nothing is known: leave the worker alone. */
-                if (r >= 0)
-                        observe_booted(worker, r > 0, now);
-                if (worker->process.unproven != unproven)
-                        wakeup_changed(process->runtime->wakeup);
-        }
         if (poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS))
                 heartbeats_want(process->slot, poll_items);
         if (!fast && worker->process.forked && worker->state == WORKER_ACTIVE &&
             (process->runtime->wakeup->pass.n_regular + worker->index) % OWN_MEMORY_EVERY == 0)
-                poll_own_memory(worker);
+                poll_items |= POLL_OWN_MEMORY;
+        poll_proc(worker, poll_items, fast, now);
         if (!fast && ((process->runtime->wakeup->pass.n_regular + worker->index) % JOBS_EVERY == 0 ||
                       is_last_poll(worker, now)))
                 running_jobs_poll(worker);
@@ -217,4 +259,22 @@ void poll_run(struct runtime *runtime, bool fast, usec_t now)
         FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
                 (void)heartbeats_poll(link->heartbeats);
         (void)heartbeats_poll(runtime->local);
+}
+
+void poll_resume(struct runtime *runtime, usec_t now)
+{
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        struct process *process = worker->handle;
+                        unsigned poll_items = process ? process->poll_waits : 0;
+
+                        if (poll_items == 0)
+                                continue;
+                        process->poll_waits = 0;
+                        if (process_is_watched(process) && worker->state != WORKER_GONE)
+                                poll_proc(worker, poll_items, false, now);
+                }
+        templates_resume(runtime, now);
+        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
+                heartbeats_resume(link->heartbeats);
 }

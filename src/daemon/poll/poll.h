@@ -6,3 +6,5 @@
 
 /* fast: only workers in transition. */
 void poll_run(struct runtime *runtime, bool fast, usec_t now);
+/* Continues with what awaits answers of the readers (daemon/runtime/proc_facts.h). */
+void poll_resume(struct runtime *runtime, usec_t now);

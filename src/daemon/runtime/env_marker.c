@@ -5,11 +5,11 @@
 #include "base/parse.h"
 #include "privileged/proc_inspect.h"
 
-ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES],
-                         struct markers *ret)
+ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                         char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
 {
-        ssize_t r = proc_environment(proc, text, ENV_MARKERS_MAX_BYTES);
-        size_t length = r > 0 ? (size_t)r : 0;
+        size_t length;
+        ssize_t r = proc_facts_environment(facts, proc, user, text, ENV_MARKERS_MAX_BYTES, &length);
         const char *started = environment_find(text, length, "SQMGR_START");
 
         *ret = (struct markers){

@@ -4,7 +4,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
-#include "io/proc.h"
+#include "daemon/runtime/proc_facts.h"
 
 /* Maximum of an environment that is read. Our markers come first, but a shell in between may have reordered
  * them, and a foreign environment may be huge. */
@@ -16,7 +16,7 @@ struct markers {
         usec_t started_at; /* time of the start of this worker; 0: missing */
 };
 
-/* Reads the markers of a process, which then point into text. Returns the number of bytes read, which may be
- * 0 during execve(), or -errno. */
-ssize_t env_markers_read(const struct proc *proc, char text[static ENV_MARKERS_MAX_BYTES],
-                         struct markers *ret);
+/* Reads the markers of a process, which then point into text. facts and user are those of
+ * proc_facts_environment(). Returns the number of bytes read, which may be 0 during execve(), or -errno. */
+ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                         char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret);

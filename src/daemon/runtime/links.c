@@ -89,8 +89,15 @@ static int is_descendant(pid_t pid, const struct worker *worker, void *userdata 
         return proc_has_ancestor(pid, worker->process.pid, worker->process.start);
 }
 
-static int has_booted(pid_t pid, const struct worker *worker, void *userdata _unused_)
+static uid_t user_of(const struct link *link, const struct worker *worker)
 {
+        return link->links->user_of ? link->links->user_of(worker) : 0;
+}
+
+static int has_booted(pid_t pid, const struct worker *worker, void *userdata)
+{
+        const struct link *link = userdata;
+        struct proc_facts *facts = link->links->proc_facts;
         const struct framework *framework = framework_of(worker->fleet->settings->traits);
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -102,7 +109,11 @@ static int has_booted(pid_t pid, const struct worker *worker, void *userdata _un
         if (worker->heartbeat.seen && pid == worker->process.heartbeat_pid)
                 return 1;
         int r = proc_open(pid, &proc);
-        return r < 0 ? r : proc_evidence_has_booted(proc, framework);
+        if (r < 0)
+                return r;
+        /* A process that had not booted before its heartbeats were read may have booted since. */
+        proc_facts_expire(facts, proc, link->heartbeats ? link->heartbeats->decides_at : 0);
+        return proc_evidence_has_booted(facts, proc, user_of(link, worker), framework);
 }
 
 static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
@@ -113,15 +124,17 @@ static int has_start(pid_t pid, uint64_t start, void *userdata _unused_)
         return r < 0 ? r : proc_start_time(proc) == start;
 }
 
-static int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata _unused_)
+static int is_born(pid_t pid, uint64_t born_usec, const struct worker *worker, void *userdata)
 {
+        const struct link *link = userdata;
         const struct traits *traits = worker->fleet->settings->traits;
         _cleanup_proc_ struct proc *proc = NULL;
         struct birth birth = {.born_usec = born_usec};
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_read_birth(proc, framework_of(traits), &birth);
+                r = proc_evidence_read_birth(link->links->proc_facts, proc, user_of(link, worker),
+                                             framework_of(traits), &birth);
         return r < 0 ? r : birth_is_own(&birth, worker->fleet->world, traits->stale_usec);
 }
 
@@ -137,22 +150,29 @@ static void on_identity(struct worker *worker, pid_t pid, void *userdata)
         link->links->found(worker, pid, clock_now(CLOCK_MONOTONIC));
 }
 
-/* Without a title, assume that the worker runs a job. */
-static struct heartbeat completed(const struct worker *worker, const struct heartbeat *heartbeat)
+/* Without a title, assume that the worker runs a job. Returns false while the title is being read. */
+static bool complete(const struct link *link, const struct worker *worker, struct heartbeat *heartbeat)
 {
         struct title title = {.busy = 1};
         _cleanup_proc_ struct proc *proc = NULL;
 
-        if (proc_open(worker_pid(worker), &proc) >= 0)
-                (void)proc_evidence_read_title(proc, framework_of(worker->fleet->settings->traits), &title);
-        return heartbeat_complete(worker, heartbeat, title.busy, title.quiet);
+        if (proc_open(worker_pid(worker), &proc) >= 0 &&
+            proc_evidence_read_title(link->links->proc_facts, proc, user_of(link, worker),
+                                     framework_of(worker->fleet->settings->traits), &title) == -EINPROGRESS)
+                return false;
+        *heartbeat = heartbeat_complete(worker, heartbeat, title.busy, title.quiet);
+        return true;
 }
 
-static void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata _unused_)
+static void on_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, void *userdata)
 {
-        const struct heartbeat reported =
-                worker->fleet->settings->traits->title_completes ? completed(worker, heartbeat) : *heartbeat;
+        const struct link *link = userdata;
+        struct heartbeat reported = *heartbeat;
 
+        if (worker->fleet->settings->traits->title_completes && !complete(link, worker, &reported)) {
+                link->heartbeats->deferred = true;
+                return;
+        }
         observe_heartbeat(worker, &reported, clock_now(CLOCK_MONOTONIC));
 }
 

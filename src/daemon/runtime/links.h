@@ -2,6 +2,7 @@
 /* Connections to Redis: one per server and framework that fleets use. */
 #pragma once
 
+#include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
 #include "io/reader.h"
@@ -41,7 +42,9 @@ struct links {
         struct world *world;
         /* Called when a process of the worker was found that sends heartbeats. */
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
-        char host_name[256]; /* as of the last links_host_name(); "": never */
+        struct proc_facts *proc_facts;                 /* not owned; NULL: processes are read at once */
+        uid_t (*user_of)(const struct worker *worker); /* the user of the worker's processes */
+        char host_name[256];                           /* as of the last links_host_name(); "": never */
         struct link **list;
         size_t n;
         bool reads_queues; /* a reading of the queues of all links is in progress; see queue_reading.h */

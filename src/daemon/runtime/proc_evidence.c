@@ -7,12 +7,17 @@
 #include "observe/observe_world.h"
 #include <unistd.h>
 
-bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret)
+int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework, struct title *ret)
 {
         char text[1024];
 
-        return framework->title_parse && proc_title(proc, text, sizeof(text)) == 0 &&
-               framework->title_parse(text, ret);
+        if (!framework->title_parse)
+                return 0;
+        int r = proc_facts_title(facts, proc, user, text, sizeof(text));
+        if (r < 0)
+                return proc_facts_is_unknown(r) ? r : 0;
+        return framework->title_parse(text, ret);
 }
 
 /* Before the first heartbeat, the capsules of the worker are not known. */
@@ -23,36 +28,46 @@ static bool is_framework_thread(const char *comm, void *userdata)
         return framework->thread_is_processor(comm, NULL);
 }
 
-static int read_evidence(const struct proc *proc, const struct framework *framework, bool children)
+static int read_evidence(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                         const struct framework *framework, bool children)
 {
         struct title title;
         char text[4096];
         unsigned threads = 0;
 
-        int r = proc_title(proc, text, sizeof(text));
+        int r = proc_facts_title(facts, proc, user, text, sizeof(text));
+        bool late = r == -ETIMEDOUT;
+
+        if (r == -EINPROGRESS)
+                return r;
         if (r == 0 && framework->title_parse && framework->title_parse(text, &title))
                 return children || !title.maybe_child;
         /* A title that was too long for its space is truncated and may not parse: count threads instead. */
         if (!is_shortage(r) && framework->thread_is_processor)
                 r = proc_count_threads(proc, is_framework_thread, (void *)framework, &threads);
-        return is_shortage(r) ? r : threads > 0;
+        if (is_shortage(r))
+                return r;
+        return late && threads == 0 ? -ETIMEDOUT : threads > 0;
 }
 
-int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework)
+int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework)
 {
-        return read_evidence(proc, framework, false);
+        return read_evidence(facts, proc, user, framework, false);
 }
 
-int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework)
+int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                            const struct framework *framework)
 {
-        return read_evidence(proc, framework, true);
+        return read_evidence(facts, proc, user, framework, true);
 }
 
-int proc_evidence_read_birth(const struct proc *proc, const struct framework *framework, struct birth *birth)
+int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework, struct birth *birth)
 {
         usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
 
-        int r = proc_evidence_has_booted(proc, framework);
+        int r = proc_evidence_has_booted(facts, proc, user, framework);
         if (r < 0)
                 return r;
         if (proc_has_exited(proc))

@@ -3,6 +3,7 @@
  * machine. */
 #pragma once
 
+#include "daemon/runtime/proc_facts.h"
 #include "frameworks/table.h"
 #include "io/host.h"
 #include "io/proc.h"
@@ -10,18 +11,25 @@
 
 struct world;
 
-/* True if the process has a title that only a worker that sends heartbeats has. */
-bool proc_evidence_read_title(const struct proc *proc, const struct framework *framework, struct title *ret);
+/* facts and user are those of proc_facts_title(), which returns -EINPROGRESS and -ETIMEDOUT. */
 
-/* Checks by title and threads whether the process is a booted worker of this framework. Returns 1, 0, or
- * -errno when descriptors or memory are short. */
-int proc_evidence_has_booted(const struct proc *proc, const struct framework *framework);
+/* Returns 1 if the process has a title that only a worker that sends heartbeats has; 0; -EINPROGRESS or
+ * -ETIMEDOUT. */
+int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework, struct title *ret);
+
+/* Checks by title and threads whether the process is a booted worker of this framework. Returns 1, 0,
+ * -EINPROGRESS, -ETIMEDOUT, or -errno when descriptors or memory are short. */
+int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework);
 /* Like proc_evidence_has_booted(), but also accepts a process that runs a job for a worker. */
-int proc_evidence_runs_jobs(const struct proc *proc, const struct framework *framework);
+int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                            const struct framework *framework);
 
 /* Reads into birth what it says of a process, and the clocks. Returns 0; -ESRCH for a process that has
- * exited; or -errno. */
-int proc_evidence_read_birth(const struct proc *proc, const struct framework *framework, struct birth *birth);
+ * exited; or -errno, -EINPROGRESS and -ETIMEDOUT among them. */
+int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct framework *framework, struct birth *birth);
 
 /* Observes the total of OOM kills by the kernel. */
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);

@@ -5,6 +5,7 @@
 
 #include "daemon/runtime/children.h"
 #include "daemon/runtime/links.h"
+#include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/reader_process.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
@@ -36,11 +37,12 @@ struct runtime {
         struct wakeup *wakeup;
         struct world *world;
         struct links links;
-        struct subsystems subsystems; /* the optional features */
-        struct heartbeats *local;     /* heartbeats of fleets without a link, which need no Redis */
-        char *status_parent;          /* parent of the heartbeat file directories; owned */
-        bool status_untidy;           /* directories of fleets without workers may exist */
-        struct children children;     /* children other than workers */
+        struct subsystems subsystems;  /* the optional features */
+        struct heartbeats *local;      /* heartbeats of fleets without a link, which need no Redis */
+        char *status_parent;           /* parent of the heartbeat file directories; owned */
+        bool status_untidy;            /* directories of fleets without workers may exist */
+        struct children children;      /* children other than workers */
+        struct proc_facts *proc_facts; /* owned; NULL: processes are read at once */
         struct reader_starter_daemon reader_starter;
         struct proc_host *host;
         struct pressure_watch *pressure; /* not owned */

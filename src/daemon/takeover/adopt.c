@@ -243,6 +243,14 @@ static void on_roster_news(void *userdata)
                 (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
 }
 
+void adopt_resume(struct persist *persist)
+{
+        struct search *search = persist->search;
+
+        if (search && search->timer && search->waits)
+                (void)search_again(search->timer, clock_now(CLOCK_MONOTONIC));
+}
+
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
@@ -253,7 +261,7 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
 
         int r = search_run(search, now);
         if (r == SEARCH_GOES_ON)
-                return search_again(source, now);
+                return search_again(source, search->waits ? usec_add(now, SEARCH_USEC) : now);
         if (r < 0 && r != search->failed)
                 log_error("cannot look for the workers of an earlier sqmgr: %s, none is started meanwhile",
                           strerror(-r));
@@ -383,8 +391,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         if (r == -EBUSY)
                 return r;
         if (r >= 0 && adoption_needs_search(search->adoption)) {
-                for (unsigned i = 0; (i == 0 || r == SEARCH_GOES_ON) && i < FIRST_SLICES; i++)
-                        r = search_run(search, now);
+                r = search_run_first(search, FIRST_SLICES, now);
                 more = r == SEARCH_GOES_ON;
                 if (more)
                         adoption_hold(search->adoption);

@@ -10,3 +10,5 @@
  * -errno if a running worker cannot be watched: then no fleet may run. */
 int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now);
 struct search *adopt_free(struct search *search);
+/* Continues a search that awaits answers of the readers (daemon/runtime/proc_facts.h). */
+void adopt_resume(struct persist *persist);

@@ -196,14 +196,15 @@ static const struct entry *find_entry(const struct fleet_roster *list, pid_t pid
 }
 
 /* Was the process listed by itself, and not by one that had its pid before? Returns 1, 0 or -errno. */
-static int is_born(const struct fleet_roster *list, const struct proc *proc)
+static int is_born(const struct fleet_roster *list, const struct proc *proc, uid_t user)
 {
         const struct traits *traits = list->fleet->settings->traits;
         struct birth birth;
 
-        int r = proc_evidence_read_birth(proc, framework_of(traits), &birth);
+        int r = proc_evidence_read_birth(list->roster->runtime->proc_facts, proc, user, framework_of(traits),
+                                         &birth);
         if (r < 0)
-                return is_shortage(r) ? r : 0;
+                return is_shortage(r) || r == -EINPROGRESS ? r : 0;
         for (size_t i = 0; i < list->n_entries; i++) {
                 birth.born_usec = list->entries[i].born_usec;
                 if (list->entries[i].pid == proc_pid(proc) &&
@@ -214,15 +215,15 @@ static int is_born(const struct fleet_roster *list, const struct proc *proc)
 }
 
 /* Does the process itself show no other queues than the fleet's command serves? Returns 1, 0 or -errno. */
-static int has_queues_of(const struct fleet_roster *list, const struct proc *proc)
+static int has_queues_of(const struct fleet_roster *list, const struct proc *proc, uid_t user)
 {
         const struct framework *framework = framework_of_fleet(list->fleet);
         char title[4096];
         struct field queues;
 
-        int r = proc_title(proc, title, sizeof(title));
+        int r = proc_facts_title(list->roster->runtime->proc_facts, proc, user, title, sizeof(title));
         if (r < 0)
-                return is_shortage(r) ? r : 0;
+                return is_shortage(r) || r == -EINPROGRESS ? r : 0;
         return !framework->title_queues(title, &queues) ||
                framework->command_serves(list->fleet->settings->argv, &queues);
 }
@@ -250,9 +251,9 @@ int roster_see(struct roster *roster, const struct proc *proc, const struct proc
 
                 if (!find_entry(list, sighting->pid) || list->fleet->settings->traits != sighting->booted_as)
                         continue;
-                r = has_queues_of(list, proc);
+                r = has_queues_of(list, proc, sighting->uid);
                 if (r > 0)
-                        r = is_born(list, proc);
+                        r = is_born(list, proc, sighting->uid);
                 if (r > 0 && is_directory(list, directory))
                         roster->listed[sighting->n_listed++] = list->fleet;
         }

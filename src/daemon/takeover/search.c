@@ -19,6 +19,10 @@
 /* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000
 #define SLICE_BYTES     ((size_t)2 << 20)
+/* A process that cannot be read for so long holds the fleets of its user alone. */
+#define PATIENCE_USEC (3 * USEC_PER_SEC)
+/* The start waits no longer for the readers. */
+#define START_WAIT_USEC USEC_PER_SEC
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
 
@@ -54,6 +58,7 @@ static int see_service(const struct search *search, const struct proc *proc, str
 /* Finds the framework that the process shows evidence of. Returns 0 or -errno. */
 static int see_boot(const struct search *search, const struct proc *proc, struct sighting *sighting)
 {
+        struct proc_facts *facts = search->runtime->proc_facts;
         const struct world *world = search->runtime->world;
 
         for (size_t i = 0; i < world->n_fleets; i++) {
@@ -65,13 +70,14 @@ static int see_boot(const struct search *search, const struct proc *proc, struct
                 if (seen)
                         continue;
                 const struct framework *framework = framework_of(traits);
-                int r = proc_evidence_runs_jobs(proc, framework);
+                int r = proc_evidence_runs_jobs(facts, proc, sighting->uid, framework);
 
                 if (r > 0) {
                         sighting->booted_as = traits;
                         /* A worker is started as the leader of its group. */
-                        sighting->runs_one_job = sighting->group != sighting->pid &&
-                                                 proc_evidence_has_booted(proc, framework) == 0;
+                        sighting->runs_one_job =
+                                sighting->group != sighting->pid &&
+                                proc_evidence_has_booted(facts, proc, sighting->uid, framework) == 0;
                 }
                 if (r != 0)
                         return MIN(r, 0);
@@ -124,7 +130,13 @@ static int has_our_marker(struct search *search, pid_t pid)
                 r = proc_uid(proc, &uid);
         if (r < 0 || !adoption_seeks_user(search->adoption, uid))
                 return none_unless_shortage(r);
-        ssize_t length = env_markers_read(proc, search->environment, &markers);
+        struct proc_facts *facts = search->runtime->proc_facts;
+        usec_t until = usec_add(search->began_at, START_WAIT_USEC);
+        ssize_t length = env_markers_read(facts, proc, uid, search->environment, &markers);
+        while (length == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < until) {
+                proc_facts_wait(facts, until);
+                length = env_markers_read(facts, proc, uid, search->environment, &markers);
+        }
         if (length < 0)
                 return none_unless_shortage((int)length);
         return markers.instance && strcmp(markers.instance, search->runtime->instance) == 0;
@@ -133,6 +145,7 @@ static int has_our_marker(struct search *search, pid_t pid)
 int search_other_sqmgr(struct search *search, const struct state *state, pid_t *ret)
 {
         *ret = 0;
+        search->began_at = clock_now(CLOCK_MONOTONIC);
         int r = watchers_read(&search->watchers);
         if (r < 0)
                 return r;
@@ -174,6 +187,17 @@ static int is_part_of_watched(const struct search *search, pid_t pid)
         return 0;
 }
 
+/* Returns -EINPROGRESS if the process must be seen again, else 0. */
+static int see_unknown(struct search *search, uid_t uid, int r)
+{
+        bool waits =
+                r == -EINPROGRESS && clock_now(CLOCK_MONOTONIC) < usec_add(search->began_at, PATIENCE_USEC);
+
+        if (!waits)
+                adoption_await_user(search->adoption, uid);
+        return waits ? -EINPROGRESS : 0;
+}
+
 static int see_process(struct search *search, pid_t pid)
 {
         _cleanup_proc_ struct proc *proc = NULL;
@@ -181,7 +205,7 @@ static int see_process(struct search *search, pid_t pid)
         struct markers markers;
         uid_t uid = (uid_t)-1;
 
-        if (pid == getpid())
+        if (pid == getpid() || proc_facts_is_reader(search->runtime->proc_facts, pid))
                 return 0;
         int r = proc_open(pid, &proc);
         if (r >= 0 && proc_has_exited(proc))
@@ -203,7 +227,10 @@ static int see_process(struct search *search, pid_t pid)
                 .start = proc_start_time(proc),
                 .uid = uid,
         };
-        ssize_t length = env_markers_read(proc, search->environment, &markers);
+        ssize_t length =
+                env_markers_read(search->runtime->proc_facts, proc, uid, search->environment, &markers);
+        if (proc_facts_is_unknown((int)length))
+                return see_unknown(search, uid, (int)length);
         if (length < 0 && is_shortage((int)length))
                 return (int)length;
         search->slice_bytes += MAX(length, (ssize_t)0);
@@ -224,6 +251,8 @@ static int see_process(struct search *search, pid_t pid)
                 r = see_boot(search, proc, &sighting);
         if (r >= 0 && listed)
                 r = roster_see(search->roster, proc, &place, &sighting);
+        if (proc_facts_is_unknown(r))
+                return see_unknown(search, uid, r);
         return r < 0 ? r : adoption_see(search->adoption, &sighting);
 }
 
@@ -259,11 +288,22 @@ static int see_some(struct search *search)
 
         search->slice_bytes = 0;
         while (search->at < end && search->slice_bytes < SLICE_BYTES) {
-                int r = see_process(search, search->pids[search->at++]);
-                if (r < 0)
+                pid_t pid = search->pids[search->at++];
+                int r = see_process(search, pid);
+                if (r == -EINPROGRESS)
+                        search->pids[search->n_waiting++] = pid;
+                else if (r < 0)
                         return r;
         }
-        return search->at < search->n_pids ? SEARCH_GOES_ON : SEARCH_WHOLE;
+        search->waits = false;
+        if (search->at < search->n_pids)
+                return SEARCH_GOES_ON;
+        if (search->n_waiting == 0)
+                return SEARCH_WHOLE;
+        search->n_pids = search->n_waiting;
+        search->at = search->n_waiting = 0;
+        search->waits = true;
+        return SEARCH_GOES_ON;
 }
 
 static int step(struct search *search, usec_t now)
@@ -274,7 +314,8 @@ static int step(struct search *search, usec_t now)
         if (search->at == search->n_pids) {
                 roster_begin(search->roster);
                 free(TAKE_PTR(search->pids));
-                search->n_pids = search->at = 0;
+                search->n_pids = search->at = search->n_waiting = 0;
+                search->began_at = clock_now(CLOCK_MONOTONIC);
                 adoption_search_begin(search->adoption);
                 r = watchers_read(&search->watchers);
                 if (r >= 0)
@@ -307,6 +348,19 @@ int search_run(struct search *search, usec_t now)
 
         /* The next search starts over. */
         if (r < 0)
-                search->at = search->n_pids = 0;
+                search->at = search->n_pids = search->n_waiting = 0;
+        return r;
+}
+
+int search_run_first(struct search *search, unsigned slices, usec_t now)
+{
+        usec_t until = usec_add(clock_now(CLOCK_MONOTONIC), START_WAIT_USEC);
+        int r = SEARCH_GOES_ON;
+
+        for (unsigned i = 0; r == SEARCH_GOES_ON && i < slices; i++) {
+                r = search_run(search, now);
+                if (r == SEARCH_GOES_ON && search->waits)
+                        proc_facts_wait(search->runtime->proc_facts, until);
+        }
         return r;
 }

@@ -26,6 +26,10 @@ struct search {
         /* Processes at the start of this search; at counts those that were seen. */
         pid_t *pids;
         size_t n_pids, at;
+        size_t n_waiting; /* of those that were seen: these await answers of the readers, and are seen again
+                           */
+        bool waits;       /* all others were seen */
+        usec_t began_at;
         struct watchers watchers; /* of other sqmgrs, as this search began */
         size_t slice_bytes;       /* bytes of environments read in this slice */
         char environment[ENV_MARKERS_MAX_BYTES];
@@ -45,3 +49,6 @@ int search_other_sqmgr(struct search *search, const struct state *state, pid_t *
  * search_outcome, or -errno; another search can then find the workers that are not adopted yet. Next, call
  * adoption_search_end(), or after SEARCH_GOES_ON adoption_hold() and search_run() again. */
 int search_run(struct search *search, usec_t now);
+/* Like search_run(), for at most this many slices, and waits a second at most for the readers: for the start.
+ */
+int search_run_first(struct search *search, unsigned slices, usec_t now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attaches the processes of a worker. */
 #include "daemon/workers/attach.h"
+#include "base/fd.h"
 #include "daemon/runtime/start_record.h"
 #include "daemon/workers/exits.h"
 #include "io/log.h"
@@ -9,7 +10,6 @@
 #include "observe/observe.h"
 #include "privileged/proc_inspect.h"
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Returns a descriptor to read back the worker's output, or -1. If one worker fails, most do, so the failure
@@ -57,7 +57,7 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
 {
         _cleanup_close_ int held = go_fd;
         struct proc_place place;
-        struct stat st;
+        mode_t type;
         int r = attach_started(runtime, worker, main, -1);
 
         if (r < 0)
@@ -69,8 +69,8 @@ int attach_forked(struct runtime *runtime, struct worker *worker, struct proc *m
         process->record = start_record_add(runtime, worker);
         attach_output(runtime, worker, main);
         /* Existing content belongs to other workers. */
-        if (process->report.log_fd >= 0 && fstat(process->report.log_fd, &st) == 0)
-                process->report.log_start_bytes = (uint64_t)st.st_size;
+        if (process->report.log_fd >= 0)
+                (void)fd_type(process->report.log_fd, &type, &process->report.log_start_bytes);
         return 0;
 }
 

@@ -89,15 +89,23 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
-void exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
-                  const struct launch_report *report, bool expected,
-                  char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit)
+int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
+                 const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
+                 struct exit_status *exit)
 {
+        const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        int r = -ENODATA;
+
+        if (report->log_fd >= 0)
+                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, lines,
+                                        LOG_TAIL_MAX_BYTES + 1);
+        if (r == -EINPROGRESS)
+                return r;
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: "it could not be prepared";
-        if (report->log_fd >= 0 &&
-            log_tail_read(report->log_fd, report->log_start_bytes, lines, LOG_TAIL_MAX_BYTES + 1) == 0)
+        if (r == 0)
                 exit->log_tail = lines;
         if (!exit->launch_error && !exit->log_tail && !expected)
                 exit->lines_token = read_journal(runtime, of);
+        return 0;
 }

@@ -11,14 +11,17 @@ struct launch_report;
 /* The process whose log tail is read. */
 struct exit_log_source {
         const struct fleet *fleet;
+        const struct proc *main; /* names the process to proc_facts_log_tail(), like the next */
+        uid_t user;
         pid_t pids[2]; /* 0 or duplicates: fewer pids */
         usec_t since;
 };
 
 /* Adds details from the launch report and the log to exit: why the command never ran, and the log tail. If
  * both are missing and the exit was not expected, sets lines_token for a pending read of the journal. exit
- * then points into report and lines. */
-void exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
-                  const struct launch_report *report, bool expected,
-                  char lines[static LOG_TAIL_MAX_BYTES + 1], struct exit_status *exit);
+ * then points into report and lines. Returns 0; or -EINPROGRESS with exit unchanged: to be called again when
+ * the readers have answered (daemon/runtime/proc_facts.h). */
+int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
+                 const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
+                 struct exit_status *exit);
 void exit_log_forget(struct runtime *runtime);

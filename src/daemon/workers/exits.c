@@ -33,15 +33,14 @@ static bool promote(struct process *process)
 
 /* The last known process is gone, but the command left another working process behind. Attach it: nothing
  * else would supervise it. */
-static bool succeed(struct process *process, const struct exit_status *exit, usec_t now)
+static bool succeed(struct process *process, const struct exit_status *exit, struct proc *left, usec_t now)
 {
         struct worker *worker = process->worker;
-        _cleanup_proc_ struct proc *other = NULL;
+        _cleanup_proc_ struct proc *other = left;
         sd_event_source *main_exit = NULL;
 
-        if (!process_is_watched(process) || sibling_find(process, &other) <= 0 ||
-            sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN, on_main_exit,
-                            process) < 0)
+        if (!other || sd_event_add_io(process->runtime->event, &main_exit, proc_pidfd(other), EPOLLIN,
+                                      on_main_exit, process) < 0)
                 return false;
         sd_event_source_disable_unref(process->main_exit);
         proc_close(process->main);
@@ -105,21 +104,32 @@ static struct exit_status reap(const struct process *process)
         };
 }
 
-/* Handles the exit of the last known process of the worker. */
+/* Handles the exit of the last known process of the worker. While the readers read what else is left of it,
+ * and its log, waits for exits_resume(). */
 static void ended(struct process *process, struct exit_status exit)
 {
+        _cleanup_proc_ struct proc *left = NULL;
         const struct worker *worker = process->worker;
         const struct exit_log_source whose = {
                 .fleet = worker->fleet,
+                .main = process->main,
+                .user = process->uid,
                 .pids = {worker->process.pid, worker->process.heartbeat_pid ?: process->ended_heartbeat_pid},
                 .since = worker->spawned_at,
         };
         char lines[LOG_TAIL_MAX_BYTES + 1] = "";
 
-        exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker), lines,
-                     &exit);
+        process->main_status = exit;
+        int found = process_is_watched(process) ? sibling_find(process, &left) : 0;
+        int r = exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker),
+                             lines, &exit);
+        process->exit_waits = found == -EINPROGRESS || r == -EINPROGRESS;
+        if (process->exit_waits) {
+                process->main_exit = sd_event_source_disable_unref(process->main_exit);
+                return;
+        }
         begin_rescue(process, &exit);
-        if (succeed(process, &exit, clock_now(CLOCK_MONOTONIC)))
+        if (succeed(process, &exit, TAKE_PTR(left), clock_now(CLOCK_MONOTONIC)))
                 return;
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
         process_forget_heartbeat(process);
@@ -155,12 +165,24 @@ static bool may_leave_an_orphan(const struct process *process)
                process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
+/* Readable until the process is reaped. */
+static int know_user(struct process *process)
+{
+        struct proc_reader_user user;
+
+        int r = proc_uid(process->main, &process->uid);
+        if (r < 0)
+                return r;
+        proc_reader_user_of(process->main, process->uid, &user);
+        proc_facts_know_user(process->runtime->proc_facts, &user);
+        return 0;
+}
+
 static void exited(struct process *process)
 {
-        if (process->worker->state == WORKER_GONE || process->orphan_search)
+        if (process->worker->state == WORKER_GONE || process->orphan_search || process->exit_waits)
                 return;
-        /* Readable until the process is reaped. */
-        int r = proc_uid(process->main, &process->uid);
+        int r = know_user(process);
         process->main_status = reap(process);
         wakeup_changed(process->runtime->wakeup);
         if (promote(process))
@@ -226,7 +248,7 @@ int exits_watch_heartbeat(struct process *process, struct proc *heartbeat)
 /* True if the main process was already reaped: the pid may be recycled. */
 static bool is_waited_for(const struct process *process)
 {
-        return process && process->orphan_search;
+        return process && (process->orphan_search || process->exit_waits);
 }
 
 static struct process *find_main(const struct world *world, pid_t pid)
@@ -237,6 +259,17 @@ static struct process *find_main(const struct world *world, pid_t pid)
                             !is_waited_for(worker->handle))
                                 return worker->handle;
         return NULL;
+}
+
+void exits_resume(struct runtime *runtime)
+{
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        struct process *process = worker->handle;
+
+                        if (process && process->exit_waits)
+                                ended(process, process->main_status);
+                }
 }
 
 bool exits_reap(struct runtime *runtime)

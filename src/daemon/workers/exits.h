@@ -10,6 +10,9 @@ int exits_watch(struct process *process);
  * is taken in all cases. Returns 0, or -errno with nothing changed. */
 int exits_watch_heartbeat(struct process *process, struct proc *heartbeat);
 
+/* Continues with the workers whose exit awaits answers of the readers (daemon/runtime/proc_facts.h). */
+void exits_resume(struct runtime *runtime);
+
 /* Reaps exited children: workers, other children, and orphans inherited as subreaper. Returns true if more
  * may be waiting: call again after other events were handled. */
 bool exits_reap(struct runtime *runtime);

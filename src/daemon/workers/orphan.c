@@ -60,19 +60,25 @@ static bool poll_at(struct orphan_search *orphan_search, pid_t pid)
         _cleanup_proc_ struct proc *proc = NULL;
         struct proc_place place;
         struct markers markers;
+        struct proc_facts *facts = orphan_search->runtime->proc_facts;
         uid_t uid;
 
+        if (proc_facts_is_reader(facts, pid))
+                return false;
         if (proc_open(pid, &proc) < 0 || proc_has_exited(proc) ||
             proc_start_time(proc) < worker->process.start || proc_uid(proc, &uid) < 0 ||
             (uid != orphan_search->uid && orphan_search->uid != 0) || proc_place(proc, &place) < 0 ||
             place.parent != getpid())
                 return false;
-        ssize_t length = env_markers_read(proc, orphan_search->environment, &markers);
-        if (length == 0)
+        ssize_t length = env_markers_read(facts, proc, uid, orphan_search->environment, &markers);
+        if (length == 0 || length == -EINPROGRESS)
                 return !proc_has_exited(proc);
         if (length < 0 || !is_of_this_start(orphan_search, &markers))
                 return false;
-        bool booted = proc_evidence_has_booted(proc, framework_of(worker->fleet->settings->traits)) > 0;
+        int r = proc_evidence_has_booted(facts, proc, uid, framework_of(worker->fleet->settings->traits));
+        if (r == -EINPROGRESS)
+                return true;
+        bool booted = r > 0;
         if (!booted && (orphan_search->failed || orphan_search->orphan))
                 return false;
         proc_close(orphan_search->orphan);

@@ -20,6 +20,15 @@ bool process_is_watched(const struct process *process)
         return process && process->slot;
 }
 
+uid_t process_user(const struct worker *worker)
+{
+        struct process *process = worker->handle;
+
+        if (process && process->uid == 0)
+                (void)proc_uid(process->main, &process->uid);
+        return process ? process->uid : 0;
+}
+
 struct proc *process_beating(const struct process *process)
 {
         if (process->worker->process.heartbeat_pid == 0)

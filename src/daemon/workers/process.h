@@ -20,6 +20,8 @@ struct process {
         /* main has exited and a leftover process is searched for; else NULL. */
         struct orphan_search *orphan_search;
         struct exit_status main_status; /* how main has exited */
+        bool exit_waits;                /* for what the readers say of it: see exits.c */
+        unsigned poll_waits;            /* poll items that await answers of the readers */
         struct proc *heartbeat;         /* process that sends heartbeats, if not main; else NULL */
         struct heartbeat_slot *slot;
         sd_event_source *main_exit; /* managed by exits.c, like the next */
@@ -47,6 +49,9 @@ void process_release(struct process *process);
 /* False if the process could not be watched: it was killed and its exit comes next. False for NULL: no
  * process. */
 bool process_is_watched(const struct process *process);
+/* Returns the user of the worker's processes, as its main process shows it: root until it has become its
+ * user. worker->handle may be NULL. */
+uid_t process_user(const struct worker *worker);
 /* Returns the process that runs jobs (the one that sends heartbeats), or NULL if not known. */
 struct proc *process_beating(const struct process *process);
 /* Returns the identity of the worker's heartbeats, or NULL if not known. process may be NULL. */

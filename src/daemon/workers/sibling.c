@@ -12,6 +12,7 @@ struct others {
         const struct process *process;
         bool any_group; /* else only the process's own group */
         struct proc *found;
+        int unknown; /* -errno of a process that was not read yet, or cannot be; 0: none */
 };
 
 static int poll_at(pid_t pid, void *userdata)
@@ -36,7 +37,13 @@ static int poll_at(pid_t pid, void *userdata)
         /* Once the group has ended, its number may be reused by another user. */
         if (!others->any_group && process->uid != 0 && uid != process->uid)
                 return 0;
-        r = proc_evidence_runs_jobs(proc, framework_of(process->worker->fleet->settings->traits));
+        r = proc_evidence_runs_jobs(process->runtime->proc_facts, proc, process_user(process->worker),
+                                    framework_of(process->worker->fleet->settings->traits));
+        /* All are asked at once. */
+        if (proc_facts_is_unknown(r)) {
+                others->unknown = others->unknown == -EINPROGRESS ? -EINPROGRESS : r;
+                return 0;
+        }
         if (r > 0)
                 others->found = TAKE_PTR(proc);
         return r;
@@ -55,6 +62,8 @@ int sibling_find(struct process *process, struct proc **ret)
         /* Scan all processes only if the group still has any. */
         if (r == 0 && probe_group(process->group))
                 r = proc_group_each(process->group, poll_at, &others);
+        if (r == 0)
+                r = others.unknown;
         if (r <= 0 || !ret)
                 others.found = proc_close(others.found);
         if (r > 0 && ret)

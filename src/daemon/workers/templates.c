@@ -43,6 +43,9 @@ struct template_process {
         bool awaits_start; /* the command waits for permission to start */
         int report_fd;     /* of its launch; -1: none */
         struct launch_report report;
+        struct exit_status exit;
+        bool exit_waits; /* all processes have exited; the readers read the log */
+        bool boot_waits; /* the readers read whether it has started to work */
 
         int worker_socket; /* of the pending fork; -1: none */
         sd_event_source *worker_input;
@@ -101,6 +104,8 @@ static void template_process_ended(struct template_process *process, struct exit
         struct template *template = process->template;
         const struct exit_log_source whose = {
                 .fleet = template->fleet,
+                .main = process->main,
+                .user = process->report.log_uid,
                 .pids = {template->pid, template->serving_pid},
                 .since = template->started_at,
         };
@@ -108,7 +113,18 @@ static void template_process_ended(struct template_process *process, struct exit
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);
-        exit_log_add(runtime, &whose, &process->report, template->state == TEMPLATE_ENDING, lines, &exit);
+        const struct proc_reader_user user = {
+                .uid = process->report.log_uid, .gid = process->report.log_gid, .n_groups = 0};
+        if (process->report.log_fd >= 0)
+                proc_facts_know_user(runtime->proc_facts, &user);
+        process->exit = exit;
+        process->exit_waits = exit_log_add(runtime, &whose, &process->report,
+                                           template->state == TEMPLATE_ENDING, lines, &exit) == -EINPROGRESS;
+        if (process->exit_waits) {
+                process->main_exit = sd_event_source_disable_unref(process->main_exit);
+                process->serving_exit = sd_event_source_disable_unref(process->serving_exit);
+                return;
+        }
         template->process = NULL;
         template_observe_exit(template, &exit, runtime->preload_script, clock_now(CLOCK_MONOTONIC));
         template_process_free(process);
@@ -482,8 +498,11 @@ void templates_fork(const struct action *action, usec_t now)
 }
 
 struct boot_poll {
+        struct proc_facts *facts;
         const struct framework *framework;
+        uid_t user;
         bool found;
+        int unknown; /* as in sibling.c */
 };
 
 static int poll_each(pid_t pid, void *userdata)
@@ -493,7 +512,11 @@ static int poll_each(pid_t pid, void *userdata)
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_has_booted(proc, boot->framework);
+                r = proc_evidence_has_booted(boot->facts, proc, boot->user, boot->framework);
+        if (proc_facts_is_unknown(r)) {
+                boot->unknown = boot->unknown == -EINPROGRESS ? -EINPROGRESS : r;
+                return 0;
+        }
         boot->found |= r > 0;
         return is_shortage(r) ? r : r > 0;
 }
@@ -504,10 +527,16 @@ static bool poll_loading(struct template_process *process, usec_t now)
 {
         struct template *template = process->template;
         struct runtime *runtime = process->runtime;
-        struct boot_poll boot = {.framework = framework_of(template->fleet->settings->traits)};
+        struct boot_poll boot = {
+                .facts = runtime->proc_facts,
+                .framework = framework_of(template->fleet->settings->traits),
+        };
 
         /* If the tree cannot be read, nothing is known. */
-        if (proc_tree_each(template->pid, poll_each, &boot) < 0)
+        (void)proc_uid(process->main, &boot.user);
+        int r = proc_tree_each(template->pid, poll_each, &boot);
+        process->boot_waits = boot.unknown == -EINPROGRESS && !boot.found;
+        if (r < 0 || (boot.unknown < 0 && !boot.found))
                 return false;
         struct worker *worker = template_observe_booted(template, boot.found, now);
         if (!worker)
@@ -516,7 +545,7 @@ static bool poll_loading(struct template_process *process, usec_t now)
         wakeup_changed(runtime->wakeup);
         /* The loop accepts only one source per pidfd. */
         process->main_exit = sd_event_source_disable_unref(process->main_exit);
-        int r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
+        r = attach_started(runtime, worker, TAKE_PTR(process->main), TAKE_FD(process->report_fd));
         if (r < 0)
                 log_error("cannot watch the worker %s: %s", WORKER_ID(worker), strerrordesc_np(-r));
         if (worker->handle)
@@ -529,6 +558,9 @@ void templates_end(struct template *template, usec_t now)
 {
         struct template_process *process = template_process_of(template);
 
+        /* The processes were reaped: other processes may have the pids. */
+        if (process->exit_waits)
+                return;
         if (template->serving_pid == 0) {
                 if (!poll_loading(process, now))
                         return;
@@ -546,6 +578,8 @@ void templates_end(struct template *template, usec_t now)
  * workers. */
 void templates_kill(struct template *template, usec_t now)
 {
+        if (template_process_of(template)->exit_waits)
+                return;
         if (template->serving_pid == 0)
                 (void)signal_group(template_process_of(template)->main, SIGKILL);
         (void)signal_process(template_process_of(template)->main, SIGKILL);
@@ -601,8 +635,23 @@ void templates_poll(struct runtime *runtime, bool fast, usec_t now)
 {
         WORLD_FOREACH_FLEET(runtime->world, fleet)
                 FLEET_FOREACH_TEMPLATE(fleet, template)
-                        if (template_is_alive(template) && template->process)
+                        if (template_is_alive(template) && template->process &&
+                            !template_process_of(template)->exit_waits)
                                 poll_template(template_process_of(template), fast, now);
+}
+
+void templates_resume(struct runtime *runtime, usec_t now)
+{
+        WORLD_FOREACH_FLEET(runtime->world, fleet)
+                FLEET_FOREACH_TEMPLATE(fleet, template) {
+                        struct template_process *process = template_process_of(template);
+
+                        if (process && process->exit_waits)
+                                template_process_ended(process, process->exit);
+                        else if (process && process->boot_waits && template->state == TEMPLATE_LOADING &&
+                                 template->serving_pid == 0)
+                                (void)poll_loading(process, now);
+                }
 }
 
 void templates_begin(const struct runtime *runtime)

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the proc readers; see the header. */
+#include "daemon/runtime/proc_facts.h"
+#include "base/fd.h"
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/log_tail.h"
+#include "io/proc_question.h"
+#include "privileged/proc_inspect.h"
+#include "privileged/signal.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define FRESH_USEC    (500 * USEC_PER_MSEC)
+#define DEADLINE_USEC (2 * USEC_PER_SEC)
+#define KEEP_USEC     (10 * USEC_PER_SEC)
+/* Pauses before a reader is started again, and before a question is repeated that was late: doubled up to the
+ * second. */
+#define PAUSE_USEC     USEC_PER_SEC
+#define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
+/* Readers that were killed and have not ended, as a file server can hold even those. Beyond, no user that has
+ * one gets another reader. */
+#define STUCK_MAX 16
+/* Questions that a reader has at a time; the others wait here, and can still be given up. */
+#define SENT_MAX (4 * PROC_QUESTIONS_MAX)
+#define BATCH    16
+#define BUCKETS  1024
+
+/* A question, and what came of it. */
+struct proc_fact {
+        struct proc_fact *next;  /* in its bucket */
+        struct proc_fact *after; /* in the queue of its reader */
+        enum fact_state { FACT_ASKED, FACT_ANSWERED, FACT_LATE } state;
+        pid_t pid;
+        uint64_t start;
+        enum proc_subject subject;
+        uint32_t id;
+        bool queued; /* in the queue of a reader */
+        int log_fd;  /* PROC_LOG_TAIL: owned until answered; else -1 */
+        uint64_t log_start_bytes;
+        usec_t asked_at, changed_at;
+        usec_t retry_at; /* FACT_LATE: not asked again before */
+        unsigned failures;
+        struct proc_reply *reply; /* FACT_ANSWERED: owned */
+};
+
+struct proc_reader_process {
+        struct child child;
+        struct proc_reader_process *next;
+        struct proc_facts *facts;
+        struct proc_reader *reader; /* owner of the process */
+        bool killed;                /* and replaced */
+        int fd;
+        sd_event_source *input;
+};
+
+struct proc_reader {
+        struct proc_reader *next;
+        struct proc_reader_user user;
+        bool privileged;
+        struct proc_reader_process *process; /* NULL: none runs */
+        unsigned n_stuck;
+        unsigned failures; /* since the last answer */
+        usec_t start_at;   /* not started before */
+        bool warned;
+        bool has_answered;              /* since `arrived` was called for it */
+        struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
+        size_t n_sent;
+        usec_t progress_at; /* when the first of the queue was sent, or became the first */
+};
+
+struct proc_facts {
+        sd_event *event;
+        struct children *children;
+        struct proc_facts_ops ops;
+        int program_fd;
+        sd_event_source *soon, *timer;
+        struct proc_reader *readers;
+        struct proc_reader_process *processes; /* all, with those that were killed and have not ended */
+        unsigned n_stuck;
+        uint32_t last_id;
+        bool news;
+        struct proc_fact *buckets[BUCKETS];
+};
+
+static usec_t now_usec(void)
+{
+        return clock_now(CLOCK_MONOTONIC);
+}
+
+static usec_t pause_usec(unsigned failures)
+{
+        return MIN(PAUSE_USEC << MIN(failures, 6U), PAUSE_MAX_USEC);
+}
+
+static struct proc_fact *fact_free(struct proc_fact *fact)
+{
+        close_fd(fact->log_fd);
+        free(fact->reply);
+        free(fact);
+        return NULL;
+}
+
+static struct proc_fact **bucket_of(struct proc_facts *facts, pid_t pid)
+{
+        return &facts->buckets[(unsigned)pid % BUCKETS];
+}
+
+/* Removes the first of the queue. */
+static struct proc_fact *take_first(struct proc_reader *reader)
+{
+        struct proc_fact *fact = reader->first;
+
+        reader->first = fact->after;
+        if (!reader->first)
+                reader->end = &reader->first;
+        fact->after = NULL;
+        fact->queued = false;
+        if (reader->n_sent > 0)
+                reader->n_sent--;
+        return fact;
+}
+
+static void put_last(struct proc_facts *facts, struct proc_reader *reader, struct proc_fact *fact)
+{
+        fact->queued = true;
+        fact->id = ++facts->last_id;
+        fact->after = NULL;
+        *reader->end = fact;
+        reader->end = &fact->after;
+        (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
+}
+
+static void set_late(struct proc_facts *facts, struct proc_fact *fact, bool blamed, usec_t now)
+{
+        if (blamed)
+                fact->failures++;
+        fact->state = FACT_LATE;
+        fact->changed_at = now;
+        fact->retry_at = usec_add(now, pause_usec(fact->failures > 0 ? fact->failures - 1 : 0));
+        facts->news = true;
+}
+
+static void process_free(struct proc_reader_process *process)
+{
+        struct proc_facts *facts = process->facts;
+
+        sd_event_source_disable_unref(process->input);
+        close_fd(process->fd);
+        LIST_UNLINK(facts->processes, process);
+        free(process);
+}
+
+/* Ends the reader's process. What it was asked stays in the queue, for the next one. */
+static void reader_stop(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        struct proc_reader_process *process = TAKE_PTR(reader->process);
+
+        reader->n_sent = 0;
+        reader->start_at = usec_add(now, pause_usec(reader->failures++));
+        process->input = sd_event_source_disable_unref(process->input);
+        process->fd = close_fd(process->fd);
+        process->killed = true;
+        reader->n_stuck++;
+        facts->n_stuck++;
+        (void)signal_child(process->child.pid, SIGKILL);
+}
+
+static void on_exited(struct child *child, const siginfo_t *info _unused_)
+{
+        struct proc_reader_process *process =
+                (struct proc_reader_process *)((char *)child - offsetof(struct proc_reader_process, child));
+        struct proc_facts *facts = process->facts;
+        struct proc_reader *reader = process->reader;
+
+        if (process->killed) {
+                reader->n_stuck--;
+                facts->n_stuck--;
+        } else {
+                reader->process = NULL;
+                reader->n_sent = 0;
+                reader->start_at = usec_add(now_usec(), pause_usec(reader->failures++));
+        }
+        process_free(process);
+        (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
+}
+
+static int on_input(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
+static void reader_start(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        if (now < reader->start_at || (reader->n_stuck > 0 && facts->n_stuck >= STUCK_MAX))
+                return;
+        struct proc_reader_process *process = calloc(1, sizeof(*process));
+        int r = -ENOMEM;
+
+        if (process) {
+                process->facts = facts;
+                process->reader = reader;
+                r = facts->ops.start(facts->program_fd, &reader->user, reader->privileged,
+                                     &process->child.pid, &process->fd);
+        }
+        if (r < 0) {
+                free(process);
+                log_warning("cannot start the reader of what user %u runs: %s", (unsigned)reader->user.uid,
+                            strerrordesc_np(-r));
+                reader->start_at = usec_add(now, pause_usec(reader->failures++));
+                return;
+        }
+        process->child.exited = on_exited;
+        children_add(facts->children, &process->child);
+        process->next = facts->processes;
+        facts->processes = process;
+        reader->process = process;
+        if (sd_event_add_io(facts->event, &process->input, process->fd, EPOLLIN, on_input, process) < 0)
+                reader_stop(facts, reader, now);
+}
+
+static struct proc_question question_of(const struct proc_fact *fact)
+{
+        return (struct proc_question){
+                .id = fact->id,
+                .pid = fact->pid,
+                .subject = fact->subject,
+                .start = fact->subject == PROC_LOG_TAIL ? fact->log_start_bytes : fact->start,
+        };
+}
+
+/* Sends the next message of questions. Returns how many were sent, 0 if none can be sent now, or -errno. */
+static ssize_t send_some(struct proc_reader *reader, struct proc_fact *fact)
+{
+        struct proc_question questions[PROC_QUESTIONS_MAX];
+        int log_fd = fact->log_fd;
+        size_t n = 0;
+
+        for (; fact && n < ELEMENTSOF(questions) && (n == 0 || (log_fd < 0 && fact->log_fd < 0));
+             fact = fact->after)
+                questions[n++] = question_of(fact);
+        int r = fd_send(reader->process->fd, questions, n * sizeof(*questions), log_fd, MSG_DONTWAIT);
+        if (r == -EAGAIN)
+                return 0;
+        return r < 0 ? r : (ssize_t)n;
+}
+
+static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        struct proc_fact *fact = reader->first;
+
+        if (fact && !reader->process)
+                reader_start(facts, reader, now);
+        for (size_t i = 0; fact && i < reader->n_sent; i++)
+                fact = fact->after;
+        while (fact && reader->process && reader->n_sent < SENT_MAX) {
+                ssize_t n = send_some(reader, fact);
+
+                if (n < 0)
+                        reader_stop(facts, reader, now);
+                if (n <= 0)
+                        return;
+                if (reader->n_sent == 0)
+                        reader->progress_at = now;
+                reader->n_sent += (size_t)n;
+                while (n-- > 0)
+                        fact = fact->after;
+        }
+}
+
+/* A reader is not trusted: its user might have taken it over. */
+static bool is_valid(const struct proc_fact *fact, const struct proc_reply *reply, size_t size)
+{
+        const size_t head = offsetof(struct proc_reply, text);
+        bool is_text = fact->subject == PROC_TITLE || fact->subject == PROC_LOG_TAIL;
+
+        if (size < head || reply->length != size - head || reply->id != fact->id || reply->error > 0 ||
+            reply->error < -4095)
+                return false;
+        return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
+}
+
+static struct proc_reader *find_reader(struct proc_facts *facts, uid_t uid, bool privileged)
+{
+        struct proc_reader *reader = facts->readers;
+
+        while (reader && (reader->user.uid != uid || reader->privileged != privileged))
+                reader = reader->next;
+        return reader;
+}
+
+static struct proc_reader *add_reader(struct proc_facts *facts, const struct proc_reader_user *user,
+                                      bool privileged)
+{
+        struct proc_reader *reader = calloc(1, sizeof(*reader));
+
+        if (!reader)
+                return NULL;
+        reader->user = *user;
+        reader->privileged = privileged;
+        reader->end = &reader->first;
+        reader->next = facts->readers;
+        facts->readers = reader;
+        return reader;
+}
+
+/* The rights of the user do not suffice, as for a process that cannot be traced. Returns false if there is no
+ * other reader to ask. */
+static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *reader, struct proc_fact *fact)
+{
+        if (reader->privileged || fact->subject == PROC_LOG_TAIL)
+                return false;
+        struct proc_reader *other = find_reader(facts, reader->user.uid, true);
+        if (!other)
+                other = add_reader(facts, &reader->user, true);
+        if (!other)
+                return false;
+        put_last(facts, other, fact);
+        return true;
+}
+
+/* Takes the answer to the first of the queue. Returns 0, or -EBADMSG if it is none. */
+static int take_reply(struct proc_facts *facts, struct proc_reader *reader, const struct proc_reply *reply,
+                      size_t size, usec_t now)
+{
+        if (reader->n_sent == 0 || !is_valid(reader->first, reply, size))
+                return -EBADMSG;
+        struct proc_fact *fact = take_first(reader);
+        reader->failures = 0;
+        reader->progress_at = now;
+        if ((reply->error == -EACCES || reply->error == -EPERM) && fact->state == FACT_ASKED &&
+            ask_privileged(facts, reader, fact))
+                return 0;
+        free(fact->reply);
+        fact->reply = malloc(size);
+        if (fact->reply)
+                memcpy(fact->reply, reply, size);
+        fact->state = FACT_ANSWERED;
+        fact->changed_at = now;
+        fact->failures = 0;
+        fact->log_fd = close_fd(fact->log_fd);
+        reader->has_answered = true;
+        return 0;
+}
+
+static int receive(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        static struct proc_reply replies[BATCH];
+        struct iovec vectors[BATCH];
+        struct mmsghdr messages[BATCH];
+
+        for (size_t i = 0; i < BATCH; i++) {
+                vectors[i] = (struct iovec){.iov_base = &replies[i], .iov_len = sizeof(replies[i])};
+                messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[i], .msg_iovlen = 1}};
+        }
+        int n = recvmmsg(reader->process->fd, messages, BATCH, MSG_DONTWAIT, NULL);
+        int r = n < 0 ? -errno : 0;
+        if (r == -EAGAIN || r == -EINTR)
+                return 0;
+        for (int i = 0; r == 0 && i < n; i++)
+                r = messages[i].msg_len == 0 ? -EPIPE
+                    : messages[i].msg_hdr.msg_flags & MSG_TRUNC
+                            ? -EBADMSG
+                            : take_reply(facts, reader, &replies[i], messages[i].msg_len, now);
+        if (n == 0)
+                r = -EPIPE;
+        /* Until the last of them, to spare passes. */
+        if (!reader->first && reader->has_answered) {
+                reader->has_answered = false;
+                facts->news = true;
+        }
+        return r;
+}
+
+static void reader_receive(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        int r = receive(facts, reader, now);
+
+        if (r == -EBADMSG && !reader->warned) {
+                reader->warned = true;
+                log_warning(
+                        "the reader of what user %u runs answered what was not asked: it is started again",
+                        (unsigned)reader->user.uid);
+        }
+        if (r < 0)
+                reader_stop(facts, reader, now);
+}
+
+/* Gives up the questions that are late, and the reader that does not answer. */
+static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
+{
+        if (reader->n_sent > 0 && now >= usec_add(reader->progress_at, DEADLINE_USEC)) {
+                set_late(facts, take_first(reader), true, now);
+                reader_stop(facts, reader, now);
+        }
+        /* Questions that were sent stay in the queue until they are answered. */
+        struct proc_fact **link = &reader->first;
+        for (size_t i = 0; *link; i++) {
+                struct proc_fact *fact = *link;
+
+                if (fact->state == FACT_ASKED && now >= usec_add(fact->asked_at, DEADLINE_USEC))
+                        set_late(facts, fact, false, now);
+                if (i < reader->n_sent || fact->state == FACT_ASKED) {
+                        link = &fact->after;
+                        continue;
+                }
+                *link = fact->after;
+                fact->after = NULL;
+                fact->queued = false;
+        }
+        reader->end = link;
+}
+
+static bool is_old(const struct proc_fact *fact, usec_t now)
+{
+        return !fact->queued && fact->state != FACT_ASKED && now >= usec_add(fact->changed_at, KEEP_USEC) &&
+               (fact->state != FACT_LATE || now >= usec_add(fact->retry_at, KEEP_USEC));
+}
+
+/* Returns when the timer is due next. */
+static usec_t sweep(struct proc_facts *facts, usec_t now)
+{
+        usec_t due = USEC_INFINITY;
+
+        for (size_t i = 0; i < BUCKETS; i++)
+                for (struct proc_fact **link = &facts->buckets[i]; *link;) {
+                        struct proc_fact *fact = *link;
+
+                        if (!is_old(fact, now)) {
+                                due = usec_add(now, KEEP_USEC);
+                                link = &fact->next;
+                                continue;
+                        }
+                        *link = fact->next;
+                        fact_free(fact);
+                }
+        return due;
+}
+
+static void set_timer(struct proc_facts *facts, usec_t due, usec_t now)
+{
+        for (const struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
+                for (const struct proc_fact *fact = reader->first; fact; fact = fact->after)
+                        if (fact->state == FACT_ASKED) {
+                                due = MIN(due, usec_add(fact->asked_at, DEADLINE_USEC));
+                                break;
+                        }
+                if (reader->n_sent > 0)
+                        due = MIN(due, usec_add(reader->progress_at, DEADLINE_USEC));
+                if (reader->first && !reader->process && reader->start_at > now)
+                        due = MIN(due, reader->start_at);
+        }
+        if (due == USEC_INFINITY)
+                return;
+        (void)sd_event_source_set_time(facts->timer, due);
+        (void)sd_event_source_set_enabled(facts->timer, SD_EVENT_ONESHOT);
+}
+
+/* Sends what was asked since, and reports what has arrived. */
+static void advance(struct proc_facts *facts, bool timer)
+{
+        usec_t now = now_usec();
+
+        for (struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
+                check_deadlines(facts, reader, now);
+                reader_flush(facts, reader, now);
+        }
+        set_timer(facts, timer ? sweep(facts, now) : usec_add(now, KEEP_USEC), now);
+        if (facts->news) {
+                facts->news = false;
+                facts->ops.arrived(facts->ops.userdata);
+        }
+}
+
+static int on_soon(sd_event_source *source _unused_, void *userdata)
+{
+        advance(userdata, false);
+        return 0;
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        advance(userdata, true);
+        return 0;
+}
+
+static int on_input(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_,
+                    void *userdata)
+{
+        struct proc_reader_process *process = userdata;
+        struct proc_facts *facts = process->facts;
+
+        reader_receive(facts, process->reader, now_usec());
+        (void)sd_event_source_set_enabled(facts->soon, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+int proc_facts_new(sd_event *event, struct children *children, int program_fd,
+                   const struct proc_facts_ops *ops, struct proc_facts **ret)
+{
+        struct proc_facts *facts = calloc(1, sizeof(*facts));
+
+        if (!facts) {
+                close_fd(program_fd);
+                return -ENOMEM;
+        }
+        *facts = (struct proc_facts){
+                .event = event, .children = children, .program_fd = program_fd, .ops = *ops};
+        int r = sd_event_add_defer(event, &facts->soon, on_soon, facts);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(facts->soon, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time(event, &facts->timer, CLOCK_MONOTONIC, 0, 0, on_timer, facts);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(facts->timer, SD_EVENT_OFF);
+        *ret = r < 0 ? proc_facts_free(facts) : facts;
+        return MIN(r, 0);
+}
+
+void proc_facts_kill(struct proc_facts *facts)
+{
+        for (const struct proc_reader_process *i = facts ? facts->processes : NULL; i; i = i->next)
+                (void)signal_child(i->child.pid, SIGKILL);
+}
+
+struct proc_facts *proc_facts_free(struct proc_facts *facts)
+{
+        if (!facts)
+                return NULL;
+        while (facts->processes) {
+                struct proc_reader_process *process = facts->processes;
+
+                children_remove(facts->children, &process->child);
+                (void)signal_child(process->child.pid, SIGKILL);
+                process_free(process);
+        }
+        for (struct proc_reader *reader = facts->readers, *next; reader; reader = next) {
+                next = reader->next;
+                free(reader);
+        }
+        FOREACH_ELEMENT(bucket, facts->buckets)
+                while (*bucket) {
+                        struct proc_fact *fact = *bucket;
+
+                        *bucket = fact->next;
+                        fact_free(fact);
+                }
+        sd_event_source_disable_unref(facts->soon);
+        sd_event_source_disable_unref(facts->timer);
+        close_fd(facts->program_fd);
+        free(facts);
+        return NULL;
+}
+
+static struct proc_reader *reader_of(struct proc_facts *facts, const struct proc *proc, uid_t uid)
+{
+        /* Processes of root may have capabilities, and a reader without these must not read them. */
+        bool privileged = uid == 0;
+        struct proc_reader *reader = find_reader(facts, uid, privileged);
+
+        if (reader)
+                return reader;
+        struct proc_reader_user user;
+        proc_reader_user_of(proc, uid, &user);
+        return add_reader(facts, &user, privileged);
+}
+
+void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user)
+{
+        if (facts && !find_reader(facts, user->uid, user->uid == 0))
+                (void)add_reader(facts, user, user->uid == 0);
+}
+
+static struct proc_fact *find_fact(struct proc_facts *facts, enum proc_subject subject,
+                                   const struct proc *proc)
+{
+        struct proc_fact *fact = *bucket_of(facts, proc_pid(proc));
+
+        while (fact && (fact->pid != proc_pid(proc) || fact->start != proc_start_time(proc) ||
+                        fact->subject != subject))
+                fact = fact->next;
+        return fact;
+}
+
+static struct proc_fact *add_fact(struct proc_facts *facts, enum proc_subject subject,
+                                  const struct proc *proc)
+{
+        struct proc_fact *fact = calloc(1, sizeof(*fact)), **bucket = bucket_of(facts, proc_pid(proc));
+
+        if (!fact)
+                return NULL;
+        fact->subject = subject;
+        fact->pid = proc_pid(proc);
+        fact->start = proc_start_time(proc);
+        fact->state = FACT_LATE;
+        fact->log_fd = -1;
+        fact->next = *bucket;
+        *bucket = fact;
+        return fact;
+}
+
+void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before)
+{
+        for (int subject = 0; facts && subject < _PROC_SUBJECT_MAX; subject++) {
+                struct proc_fact *fact = find_fact(facts, (enum proc_subject)subject, proc);
+
+                if (fact && fact->state == FACT_ANSWERED && fact->asked_at < before)
+                        fact->changed_at = 0;
+        }
+}
+
+/* Returns the answer with 0, or -errno as the header says. log: for PROC_LOG_TAIL; else NULL. */
+static int ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+               const struct proc_log *log, const struct proc_reply **ret)
+{
+        struct proc_fact *fact = find_fact(facts, subject, proc);
+        usec_t now = now_usec();
+
+        if (fact && fact->state == FACT_ANSWERED && now < usec_add(fact->changed_at, FRESH_USEC)) {
+                *ret = fact->reply;
+                return fact->reply ? fact->reply->error : -ENOMEM;
+        }
+        if (fact && fact->state == FACT_ASKED)
+                return -EINPROGRESS;
+        if (fact && (fact->queued || now < fact->retry_at))
+                return -ETIMEDOUT;
+        struct proc_reader *reader = reader_of(facts, proc, user);
+        if (!fact)
+                fact = add_fact(facts, subject, proc);
+        if (!reader || !fact)
+                return -ENOMEM;
+        if (log) {
+                fact->log_fd = close_fd(fact->log_fd);
+                fact->log_fd = fcntl(log->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+                if (fact->log_fd < 0)
+                        return -errno;
+                fact->log_start_bytes = log->start_bytes;
+        }
+        fact->state = FACT_ASKED;
+        fact->asked_at = now;
+        put_last(facts, reader, fact);
+        return -EINPROGRESS;
+}
+
+int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
+{
+        const struct proc_reply *reply = NULL;
+
+        if (!facts)
+                return proc_title(proc, title, size);
+        int r = ask(facts, PROC_TITLE, proc, user, NULL, &reply);
+        if (r < 0)
+                return r;
+        assert(reply);
+        snprintf(title, size, "%s", reply->text);
+        return 0;
+}
+
+ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
+                               size_t size, size_t *ret_length)
+{
+        const struct proc_reply *reply = NULL;
+
+        *ret_length = 0;
+        if (!facts) {
+                ssize_t n = proc_environment(proc, text, size);
+                *ret_length = n > 0 ? (size_t)n : 0;
+                return n;
+        }
+        int r = ask(facts, PROC_ENVIRONMENT, proc, user, NULL, &reply);
+        if (r < 0)
+                return r;
+        assert(reply);
+        *ret_length = MIN((size_t)reply->length, size - 1);
+        memcpy(text, reply->text, *ret_length);
+        text[*ret_length] = '\0';
+        return MIN((ssize_t)reply->read_bytes, (ssize_t)size);
+}
+
+int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t user, uint64_t *ret_pss,
+                      uint64_t *ret_private)
+{
+        const struct proc_reply *reply = NULL;
+
+        if (!facts)
+                return proc_mapped_bytes(proc, ret_pss, ret_private);
+        int r = ask(facts, PROC_MEMORY, proc, user, NULL, &reply);
+        if (r < 0)
+                return r;
+        assert(reply);
+        *ret_pss = reply->pss_bytes;
+        *ret_private = reply->private_bytes;
+        return 0;
+}
+
+int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                        const struct proc_log *log, char *lines, size_t size)
+{
+        const struct proc_reply *reply = NULL;
+        char text[PROC_TEXT_MAX];
+
+        if (!facts)
+                return log_tail_read(log->fd, log->start_bytes, lines, size);
+        int r = ask(facts, PROC_LOG_TAIL, proc, user, log, &reply);
+        if (r < 0)
+                return r;
+        assert(reply);
+        /* A reader may send text that is not printable. */
+        memcpy(text, reply->text, reply->length);
+        log_tail_cut(text, strlen(reply->text), lines, size);
+        return 0;
+}
+
+static bool awaits_answers(const struct proc_facts *facts)
+{
+        for (const struct proc_reader *reader = facts->readers; reader; reader = reader->next)
+                if (reader->first && reader->process)
+                        return true;
+        return false;
+}
+
+static void receive_ready(struct proc_facts *facts, int timeout_msec)
+{
+        struct pollfd list[64];
+        struct proc_reader *owners[ELEMENTSOF(list)];
+        nfds_t n = 0;
+
+        for (struct proc_reader *reader = facts->readers; reader && n < ELEMENTSOF(list);
+             reader = reader->next)
+                if (reader->process && reader->first) {
+                        owners[n] = reader;
+                        list[n++] = (struct pollfd){.fd = reader->process->fd, .events = POLLIN};
+                }
+        if (poll(list, n, timeout_msec) <= 0)
+                return;
+        for (nfds_t i = 0; i < n; i++)
+                if (list[i].revents)
+                        reader_receive(facts, owners[i], now_usec());
+}
+
+void proc_facts_wait(struct proc_facts *facts, usec_t until)
+{
+        for (usec_t now = now_usec(); facts && now < until; now = now_usec()) {
+                for (struct proc_reader *reader = facts->readers; reader; reader = reader->next)
+                        reader_flush(facts, reader, now);
+                if (!awaits_answers(facts))
+                        return;
+                receive_ready(facts, (int)((until - now) / USEC_PER_MSEC) + 1);
+        }
+}
+
+bool proc_facts_is_reader(const struct proc_facts *facts, pid_t pid)
+{
+        for (const struct proc_reader_process *i = facts ? facts->processes : NULL; i; i = i->next)
+                if (i->child.pid == pid)
+                        return true;
+        return false;
+}

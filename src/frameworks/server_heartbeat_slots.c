@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Identities of the workers whose heartbeats are in a server, and requests for them. */
+#include "frameworks/server_heartbeat_slots.h"
+#include "io/clock.h"
+#include "model/poll_schedule.h"
+#include <string.h>
+
+int server_heartbeats_know(struct heartbeat_slot *base, const char *identity)
+{
+        struct server_slot *slot = own_slot(base);
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+        struct server_heartbeats *heartbeats = heartbeats_of(slot);
+        size_t host_len;
+        pid_t pid;
+
+        char *copy = strdup(identity);
+        if (!copy)
+                return -ENOMEM;
+        slot_lose_identity(slot);
+        slot->base.identity = copy;
+        slot->changed_at = now;
+        /* If this identity is lost later, the search uses its host name. */
+        if (!heartbeats->framework->identity_parse(identity, strlen(identity), &host_len, &pid))
+                return 0;
+        return match_host_was(&heartbeats->match, identity, host_len, now);
+}
+
+void server_heartbeats_forget(struct heartbeat_slot *base)
+{
+        struct server_slot *slot = own_slot(base);
+        slot->forgotten_at = clock_now(CLOCK_MONOTONIC);
+        slot->siblings_scan_at = 0;
+        if (!slot->base.identity)
+                return;
+        match_distrust(&heartbeats_of(slot)->match, slot->base.identity);
+        slot_lose_identity(slot);
+}
+
+void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
+{
+        own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
+}
+
+char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
+{
+        struct server_slot *slot = own_slot(base);
+        struct match *match = &heartbeats_of(slot)->match;
+        usec_t since = MAX(slot->base.worker->spawned_at, slot->forgotten_at);
+        size_t at = 0;
+
+        const struct candidate *other = match_other(match, slot, slot->base.identity, since, &at);
+        if (!other)
+                return NULL;
+        char *identity = strdup(other->identity);
+        *ret_pid = other->pid;
+        match_distrust(match, other->identity);
+        return identity;
+}
+
+bool server_heartbeats_contended(const struct heartbeats *heartbeats)
+{
+        return scan_permit_is_contended(&((const struct server_heartbeats *)heartbeats)->scan_permit);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions about a process, and their answers, as sqmgr and its proc readers exchange them over a socket. */
+#pragma once
+
+#include <stdint.h>
+
+/* Each of these can make its reader wait without limit: the first three need the mmap_lock of the process,
+ * which a thread of it holds while it waits for a file server; the log may be on a file server itself. */
+enum proc_subject {
+        PROC_TITLE,       /* text: as proc_title() returns it, with its NUL */
+        PROC_ENVIRONMENT, /* text: the variables that begin with PROC_VARIABLE_PREFIX, each with its NUL */
+        PROC_MEMORY,      /* numbers */
+        PROC_LOG_TAIL,    /* text: as log_tail_read() returns it, with its NUL */
+        _PROC_SUBJECT_MAX,
+};
+
+/* The name of the program that answers; sqmgr under this name does the same. */
+#define PROC_READER_NAME "sqmgr-proc-reader"
+#define PROC_READER_COMM "sqmgr-proc-read"
+#define PROC_READER_FD   3 /* its socket */
+
+#define PROC_VARIABLE_PREFIX "SQMGR_"
+
+/* A message holds up to PROC_QUESTIONS_MAX questions, or one PROC_LOG_TAIL with the log attached. */
+struct proc_question {
+        uint64_t start; /* start time of the process; for PROC_LOG_TAIL: size of the log at the start of the
+                           worker */
+        uint32_t id;
+        int32_t pid;
+        uint32_t subject; /* enum proc_subject */
+        uint32_t unused;
+};
+
+#define PROC_QUESTIONS_MAX 64
+#define PROC_TEXT_MAX      4096
+
+/* Each message holds one answer, without the unused end of text. Answers are in the order of the questions.
+ */
+struct proc_reply {
+        uint32_t id;
+        int32_t error;       /* 0 or -errno */
+        uint32_t length;     /* of text */
+        uint32_t read_bytes; /* PROC_ENVIRONMENT: size of the whole environment, as far as it was read */
+        uint64_t pss_bytes;
+        uint64_t private_bytes;
+        char text[PROC_TEXT_MAX];
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers questions about a process from files that can make the caller wait. */
+#include "privileged/proc_answer.h"
+#include "base/fd.h"
+#include "io/log_tail.h"
+#include "io/proc.h"
+#include "privileged/proc_inspect.h"
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+/* Longer environments are cut. sqmgr's variables come first, but a shell in between may have reordered them.
+ */
+#define ENVIRONMENT_MAX_BYTES ((size_t)128 << 10)
+
+static int answer_environment(const struct proc *proc, struct proc_reply *reply)
+{
+        static char text[ENVIRONMENT_MAX_BYTES];
+        const size_t prefix = strlen(PROC_VARIABLE_PREFIX);
+
+        ssize_t length = proc_environment(proc, text, sizeof(text));
+        if (length < 0)
+                return (int)length;
+        reply->read_bytes = (uint32_t)length;
+        for (ssize_t at = 0; at < length; at += (ssize_t)strlen(text + at) + 1) {
+                size_t size = strlen(text + at) + 1;
+
+                if (strncmp(text + at, PROC_VARIABLE_PREFIX, prefix) != 0 ||
+                    size > sizeof(reply->text) - reply->length)
+                        continue;
+                memcpy(reply->text + reply->length, text + at, size);
+                reply->length += (uint32_t)size;
+        }
+        return 0;
+}
+
+static int answer_process(const struct proc_question *question, struct proc_reply *reply)
+{
+        _cleanup_proc_ struct proc *proc = NULL;
+
+        int r = proc_open(question->pid, &proc);
+        if (r < 0)
+                return r;
+        if (proc_start_time(proc) != question->start)
+                return -ESRCH;
+        switch (question->subject) {
+        case PROC_TITLE:
+                r = proc_title(proc, reply->text, sizeof(reply->text));
+                if (r == 0)
+                        reply->length = (uint32_t)strlen(reply->text) + 1;
+                return r;
+        case PROC_ENVIRONMENT:
+                return answer_environment(proc, reply);
+        case PROC_MEMORY:
+                return proc_mapped_bytes(proc, &reply->pss_bytes, &reply->private_bytes);
+        default:
+                return -EINVAL;
+        }
+}
+
+static int answer_log_tail(const struct proc_question *question, int log_fd, struct proc_reply *reply)
+{
+        int r = log_tail_read(log_fd, question->start, reply->text, LOG_TAIL_MAX_BYTES + 1);
+
+        if (r == 0)
+                reply->length = (uint32_t)strlen(reply->text) + 1;
+        return r;
+}
+
+void proc_answer(const struct proc_question *question, int log_fd, struct proc_reply *reply)
+{
+        memset(reply, 0, offsetof(struct proc_reply, text));
+        reply->id = question->id;
+        reply->error = question->subject == PROC_LOG_TAIL ? answer_log_tail(question, log_fd, reply)
+                                                          : answer_process(question, reply);
+        if (reply->error < 0)
+                reply->length = 0;
+}
+
+/* Receives questions, and the log if one is attached. Returns the number of questions, or 0 at the end. */
+static size_t receive(int fd, struct proc_question questions[static PROC_QUESTIONS_MAX], int *ret_log_fd)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec data = {.iov_base = questions, .iov_len = PROC_QUESTIONS_MAX * sizeof(*questions)};
+        struct msghdr header = {
+                .msg_iov = &data,
+                .msg_iovlen = 1,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control),
+        };
+
+        *ret_log_fd = -1;
+        ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_CMSG_CLOEXEC));
+        if (n <= 0)
+                return 0;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+        if (item && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS &&
+            item->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_log_fd, CMSG_DATA(item), sizeof(int));
+        return (size_t)n / sizeof(*questions);
+}
+
+int proc_answer_serve(int fd)
+{
+        static struct proc_question questions[PROC_QUESTIONS_MAX];
+        static struct proc_reply reply;
+        const struct rlimit no_children = {0};
+        size_t n;
+        int log_fd;
+
+        /* The user must not trace this process, which may have rights that the user has not. */
+        (void)prctl(PR_SET_NAME, PROC_READER_COMM);
+        if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+            setrlimit(RLIMIT_NPROC, &no_children) < 0)
+                return -errno;
+        while ((n = receive(fd, questions, &log_fd)) > 0) {
+                for (size_t i = 0; i < n; i++) {
+                        proc_answer(&questions[i], log_fd, &reply);
+                        if (send(fd, &reply, offsetof(struct proc_reply, text) + reply.length, MSG_NOSIGNAL) <
+                            0)
+                                return -errno;
+                }
+                close_fd(log_fd);
+        }
+        return 0;
+}

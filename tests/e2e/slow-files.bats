@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# A fleet's user that makes the readers of its files wait, by a FUSE file system of its own: only what is read of its own
+# processes waits, at the start, at polls, at an adoption and at an exit.
+# seconds: 60
+# promises: P8
+load helpers
+
+slow=$SQMGR_BUILD/tests/stub/slow-files
+
+# For the user nobody, whose fleet is 'slow'; another fleet is 'default'.
+need_fuse() {
+        [ "$(id -u)" = 0 ] || skip 'only root can start workers as another user'
+        mkdir "$folder/slow" && chown nobody "$folder/slow"
+        mknod -m 666 "$folder/slow/fuse" c 10 229 || skip 'no device of FUSE can be made here'
+        install -m 755 "$slow" "$folder/slow-files"
+        setpriv --reuid nobody --regid nogroup --clear-groups "$folder/slow-files" try "$folder/slow" 2>try.log 3>&- 9>&- &
+        local try=$!
+        wait_until 5 test -s "$folder/slow/pid.try" || skip "this machine lets nobody have a FUSE in a namespace: $(tail -n 1 try.log)"
+        kill -KILL "$try"
+}
+
+configure_slow() { # MODE, with more lines of the fleet on standard input
+        sqmgr_lines='shutdown_timeout = 1s' configure <<END
+command = $(stub_command)
+active_process_count = 2
+ready_after = 500ms
+
+[fleet:slow]
+user = nobody
+command = $folder/slow-files $1 $folder/slow
+active_process_count = 1
+log = $folder/slow/log
+$(cat)
+END
+}
+
+is_slow() { test -s "$folder/slow/pid.$1"; } # MODE
+# The first fleet is 'default'; 'ping' fails after its own 5 s.
+answers() { sqmgrctl ping && fleet_is '.active == 2'; }
+# No program that reads command lines may be called: it would wait, too.
+readers() {
+        local pid
+        for pid in $(cat "/proc/$sqmgr_pid/task/"*/children); do
+                grep -qs "^Uid:.$(id -u nobody)" "/proc/$pid/status" && [ "$(cat "/proc/$pid/comm")" = sqmgr-proc-read ] && echo "$pid"
+        done | sort
+}
+is_read() { [ -n "$(readers)" ]; }
+reader_was_replaced() { [ -n "$(readers)" ] && [ "$(readers)" != "$first" ]; }
+
+# A worker that ends is replaced: the fleet is supervised.
+is_supervised() {
+        local worker
+        worker=$(worker_pids | cut -d ' ' -f 1)
+        kill -KILL "$worker"
+        wait_until 20 gone "$worker"
+        wait_until 20 ready 2
+}
+
+@test "a worker that holds its mmap_lock by FUSE: all other fleets are supervised, through a re-exec and a crash" {
+        need_fuse
+        start_redis
+        configure_slow lock <<<'memory_metric = pss
+memory_threshold = 1M'
+        start_sqmgr
+        wait_until 20 ready 2
+        wait_until 20 is_slow lock
+        hung=$(cat slow/pid.lock)
+        # It cannot be read: cat waits.
+        not timeout 1 cat "/proc/$hung/cmdline"
+
+        # Polls: the reader is killed and started again.
+        wait_until 20 is_read
+        first=$(readers)
+        wait_until 20 reader_was_replaced
+        answers
+        is_supervised
+        sqmgrctl doctor || true
+        answers
+
+        before=$(worker_pids)
+        kill -USR2 "$sqmgr_pid"
+        wait_until 20 grep -q 'has taken over' sqmgr.log
+        wait_until 20 answers
+        [ "$(worker_pids)" = "$before" ]
+
+        # The search reads environments.
+        kill_sqmgr
+        rm -f state state.starts
+        start_sqmgr
+        wait_until 20 answers
+        [ "$(worker_pids)" = "$before" ]
+        is_supervised
+        alive "$hung"
+}
+
+@test "a log on an overlay of FUSE: its reader waits, and no other fleet for it" {
+        need_fuse
+        start_redis
+        configure_slow log <<<'framework = plain'
+        start_sqmgr
+        wait_until 20 ready 2
+        wait_until 20 is_slow log
+        slow_pid=$(cat slow/pid.log)
+        # An adopted worker's log is the one that it has then.
+        kill_sqmgr
+        start_sqmgr
+        wait_until 20 answers
+        rm slow/pid.log
+        kill -KILL "$slow_pid"
+        wait_until 20 gone "$slow_pid"
+        answers
+        is_supervised
+        # And the fleet of that user starts the next one.
+        wait_until 30 is_slow log
+}
