@@ -30,7 +30,7 @@ struct server_heartbeats {
         struct heartbeats base;
         struct reader *reader;
         const struct framework *framework;
-        char *scan_host; /* whose identities are scanned; NULL: no scan was made */
+        char *scan_host; /* host of the scanned identities; NULL: no scan was made */
 
         struct server_slot *slots; /* including removed slots while anything refers to them */
         struct server_slot **end;  /* where the next slot is linked */

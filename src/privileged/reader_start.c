@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Where a program expects its sockets. The program itself comes after them. */
+/* Numbers of the sockets of a program. The program itself comes after them. */
 #define FD_READER 3
 #define FDS_MAX   3
 

@@ -94,7 +94,7 @@ static int start(struct reader_starter *base, void (*ended)(const char *how, voi
         struct reader_starter_daemon *starter = (struct reader_starter_daemon *)base;
         int queries[2], connections[2];
 
-        /* It may be installed by now. */
+        /* The program may be installed by now. */
         if (starter->program_fd < 0)
                 starter->program_fd = open_program(starter->path);
         if (starter->program_fd < 0)
