@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Identities of the workers whose heartbeats are in a server, and requests for them. */
+/* Identities of the workers whose heartbeats are on a server, and requests for them. */
 #include "frameworks/server_heartbeat_slots.h"
 #include "io/clock.h"
 #include "model/poll_schedule.h"

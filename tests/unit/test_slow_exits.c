@@ -84,6 +84,13 @@ static const struct worker *worker(void)
         return runtime_world->fleets[0]->workers[0];
 }
 
+/* A poll reads the report of the start. */
+static bool has_started(void)
+{
+        process_read_report(worker()->handle);
+        return worker()->handle->report.outcome == LAUNCH_RUNNING;
+}
+
 TEST(an_exit_is_reported_once_the_log_is_read)
 {
         start("echo the reason; exit 3");
@@ -106,7 +113,7 @@ TEST(a_log_that_is_not_read_in_time_is_missing_and_delays_the_exit_no_longer)
 TEST(whether_another_process_works_is_unknown_until_it_is_read)
 {
         start("sleep 1000 & wait");
-        run_until(worker()->handle->report.outcome == LAUNCH_RUNNING);
+        run_until(has_started());
         ck_assert_int_eq(sibling_find(worker()->handle, NULL), -EINPROGRESS);
         run_until(sibling_find(worker()->handle, NULL) == 0);
 }
@@ -115,7 +122,7 @@ TEST(of_one_that_cannot_be_read_in_time_nothing_is_known)
 {
         silent = true;
         start("sleep 1000 & wait");
-        run_until(worker()->handle->report.outcome == LAUNCH_RUNNING);
+        run_until(has_started());
         ck_assert_int_eq(sibling_find(worker()->handle, NULL), -EINPROGRESS);
         skipped += 3 * USEC_PER_SEC;
         run_until(sibling_find(worker()->handle, NULL) == -ETIMEDOUT);
