@@ -269,6 +269,7 @@ second_is_refused() { # FILE...: deleted, too
         # Workers that were adopted are no children of the first, whose program file has another name now.
         kill_sqmgr
         cp "$(command -v sqmgr)" "$folder/supervisor"
+        cp "$SQMGR_BUILD/sqmgr-reader" "$folder/"
         launch sqmgr "$folder/supervisor" -c "$folder/sqmgr.ini"
         sqmgr_pid=$!
         wait_until 20 ready 2
