@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The program sqmgr-proc-reader and its users; see the header. */
 #include "io/proc_reader.h"
+#include "base/macro.h"
 #include "io/proc_question.h"
+#include "io/reader_program.h"
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define NOGROUP 65534
@@ -19,19 +18,10 @@ void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_
 
 int proc_reader_open_program(void)
 {
-        /* Beside sqmgr in the build folder, and beside the sqmgr that tests build there. */
-        static const char *const places[] = {"", "../../"};
-        char own[PATH_MAX], path[PATH_MAX + 64];
+        int r = reader_program_open(PROC_READER_NAME, PROC_READER);
 
-        int fd = open(PROC_READER, O_PATH | O_CLOEXEC);
-        int r = fd < 0 ? -errno : fd;
-        ssize_t n = fd < 0 ? readlink("/proc/self/exe", own, sizeof(own)) : -1;
-        const char *slash = n > 0 ? memrchr(own, '/', (size_t)n) : NULL;
-        for (size_t i = 0; fd < 0 && slash && i < ELEMENTSOF(places); i++) {
-                snprintf(path, sizeof(path), "%.*s/%s" PROC_READER_NAME, (int)(slash - own), own, places[i]);
-                fd = open(path, O_PATH | O_CLOEXEC);
-        }
-        if (fd < 0)
-                fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+        if (r >= 0)
+                return r;
+        int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
         return fd < 0 ? r : fd;
 }

@@ -5,13 +5,13 @@
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/reader_files.h"
+#include "io/reader_program.h"
 #include "io/reader_user.h"
 #include "model/exit_status.h"
 #include "privileged/reader_start.h"
 #include "privileged/signal.h"
 #include "queries/configuration.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,23 +62,9 @@ static void on_exited(struct child *child, const siginfo_t *info)
 /* Returns a descriptor or -errno. */
 static int open_program(const char *path)
 {
-        char program[PATH_MAX];
-
-        ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
-        const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
-        size_t length = slash ? (size_t)(slash + 1 - program) : 0;
-        int fd = -1;
-
-        if (path) {
-                fd = open(path, O_PATH | O_CLOEXEC);
-                return fd < 0 ? -errno : fd;
-        }
-        if (length > 0 && length + sizeof(PROGRAM_NAME) <= sizeof(program)) {
-                memcpy(program + length, PROGRAM_NAME, sizeof(PROGRAM_NAME));
-                fd = open(program, O_PATH | O_CLOEXEC);
-        }
-        if (fd < 0)
-                fd = open(READER_PROGRAM, O_PATH | O_CLOEXEC);
+        if (!path)
+                return reader_program_open(PROGRAM_NAME, READER_PROGRAM);
+        int fd = open(path, O_PATH | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
 }
 
