@@ -141,7 +141,7 @@ has_ended() { # sets $status
 enqueue() { # CLASS ARGUMENT
         execute ruby -r ./config/environment.rb -e 'Object.const_get(ARGV[0]).perform_async(ARGV[1])' "$@"
 }
-users() { execute ps -eo user=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print $1 }' | sort -u | tr '\n' ' '; }
+users() { execute ps -eo user:32=,comm= | awk '$2 ~ /^sqmgr|^ruby|sidekiq/ { print $1 }' | sort -u | tr '\n' ' '; }
 
 @test "an image by the recipe: sqmgr is PID 1 and healthy, takes in orphans, and what stops it lets jobs finish or puts them back" {
         put_engine
