@@ -450,8 +450,13 @@ static int check_tls(const struct load *load)
         if (!any || !load->judge_tls || load->errors->n > before || load->errors->lost)
                 return 0;
         int r = load->judge_tls(redis, why);
-        if (r != -EINVAL)
+        if (r == 0 || r == -ENOMEM)
                 return r;
+        if (r != -EINVAL) {
+                settings_errors_add(load->warnings, 0, "the files for TLS could not be judged: %s",
+                                    strerrordesc_np(-r));
+                return 0;
+        }
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
                         refuse_key(load, NULL, files[i].key, "%s", why);

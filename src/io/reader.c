@@ -12,6 +12,11 @@
  */
 #define PAUSE_MIN_USEC (50 * USEC_PER_MSEC)
 #define PAUSE_MAX_USEC USEC_PER_SEC
+/* After a process has been connected for this time, the pause starts at its minimum again. */
+#define SETTLED_USEC (10 * USEC_PER_SEC)
+/* A query takes some commands, one after another, and each may take ten times command_timeout if its reply is
+ * large (redis/connection.c). */
+#define QUERY_TIMEOUTS 40
 /* Without a message for this long, the reader is asked whether it lives. */
 #define PING_USEC (5 * USEC_PER_SEC)
 /* Messages that answer no query. A server that comes and goes causes some ten in this time. */
@@ -26,6 +31,7 @@ struct pending_query {
         struct pending_query *next;
         uint64_t id;
         enum query_kind kind;
+        usec_t asked_at;
         reader_answer_fn callback; /* NULL: nobody waits */
         void *userdata;
 };
@@ -40,13 +46,14 @@ struct reader {
 
         struct reader_process *process; /* NULL: none runs */
         struct message_socket *message_socket;
-        bool settled;         /* the process has been connected: the pause is short again */
+        usec_t connected_at;  /* when the process was first connected; 0: it never was */
         unsigned failures;    /* consecutive, for the pause */
         usec_t heard_at;      /* when it was last heard */
         usec_t pinged_at;     /* when it was asked whether it lives, since it was last heard; 0: it was not */
         usec_t unasked_since; /* start of the current UNASKED_USEC */
         unsigned unasked;     /* messages in it that answer nothing */
         uint64_t connections; /* as reported by processes before this one */
+        bool configured;      /* the process has answered what it makes of the configuration */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
@@ -147,12 +154,13 @@ static _printf_(2, 3) void process_failed(struct reader *reader, const char *for
         vsnprintf(report.error, sizeof(report.error), format, arguments);
         va_end(arguments);
         process_drop(reader);
-        if (reader->settled)
+        if (reader->connected_at != 0 &&
+            usec_sub(clock_now(CLOCK_MONOTONIC), reader->connected_at) >= SETTLED_USEC)
                 reader->failures = 0;
         for (unsigned i = 0; i < reader->failures && pause < PAUSE_MAX_USEC; i++)
                 pause *= 2;
         reader->failures++;
-        reader->settled = false;
+        reader->connected_at = 0;
         reader->rtt_usec = 0;
         reader->connections = report.connections;
         reader_enter(reader);
@@ -187,6 +195,7 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
                 return;
         }
         int r = answer_read(bytes, (*link)->kind, &answer);
+        reader->configured |= r >= 0 && answer.kind == QUERY_CONFIGURE;
         if (r == -EBADMSG) {
                 refuse(reader);
         } else if (r < 0) {
@@ -216,7 +225,8 @@ static void on_report(struct reader *reader, struct codec_reader *bytes)
         }
         /* Across processes the count must not repeat. The process counts its own from 1 on. */
         report.connections = usec_add(report.connections, reader->connections);
-        reader->settled |= report.state == READER_STATE_CONNECTED;
+        if (report.state == READER_STATE_CONNECTED && reader->connected_at == 0)
+                reader->connected_at = reader->heard_at;
         if (report.state != READER_STATE_CONNECTED)
                 reader->rtt_usec = 0;
         set_report(reader, &report);
@@ -314,7 +324,12 @@ static int queue_query(struct reader *reader, enum query_kind kind, struct codec
                 return r;
         }
         *pending = (struct pending_query){
-                .id = reader->last_id, .kind = kind, .callback = callback, .userdata = userdata};
+                .id = reader->last_id,
+                .kind = kind,
+                .asked_at = clock_now(CLOCK_MONOTONIC),
+                .callback = callback,
+                .userdata = userdata,
+        };
         *reader->end = pending;
         reader->end = &pending->next;
         return 0;
@@ -352,6 +367,14 @@ static void ask_whether_it_lives(struct reader *reader, usec_t now)
         (void)queue_query(reader, QUERY_PING, &writer, NULL, NULL);
 }
 
+/* The reader answers pings, but not the oldest query. */
+static bool is_overdue(const struct reader *reader, usec_t now)
+{
+        usec_t limit = usec_add(READER_SILENCE_USEC, QUERY_TIMEOUTS * reader->configuration.command_timeout);
+
+        return reader->queries && usec_sub(now, reader->queries->asked_at) >= limit;
+}
+
 static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
 {
         struct reader *reader = userdata;
@@ -367,7 +390,8 @@ static int on_timer(sd_event_source *source _unused_, uint64_t due _unused_, voi
                         arm(reader, usec_add(now, PING_USEC));
         } else if (!reader->message_socket) {
                 process_failed(reader, "its reader closed its connection to sqmgr, and was ended");
-        } else if (reader->pinged_at != 0 && usec_sub(now, reader->pinged_at) >= READER_SILENCE_USEC) {
+        } else if ((reader->pinged_at != 0 && usec_sub(now, reader->pinged_at) >= READER_SILENCE_USEC) ||
+                   is_overdue(reader, now)) {
                 process_failed(reader, "its reader did not answer, and was ended");
         } else {
                 if (reader->pinged_at == 0 && usec_sub(now, reader->heard_at) >= PING_USEC)
@@ -424,6 +448,11 @@ int reader_ask(struct reader *reader, const struct query *query, reader_answer_f
         if (reader->report.state != READER_STATE_CONNECTED || !reader->message_socket)
                 return -ENOTCONN;
         query_write(&writer, ++reader->last_id, query);
+        /* The reader would take it for a flood. */
+        if (writer.size > QUERY_BYTES_MAX) {
+                free(writer.bytes);
+                return -ENOBUFS;
+        }
         return queue_query(reader, query->kind, &writer, callback, userdata);
 }
 
@@ -474,4 +503,9 @@ uint64_t reader_connection_count(const struct reader *reader)
 uint64_t reader_refusals(const struct reader *reader)
 {
         return reader->refusals;
+}
+
+bool reader_is_configured(const struct reader *reader)
+{
+        return reader->configured;
 }

@@ -188,6 +188,8 @@ int match_scan_add(struct match *match, const struct match_found *found, usec_t 
                 match->candidates[at]->scan = match->scan;
                 return 0;
         }
+        if (match->n_candidates == MATCH_CANDIDATES_MAX)
+                return -E2BIG;
 
         if (!ARRAY_RESERVE(match->candidates, match->n_candidates, match->allocated))
                 return -ENOMEM;

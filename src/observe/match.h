@@ -21,6 +21,10 @@ struct heartbeat_info; /* opaque data of a framework about a process that sends 
 /* Size of the text of match_hosts_since(). */
 #define MATCH_HOSTS_TEXT_MAX 1024
 
+/* Identities of this host's names. Any writer to the server can add some, and each costs time at each poll.
+ */
+#define MATCH_CANDIDATES_MAX 16384
+
 struct match_host {
         char *name;          /* owned; NULL: the slot is free */
         usec_t ended_at;     /* when the host was seen to have another name; 0: current name */
@@ -102,8 +106,8 @@ struct match_found {
 
 /* A scan has these steps: begin, read the set for each host from match_scan_host(), add each identity, end.
  * Do not end a scan that was interrupted. Adding an identity twice is harmless; identities of other hosts are
- * ignored. match_scan_add() returns 0 or -ENOMEM. match_scan_end() frees the candidates that the scan did not
- * find. */
+ * ignored. match_scan_add() returns 0, -E2BIG for too many, or -ENOMEM. match_scan_end() frees the candidates
+ * that the scan did not find. */
 void match_scan_begin(struct match *match, usec_t now);
 /* Returns the first host name for this scan from position *at on, and advances *at. Start with *at = 0. NULL:
  * no more. */

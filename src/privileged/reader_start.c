@@ -104,8 +104,15 @@ static int set_capabilities(uint64_t permitted, uint64_t inheritable)
  * execve(), but for those that are missing in its bounding set. */
 static int become(const struct proc_reader_user *user, bool privileged)
 {
-        const uint64_t kept = privileged ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct own[2] = {0};
+        uint64_t kept = privileged ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
 
+        /* In a container sqmgr itself may lack it. Then the processes of the same user can be read still. */
+        if (syscall(SYS_capget, &header, own) < 0)
+                return -errno;
+        static_assert(CAP_SYS_PTRACE < 32, "stands in the first part");
+        kept &= own[0].permitted;
         for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
                 if (!(kept & (UINT64_C(1) << capability)))
                         (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -115,8 +122,7 @@ static int become(const struct proc_reader_user *user, bool privileged)
         int r = set_capabilities(kept, kept);
         if (r < 0)
                 return r;
-        return privileged && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) < 0 ? -errno
-                                                                                                   : 0;
+        return kept && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) < 0 ? -errno : 0;
 }
 
 static int limit_resources(void)
@@ -166,8 +172,14 @@ static _Noreturn void child_run(const struct child_program *program)
 
 static _Noreturn void child_connect(int connections_fd, const char *path)
 {
+        const int fds[] = {connections_fd};
+
         reset_signals();
         (void)alarm(CONNECT_SECONDS);
+        /* The child may outlive sqmgr, and must hold neither its locks nor its connections. */
+        if (place_descriptors(fds, ELEMENTSOF(fds)) < 0)
+                _exit(126);
+        connections_fd = FD_READER;
         int fd = fd_connect(path, 0, USEC_INFINITY);
         int error = fd < 0 ? fd : fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
         (void)fd_send(connections_fd, &error, sizeof(error), error < 0 ? -1 : fd, MSG_DONTWAIT);

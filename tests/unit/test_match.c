@@ -148,6 +148,22 @@ static void appear(const char *first, const char *second)
                 reads(NEW, new_usec, now, expected);                                                         \
         } while (0)
 
+TEST(more_identities_than_any_host_has_are_refused)
+{
+        char identity[64];
+
+        match_scan_begin(&match, 1);
+        for (unsigned i = 0; i <= MATCH_CANDIDATES_MAX; i++) {
+                int n = snprintf(identity, sizeof(identity), "vm:%u:0123456789ab", i + 1);
+                const struct match_found found = {.identity = identity,
+                                                  .len = (size_t)n,
+                                                  .host_len = strlen("vm"),
+                                                  .pid = (pid_t)i + 1};
+
+                ck_assert_int_eq(match_scan_add(&match, &found, 1), i < MATCH_CANDIDATES_MAX ? 0 : -E2BIG);
+        }
+}
+
 TEST(takes_an_identity_that_appeared_after_the_spawn)
 {
         scan(10, NULL, NULL);

@@ -237,6 +237,18 @@ TEST(an_answer_counts_once)
         enemy.fd = close_fd(enemy.fd);
 }
 
+TEST(a_query_that_is_too_large_is_not_sent)
+{
+        _cleanup_free_ char *text = calloc(1, QUERY_BYTES_MAX);
+        const struct field texts[] = {{.text = text, .len = QUERY_BYTES_MAX}};
+        const struct query query = {.kind = QUERY_HEARTBEAT, .texts = texts, .n_texts = 1};
+
+        ck_assert_ptr_nonnull(text);
+        ck_assert_int_eq(reader_ask(reader, &query, take, NULL), -ENOBUFS);
+        ask_heartbeat_of(IDENTITY, false);
+        ck_assert_int_eq(answered.status, ANSWER_OK);
+}
+
 TEST(connections_are_counted_across_processes)
 {
         enemy_setup();

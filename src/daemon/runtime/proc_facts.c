@@ -86,6 +86,7 @@ struct proc_facts {
         unsigned n_stuck;
         uint32_t last_id;
         bool news;
+        usec_t sweep_at; /* when old facts are dropped next; USEC_INFINITY: there are none */
         struct proc_fact *buckets[BUCKETS];
 };
 
@@ -271,6 +272,12 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
         }
 }
 
+/* A shortage of sqmgr's own, and an answer that is not there yet, are no error of the process. */
+static bool is_own_error(int error)
+{
+        return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
+}
+
 /* A reader is not trusted: its user might have taken it over. */
 static bool is_valid(const struct proc_fact *fact, const struct proc_reply *reply, size_t size)
 {
@@ -334,6 +341,11 @@ static int take_reply(struct proc_facts *facts, struct proc_reader *reader, cons
         if ((reply->error == -EACCES || reply->error == -EPERM) && fact->state == FACT_ASKED &&
             ask_privileged(facts, reader, fact))
                 return 0;
+        if (is_own_error(reply->error)) {
+                set_late(facts, fact, true, now);
+                fact->log_fd = close_fd(fact->log_fd);
+                return 0;
+        }
         free(fact->reply);
         fact->reply = malloc(size);
         if (fact->reply)
@@ -393,7 +405,10 @@ static void reader_receive(struct proc_facts *facts, struct proc_reader *reader,
 static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
 {
         if (reader->n_sent > 0 && now >= usec_add(reader->progress_at, DEADLINE_USEC)) {
-                set_late(facts, take_first(reader), true, now);
+                struct proc_fact *fact = take_first(reader);
+
+                set_late(facts, fact, true, now);
+                fact->log_fd = close_fd(fact->log_fd);
                 reader_stop(facts, reader, now);
         }
         /* Questions that were sent stay in the queue until they are answered. */
@@ -410,6 +425,7 @@ static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader
                 *link = fact->after;
                 fact->after = NULL;
                 fact->queued = false;
+                fact->log_fd = close_fd(fact->log_fd);
         }
         reader->end = link;
 }
@@ -420,28 +436,27 @@ static bool is_old(const struct proc_fact *fact, usec_t now)
                (fact->state != FACT_LATE || now >= usec_add(fact->retry_at, KEEP_USEC));
 }
 
-/* Returns when the timer is due next. */
-static usec_t sweep(struct proc_facts *facts, usec_t now)
+static void sweep(struct proc_facts *facts, usec_t now)
 {
-        usec_t due = USEC_INFINITY;
-
+        facts->sweep_at = USEC_INFINITY;
         for (size_t i = 0; i < BUCKETS; i++)
                 for (struct proc_fact **link = &facts->buckets[i]; *link;) {
                         struct proc_fact *fact = *link;
 
                         if (!is_old(fact, now)) {
-                                due = usec_add(now, KEEP_USEC);
+                                facts->sweep_at = usec_add(now, KEEP_USEC);
                                 link = &fact->next;
                                 continue;
                         }
                         *link = fact->next;
                         fact_free(fact);
                 }
-        return due;
 }
 
-static void set_timer(struct proc_facts *facts, usec_t due, usec_t now)
+static void set_timer(struct proc_facts *facts, usec_t now)
 {
+        usec_t due = facts->sweep_at;
+
         for (const struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
                 for (const struct proc_fact *fact = reader->first; fact; fact = fact->after)
                         if (fact->state == FACT_ASKED) {
@@ -460,7 +475,7 @@ static void set_timer(struct proc_facts *facts, usec_t due, usec_t now)
 }
 
 /* Sends what was asked since, and reports what has arrived. */
-static void advance(struct proc_facts *facts, bool timer)
+static void advance(struct proc_facts *facts)
 {
         usec_t now = now_usec();
 
@@ -468,7 +483,11 @@ static void advance(struct proc_facts *facts, bool timer)
                 check_deadlines(facts, reader, now);
                 reader_flush(facts, reader, now);
         }
-        set_timer(facts, timer ? sweep(facts, now) : usec_add(now, KEEP_USEC), now);
+        if (now >= facts->sweep_at)
+                sweep(facts, now);
+        /* A question was asked, or answered. */
+        facts->sweep_at = MIN(facts->sweep_at, usec_add(now, KEEP_USEC));
+        set_timer(facts, now);
         if (facts->news) {
                 facts->news = false;
                 facts->ops.arrived(facts->ops.userdata);
@@ -477,13 +496,13 @@ static void advance(struct proc_facts *facts, bool timer)
 
 static int on_soon(sd_event_source *source _unused_, void *userdata)
 {
-        advance(userdata, false);
+        advance(userdata);
         return 0;
 }
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        advance(userdata, true);
+        advance(userdata);
         return 0;
 }
 
@@ -508,7 +527,12 @@ int proc_facts_new(sd_event *event, struct children *children, int program_fd,
                 return -ENOMEM;
         }
         *facts = (struct proc_facts){
-                .event = event, .children = children, .program_fd = program_fd, .ops = *ops};
+                .event = event,
+                .children = children,
+                .program_fd = program_fd,
+                .ops = *ops,
+                .sweep_at = USEC_INFINITY,
+        };
         int r = sd_event_add_defer(event, &facts->soon, on_soon, facts);
         if (r >= 0)
                 r = sd_event_source_set_enabled(facts->soon, SD_EVENT_OFF);

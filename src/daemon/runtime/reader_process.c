@@ -20,8 +20,8 @@
 
 #define PROGRAM_NAME "sqmgr-reader"
 
-/* For a reader that only judges a configuration. */
-#define JUDGE_USEC (10 * USEC_PER_SEC)
+/* For a reader that only judges a configuration: a reload waits for it. */
+#define JUDGE_USEC (5 * USEC_PER_SEC)
 
 struct reader_process {
         struct child child;
@@ -195,13 +195,13 @@ struct judgment {
         char *why;
 };
 
-static void on_judgment(struct reader *reader _unused_, enum reader_state state _unused_, const char *error,
+static void on_judgment(struct reader *reader, enum reader_state state _unused_, const char *error,
                         void *userdata)
 {
         struct judgment *judgment = userdata;
 
         snprintf(judgment->why, SETTINGS_TLS_WHY_MAX, "%s", error ?: "");
-        (void)sd_event_exit(judgment->event, error ? -EINVAL : 0);
+        (void)sd_event_exit(judgment->event, !error ? 0 : reader_is_configured(reader) ? -EINVAL : -EIO);
 }
 
 static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
