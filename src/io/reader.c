@@ -90,6 +90,7 @@ static void reader_enter(struct reader *reader)
 
 static void reader_leave(struct reader *reader)
 {
+        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
         if (--reader->entered == 0 && reader->freed)
                 reader_destroy(reader);
 }

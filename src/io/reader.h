@@ -64,7 +64,7 @@ void reader_refuse(struct reader *reader);
 
 enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
-const char *reader_state_name(enum reader_state state);
+const char *reader_state_name(enum reader_state value);
 /* Returns the reason for the state down; NULL: no error. */
 const char *reader_error(const struct reader *reader);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the

@@ -23,7 +23,7 @@ static void on_words(struct redis *redis _unused_, const redisReply *reply, void
         struct ask *ask = userdata;
         struct texts *words = &ask->answer.words;
 
-        if (ask_failed(ask, reply))
+        if (ask_failed(ask, reply) || !reply)
                 return;
         size_t n = reply->type == REDIS_REPLY_ARRAY ? MIN(reply->elements, (size_t)ANSWER_WORDS_MAX) : 0;
         words->list = calloc(n + 1, sizeof(*words->list));
@@ -137,9 +137,13 @@ static int send_mget(struct ask *ask)
 {
         const struct texts *shares = &ask->answer.shares;
         size_t n = 0;
-        char **argv = calloc(shares->n / 2 + 1, sizeof(*argv));
-        int r = argv && (argv[n++] = strdup("MGET")) ? 0 : -ENOMEM;
+        int r = 0;
 
+        char **argv = calloc(shares->n / 2 + 1, sizeof(*argv));
+        if (!argv)
+                return -ENOMEM;
+        if (!(argv[n++] = strdup("MGET")))
+                r = -ENOMEM;
         for (size_t i = 0; i < shares->n && r == 0; i += 2, n++)
                 if (!(argv[n] = key_of(ask, THREADS, shares->list[i].text)))
                         r = -ENOMEM;

@@ -248,9 +248,8 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
 {
         struct reader_server *server = userdata;
         struct ask *ask = calloc(1, sizeof(*ask));
-        int r = ask ? query_read(bytes, n, &ask->read) : -ENOMEM;
 
-        if (r < 0) {
+        if (!ask || query_read(bytes, n, &ask->read) < 0) {
                 free(ask);
                 server->failed = true;
                 end_if_failed(server);

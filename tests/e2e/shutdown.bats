@@ -57,7 +57,8 @@ END
 }
 
 # The process in the namespace, as it is seen from here.
-child_of() { ps -o pid= --ppid "$1" | tr -d ' '; }
+# Readers are no workers.
+child_of() { ps -o pid=,comm= --ppid "$1" | awk '$2 !~ /^sqmgr-/ { print $1 }'; }
 
 @test "as PID 1 of a container: it reaps what nobody else does, and TERM drains" {
         unshare --pid --fork --mount-proc true 2>/dev/null || skip "no namespace of processes can be made here"

@@ -41,7 +41,7 @@ answers() { sqmgrctl ping && fleet_is '.active == 2'; }
 # No program that reads command lines may be called: it would wait, too.
 readers() {
         local pid
-        for pid in $(cat "/proc/$sqmgr_pid/task/"*/children); do
+        cat "/proc/$sqmgr_pid/task/"*/children | tr ' ' '\n' | while read -r pid; do
                 grep -qs "^Uid:.$(id -u nobody)" "/proc/$pid/status" && [ "$(cat "/proc/$pid/comm")" = sqmgr-proc-read ] && echo "$pid"
         done | sort
 }

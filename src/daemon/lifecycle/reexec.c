@@ -70,6 +70,8 @@ static int replace_image(const struct reexec *reexec)
         const struct invocation *invocation = reexec->invocation;
         struct handover handover = {0};
 
+        /* Before the connections are counted: a client may be dropped as it is written to. */
+        reexec->publish(reexec->userdata);
         handover.n = server_hand(reexec->server, handover.list);
         for (size_t i = 0; i < reexec->n_calls; i++)
                 handover.list[handover.n++] =
@@ -77,7 +79,6 @@ static int replace_image(const struct reexec *reexec)
         handover.n += templates_hand(reexec->runtime, handover.list + handover.n, HANDOVER_MAX - handover.n);
         int r = handover_put(&handover);
         if (r == 0) {
-                reexec->publish(reexec->userdata);
                 proc_facts_kill(reexec->runtime->proc_facts);
                 r = program_replace(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }

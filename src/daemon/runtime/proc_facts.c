@@ -199,22 +199,24 @@ static void reader_start(struct proc_facts *facts, struct proc_reader *reader, u
         if (now < reader->start_at || (reader->n_stuck > 0 && facts->n_stuck >= STUCK_MAX))
                 return;
         struct proc_reader_process *process = calloc(1, sizeof(*process));
-        int r = -ENOMEM;
+        pid_t pid = 0;
+        int fd = -1;
 
-        if (process) {
-                process->facts = facts;
-                process->reader = reader;
-                r = facts->ops.start(facts->program_fd, &reader->user, reader->privileged,
-                                     &process->child.pid, &process->fd);
-        }
-        if (r < 0) {
+        int r = process ? facts->ops.start(facts->program_fd, &reader->user, reader->privileged, &pid, &fd)
+                        : -ENOMEM;
+        if (!process || r < 0) {
                 free(process);
                 log_warning("cannot start the reader of what user %u runs: %s", (unsigned)reader->user.uid,
                             strerrordesc_np(-r));
                 reader->start_at = usec_add(now, pause_usec(reader->failures++));
                 return;
         }
-        process->child.exited = on_exited;
+        *process = (struct proc_reader_process){
+                .facts = facts,
+                .reader = reader,
+                .child = {.pid = pid, .exited = on_exited},
+                .fd = fd,
+        };
         children_add(facts->children, &process->child);
         process->next = facts->processes;
         facts->processes = process;
