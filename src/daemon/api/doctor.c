@@ -39,7 +39,8 @@ struct diagnosis {
         const struct persist *persist;
         struct doctor_readers readers;
         struct call *call;
-        struct redis_diagnosis *servers;
+        usec_t asked_at;
+        struct redis_diagnosis *servers; /* NULL: not asked yet */
         size_t n_servers;
         size_t pending; /* servers that are asked */
         struct findings findings;
@@ -47,8 +48,10 @@ struct diagnosis {
         bool kept;               /* the call waits */
 };
 
-/* How often to look whether all titles are read. */
+/* How often to check whether all titles are read, and all readers have tried to connect. */
 #define TITLES_WAIT_USEC (20 * USEC_PER_MSEC)
+/* After a start or a re-exec the readers need a moment to connect. */
+#define READERS_WAIT_USEC USEC_PER_SEC
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
@@ -211,6 +214,23 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
         return awaits;
 }
 
+static bool awaits_readers(const struct diagnosis *diagnosis)
+{
+        const struct links *links = &diagnosis->persist->runtime->links;
+        bool awaits = false;
+
+        FOREACH_POINTER(link, links->list, links->n)
+                awaits |= reader_state(link->reader) == READER_STATE_CONNECTING;
+        return awaits && usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < READERS_WAIT_USEC;
+}
+
+static void keep(struct diagnosis *diagnosis)
+{
+        if (!diagnosis->kept)
+                server_keep(diagnosis->call, on_cancelled, diagnosis);
+        diagnosis->kept = true;
+}
+
 static void finish(struct diagnosis *diagnosis);
 
 static int on_titles(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -229,40 +249,6 @@ static int await_titles(struct diagnosis *diagnosis)
                                          CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
         int r = sd_event_source_set_time(diagnosis->titles, at);
         return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
-}
-
-/* Called when all servers have answered: replies and frees the diagnosis once the titles are read. */
-static void finish(struct diagnosis *diagnosis)
-{
-        if (awaits_titles(diagnosis) && await_titles(diagnosis) >= 0) {
-                if (!diagnosis->kept)
-                        server_keep(diagnosis->call, on_cancelled, diagnosis);
-                diagnosis->kept = true;
-                return;
-        }
-        const struct world *world = diagnosis->persist->runtime->world;
-        struct doctor_machine machine = machine_of(diagnosis);
-        struct findings *findings = &diagnosis->findings;
-
-        for (size_t i = 0; i < diagnosis->n_servers; i++) {
-                const struct redis_diagnosis *redis = &diagnosis->servers[i];
-
-                findings->lost |= !redis->url;
-                if (redis->url)
-                        doctor_redis(findings, &(struct doctor_redis){
-                                                       .url = redis->url,
-                                                       .error = redis->error,
-                                                       .facts = &redis->facts,
-                                                       .has_group = redis->has_group,
-                                               });
-        }
-        doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
-        WORLD_FOREACH_FLEET(world, fleet) {
-                findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
-                subsystems_diagnose(&diagnosis->persist->runtime->subsystems, fleet, findings);
-        }
-        server_reply(diagnosis->call, render(findings), false);
-        diagnosis_free(diagnosis);
 }
 
 static void on_answer(struct answer *answer, void *userdata)
@@ -296,36 +282,78 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
         redis->diagnosis->findings.lost |= !redis->error;
 }
 
-void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
+static void ask_servers(struct diagnosis *diagnosis)
 {
-        const struct links *links = &persist->runtime->links;
-        struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+        const struct links *links = &diagnosis->persist->runtime->links;
 
-        if (diagnosis)
-                diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
-        if (!diagnosis || !diagnosis->servers) {
-                free(diagnosis);
-                server_reply(call, NULL, false);
+        diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
+        if (!diagnosis->servers) {
+                diagnosis->findings.lost = true;
                 return;
         }
-        diagnosis->persist = persist;
-        diagnosis->readers = *readers;
-        diagnosis->call = call;
         diagnosis->n_servers = links->n;
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&persist->runtime->subsystems, link, &diagnosis->findings,
+                subsystems_diagnose_link(&diagnosis->persist->runtime->subsystems, link, &diagnosis->findings,
                                          clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
                 ask_redis(&diagnosis->servers[i], link->reader);
         }
-        (void)awaits_titles(diagnosis);
-        diagnosis->kept = diagnosis->pending > 0;
-        if (diagnosis->kept)
-                server_keep(call, on_cancelled, diagnosis);
-        else
-                finish(diagnosis);
+}
+
+/* Replies and frees the diagnosis once the titles are read and all servers have answered. */
+static void finish(struct diagnosis *diagnosis)
+{
+        if (((!diagnosis->servers && awaits_readers(diagnosis)) || awaits_titles(diagnosis)) &&
+            await_titles(diagnosis) >= 0) {
+                keep(diagnosis);
+                return;
+        }
+        if (!diagnosis->servers)
+                ask_servers(diagnosis);
+        if (diagnosis->pending > 0) {
+                keep(diagnosis);
+                return;
+        }
+        const struct world *world = diagnosis->persist->runtime->world;
+        struct doctor_machine machine = machine_of(diagnosis);
+        struct findings *findings = &diagnosis->findings;
+
+        for (size_t i = 0; i < diagnosis->n_servers; i++) {
+                const struct redis_diagnosis *redis = &diagnosis->servers[i];
+
+                findings->lost |= !redis->url;
+                if (redis->url)
+                        doctor_redis(findings, &(struct doctor_redis){
+                                                       .url = redis->url,
+                                                       .error = redis->error,
+                                                       .facts = &redis->facts,
+                                                       .has_group = redis->has_group,
+                                               });
+        }
+        doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
+        WORLD_FOREACH_FLEET(world, fleet) {
+                findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
+                subsystems_diagnose(&diagnosis->persist->runtime->subsystems, fleet, findings);
+        }
+        server_reply(diagnosis->call, render(findings), false);
+        diagnosis_free(diagnosis);
+}
+
+void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
+{
+        struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+
+        if (!diagnosis) {
+                server_reply(call, NULL, false);
+                return;
+        }
+        diagnosis->persist = persist;
+        diagnosis->readers = *readers;
+        diagnosis->call = call;
+        diagnosis->asked_at = clock_now(CLOCK_MONOTONIC);
+        finish(diagnosis);
 }
