@@ -145,19 +145,35 @@ static int next_call(pid_t pid, struct __ptrace_syscall_info *ret)
         }
 }
 
+/* The readers of sqmgr are its children, too. */
+static bool is_worker(pid_t pid)
+{
+        char path[64], comm[32] = "";
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+        FILE *file = fopen(path, "re");
+        if (!file)
+                return false;
+        bool read = fgets(comm, sizeof(comm), file);
+        fclose(file);
+        return read && strncmp(comm, "sqmgr-", strlen("sqmgr-")) != 0;
+}
+
 /* Kills the oldest worker. */
 static int kill_worker(pid_t pid)
 {
         char path[64];
-        int worker = 0;
+        int child, worker = 0;
 
         snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
         FILE *file = fopen(path, "re");
         if (!file)
                 return fail(path);
-        bool found = fscanf(file, "%d", &worker) == 1;
+        while (worker == 0 && fscanf(file, "%d", &child) == 1)
+                if (is_worker(child))
+                        worker = child;
         fclose(file);
-        return found && kill(worker, SIGKILL) == 0 ? 0 : fail("no worker");
+        return worker > 0 && kill(worker, SIGKILL) == 0 ? 0 : fail("no worker");
 }
 
 static int trace(pid_t pid)
