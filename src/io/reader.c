@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the pause before another process is started. A process costs little, and readings are to be back soon.
- */
+/* The pause before another process is started is short: a process costs little, and without it nothing is
+ * read. */
 #define PAUSE_MIN_USEC (50 * USEC_PER_MSEC)
 #define PAUSE_MAX_USEC USEC_PER_SEC
 /* After a process has been connected for this time, the pause starts at its minimum again. */

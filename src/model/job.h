@@ -24,7 +24,7 @@ struct job {
  * job is unknown: it runs, but its class and age are not known, and it is never put back into its queue. */
 #define JOB_ENTRY_MAX ((size_t)256 * 1024)
 
-/* Of the names of a job: its thread, queue and id. A job with a longer one is unreadable. */
+/* The longest thread, queue or id of a job, in bytes. A job with a longer one is unreadable. */
 #define JOB_NAME_MAX 255
 
 /* A list of jobs, filled in two steps: job arguments may be large, and decoding them takes long. */

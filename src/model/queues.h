@@ -11,7 +11,7 @@
 #define QUEUE_NAME_MAX  255
 /* More jobs than a server can hold. */
 #define QUEUE_JOBS_MAX UINT64_C(1000000000000)
-/* Of one queue: job classes whose duration is known, and the longest duration. */
+/* How many job classes of a queue have a known duration, and the longest duration. */
 #define QUEUE_CLASSES_MAX 16
 #define QUEUE_SERVICE_MAX (30 * USEC_PER_DAY)
 

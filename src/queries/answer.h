@@ -22,7 +22,7 @@ enum reader_message {
         _READER_MESSAGE_MAX,
 };
 
-/* Of one message. The largest lists the entries of jobs. */
+/* The size of a message. The largest lists the entries of jobs. */
 #define ANSWER_BYTES_MAX ((size_t)32 * 1024 * 1024)
 #define ANSWER_ERROR_MAX 512
 
@@ -68,10 +68,10 @@ struct answer_scan {
         char cursor[ANSWER_CURSOR_MAX]; /* of the next page; "": this was the last one */
 };
 
-/* Of a rollout: words of the reply. */
+/* The number and size of the words in the reply to a query about a rollout. */
 #define ANSWER_WORDS_MAX 8192
 #define ANSWER_WORD_MAX  512
-/* Of QUERY_SHARE: bytes of the share of a host, and how many hosts. */
+/* QUERY_SHARE: the size of the share of a host, and the number of hosts. */
 #define ANSWER_SHARE_MAX 4096
 #define ANSWER_HOSTS_MAX 1024
 
@@ -98,7 +98,8 @@ struct answer_roster {
         size_t n;
 };
 
-/* Of all lists of one answer. Jobs beyond these are counted as too large: jobs, and their bytes. */
+/* The number of jobs in all lists of one answer, and their bytes. Jobs beyond these are counted as too large.
+ */
 #define ANSWER_JOBS_MAX       ((size_t)65536)
 #define ANSWER_JOBS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
@@ -114,7 +115,7 @@ struct answer {
         enum answer_status status;
         char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
         usec_t rtt_usec;              /* duration of the last command; 0: unknown */
-        /* Of the kind, if the status is ANSWER_OK; else zeroed. */
+        /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;

@@ -3,11 +3,11 @@
 #include "queries/answer.h"
 #include <string.h>
 
-/* Of entries that are no job. */
+/* Entries that are no job are counted up to this number. */
 #define COUNT_MAX 1000000
-/* By any clock. */
+/* The clock of a host may be wrong by any amount. */
 #define STARTED_MAX (UINT64_C(1000000000000) * USEC_PER_SEC)
-/* Of a job without texts: the lengths of these, and when it started. */
+/* The size of a job with empty texts: the lengths of these, and its start time. */
 #define JOB_BYTES_MIN (5 * sizeof(uint64_t))
 
 static const struct codec_field list_fields[] = {

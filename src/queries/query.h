@@ -49,7 +49,7 @@ enum query_kind {
 
 #define QUERY_NUMBERS   4
 #define QUERY_TEXTS_MAX 16384
-/* Of one query. The largest has the entry of a job, or the certificates for TLS. */
+/* The size of a query. The largest has the entry of a job, or the certificates for TLS. */
 #define QUERY_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct query {

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <string.h>
 
-/* Of the sets of one server, which a framework may keep for each queue. */
+/* A framework may keep a set for each queue of a server. */
 #define SET_MAX (QUEUES_READ_MAX * QUEUE_JOBS_MAX)
-/* By any clock. */
+/* The clock of a host may be wrong by any amount. */
 #define LATENCY_MAX (UINT64_C(1000000000000) * USEC_PER_SEC)
 
 static const struct codec_field queue_fields[] = {

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Of a worker: the length of its queues, pid, time. */
+/* The size of a worker with no queues: the length of these, its pid and its time. */
 #define WORKER_BYTES_MIN (3 * sizeof(uint64_t))
 
 static void write_roster(struct codec_writer *writer, const void *body)

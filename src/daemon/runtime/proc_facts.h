@@ -63,7 +63,7 @@ struct proc_log {
         int fd; /* borrowed; O_PATH */
         uint64_t start_bytes;
 };
-/* Of a process that may have exited. */
+/* Reads the log tail of a process, which may have exited. */
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size);
 
