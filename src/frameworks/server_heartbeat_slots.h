@@ -14,6 +14,7 @@ struct server_slot {
         unsigned poll_items; /* poll items of the current poll */
         unsigned queries;    /* sent for this slot in the current poll */
         unsigned pending;    /* queries of the slot without an answer */
+        unsigned n_others;   /* candidates of the slot beside its own identity */
 
         bool heartbeat_missing;     /* the last poll found no heartbeat */
         usec_t forgotten_at;        /* when the process that sent the heartbeats ended; 0: none has */

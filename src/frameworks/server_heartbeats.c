@@ -342,6 +342,8 @@ static void ask_candidates(struct server_heartbeats *heartbeats)
                         continue;
                 if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
                         continue;
+                if (slot->base.identity && slot->n_others == 0)
+                        continue;
                 while (slot->queries < QUERIES_MAX) {
                         struct candidate *candidate =
                                 match_next_unasked(&heartbeats->match, slot, now, slot->base.identity);
@@ -374,6 +376,19 @@ static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_
         return NULL;
 }
 
+/* A search for other candidates of a slot goes through all candidates: with the count, few slots need one. */
+static void count_others(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                slot->n_others = 0;
+        FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
+                struct server_slot *slot = (struct server_slot *)candidate->owner;
+
+                if (slot && (!slot->base.identity || strcmp(candidate->identity, slot->base.identity) != 0))
+                        slot->n_others++;
+        }
+}
+
 /* Finds the owner of each new candidate. */
 static void resolve_owners(struct server_heartbeats *heartbeats)
 {
@@ -388,6 +403,7 @@ static void resolve_owners(struct server_heartbeats *heartbeats)
                 /* If the budget ran out, the owner is still unknown. */
                 candidate->resolved = candidate->owner || budget > 0;
         }
+        count_others(heartbeats);
 }
 
 /* Returns true if another host name must be scanned. Fails the poll if memory is short. */
@@ -600,8 +616,10 @@ static void report_siblings(struct server_heartbeats *heartbeats)
                 if (!(slot->poll_items & POLL_SIBLINGS) || !slot->base.worker || !slot->base.identity ||
                     slot->siblings_scan_at == 0)
                         continue;
-                const struct candidate *other = match_other(&heartbeats->match, slot, slot->base.identity,
-                                                            slot->base.worker->spawned_at, &at);
+                const struct candidate *other =
+                        slot->n_others > 0 ? match_other(&heartbeats->match, slot, slot->base.identity,
+                                                         slot->base.worker->spawned_at, &at)
+                                           : NULL;
                 heartbeats->base.ops->on_sibling(slot->base.worker, other ? other->pid : 0,
                                                  heartbeats->base.userdata);
         }
@@ -634,7 +652,7 @@ static void poll_advance(struct server_heartbeats *heartbeats)
 static void decide_births(struct server_heartbeats *heartbeats)
 {
         FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
-                const struct server_slot *slot = candidate->owner;
+                const struct server_slot *slot = (struct server_slot *)candidate->owner;
 
                 if (!candidate->birth_awaited)
                         continue;

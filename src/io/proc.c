@@ -235,7 +235,6 @@ int proc_cgroup(const struct proc *proc, char *text, size_t size)
 int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
 {
         char text[128];
-        uint64_t pages;
 
         if (proc->statm_fd < 0) {
                 int fd = proc_open_file(proc, "statm", 0);
@@ -248,8 +247,10 @@ int proc_rss_bytes(struct proc *proc, uint64_t *ret_bytes)
         if (length < 0)
                 return -errno;
         text[length] = '\0';
-        if (sscanf(text, "%*s %" SCNu64, &pages) != 1)
+        const char *resident = strchr(text, ' ');
+        if (!resident)
                 return -EBADMSG;
+        uint64_t pages = strtoull(resident, NULL, 10);
         if (pages == 0)
                 return -ESRCH;
         *ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
