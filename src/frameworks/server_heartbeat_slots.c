@@ -41,6 +41,18 @@ void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items)
         own_slot(slot)->wanted |= poll_items & (POLL_HEARTBEAT | POLL_WORK_LIST | POLL_SIBLINGS);
 }
 
+void server_heartbeats_count_others(struct server_heartbeats *heartbeats)
+{
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                slot->n_others = 0;
+        FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
+                struct server_slot *slot = (struct server_slot *)candidate->owner;
+
+                if (slot && (!slot->base.identity || strcmp(candidate->identity, slot->base.identity) != 0))
+                        slot->n_others++;
+        }
+}
+
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
 {
         struct server_slot *slot = own_slot(base);

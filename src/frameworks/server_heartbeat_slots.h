@@ -99,6 +99,8 @@ static inline void slot_free(struct server_slot *slot)
 /* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
 void server_heartbeats_forget(struct heartbeat_slot *base);
+/* A search for other candidates of a slot goes through all candidates: with the count, few slots need one. */
+void server_heartbeats_count_others(struct server_heartbeats *heartbeats);
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 bool server_heartbeats_contended(const struct heartbeats *heartbeats);
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);

@@ -340,9 +340,8 @@ static void ask_candidates(struct server_heartbeats *heartbeats)
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next) {
                 if (!slot->poll_items || !slot->base.worker)
                         continue;
-                if (slot->base.identity && !slot_is_lost(slot, now) && !(slot->poll_items & POLL_SIBLINGS))
-                        continue;
-                if (slot->base.identity && slot->n_others == 0)
+                if (slot->base.identity && (slot->n_others == 0 || (!slot_is_lost(slot, now) &&
+                                                                    !(slot->poll_items & POLL_SIBLINGS))))
                         continue;
                 while (slot->queries < QUERIES_MAX) {
                         struct candidate *candidate =
@@ -376,19 +375,6 @@ static struct server_slot *find_owner(struct server_heartbeats *heartbeats, pid_
         return NULL;
 }
 
-/* A search for other candidates of a slot goes through all candidates: with the count, few slots need one. */
-static void count_others(struct server_heartbeats *heartbeats)
-{
-        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
-                slot->n_others = 0;
-        FOREACH_POINTER(candidate, heartbeats->match.candidates, heartbeats->match.n_candidates) {
-                struct server_slot *slot = (struct server_slot *)candidate->owner;
-
-                if (slot && (!slot->base.identity || strcmp(candidate->identity, slot->base.identity) != 0))
-                        slot->n_others++;
-        }
-}
-
 /* Finds the owner of each new candidate. */
 static void resolve_owners(struct server_heartbeats *heartbeats)
 {
@@ -403,7 +389,7 @@ static void resolve_owners(struct server_heartbeats *heartbeats)
                 /* If the budget ran out, the owner is still unknown. */
                 candidate->resolved = candidate->owner || budget > 0;
         }
-        count_others(heartbeats);
+        server_heartbeats_count_others(heartbeats);
 }
 
 /* Returns true if another host name must be scanned. Fails the poll if memory is short. */

@@ -146,10 +146,20 @@ static void ask_initially(struct instance_client *instance_client)
         instance_client_ask(instance_client, INSTANCE_QUERY_QUEUES);
 }
 
+/* A reply that has arrived counts, however late this process reads it. */
+static bool input_waits(int fd)
+{
+        return recv(fd, &(char){0}, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct instance_client *instance_client = userdata;
 
+        if (instance_client->fd >= 0 && input_waits(instance_client->fd)) {
+                loop_arm(instance_client->timer, ACCURACY_USEC);
+                return 0;
+        }
         if (instance_client->fd >= 0) {
                 disconnect_and_retry(instance_client, "sqmgr does not answer: nothing came within %u seconds",
                                      (unsigned)(instance_client->limits->answer_usec / USEC_PER_SEC));

@@ -126,6 +126,20 @@ static void expect_lost(const char *section)
         golden_expect_with("instances", section, lost, address.sun_path, "SOCKET");
 }
 
+TEST(a_reply_that_has_arrived_counts_after_its_deadline)
+{
+        struct instance_client_limits brief = limits;
+
+        brief.answer_usec = 20 * USEC_PER_MSEC;
+        start(&brief);
+        let_in();
+        reply("{\"parameters\":{\"a\":1}}");
+        usleep(2 * brief.answer_usec); /* the deadline passes */
+        while (answers + losses == 0)
+                run();
+        ck_assert_uint_eq(losses, 0);
+}
+
 TEST(asks_one_after_another)
 {
         start(&limits);
