@@ -282,6 +282,7 @@ static struct worker fixed_workers[] = {
          .orders.quiet_uncaught = true,
          .orders.pressed = true,
          .orders.unconfirmed = true,
+         .orders.group_signaled = true,
          .process.awaits_go = true,
          .spawned_at = 900},
 };
@@ -458,6 +459,7 @@ TEST(reads_what_this_version_writes)
         ck_assert(last->orders.quiet_uncaught && last->orders.pressed && last->process.awaits_go);
         ck_assert(!last->process.unproven && !last->process.forked && !last->orders.finishes_job);
         ck_assert(last->orders.unconfirmed && !first->orders.unconfirmed);
+        ck_assert(last->orders.group_signaled && !first->orders.group_signaled);
         ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
         ck_assert_uint_eq(saved->places_left, fleet->places_left);
