@@ -67,8 +67,9 @@ extern const size_t control_n_methods;
 /* Returns the method of that name (without the interface name), or NULL. */
 const struct control_method *control_find_method(const char *name);
 
-/* The interface in Varlink's interface definition language. */
-extern const char control_description[];
+/* The interface in Varlink's interface definition language: org.sqmgr.Control.varlink, which is installed,
+ * too. */
+extern const char *const control_description;
 
 /* Returns true if the description lists a parameter of that name for the method. */
 bool control_has_parameter(const struct control_method *method, const char *name);
