@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: methods, access classes, and the description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
- * GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too. GetDiagnosis shows
- * commands and users, and queries each Redis anew.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetMetricFamilies, GetQueues, GetRollouts, GetDiagnosis, Follow,
+ * Ping and GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
+ * GetDiagnosis shows commands and users, and queries each Redis anew.
  *
  * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
  * RestartEverywhere, AbortEverywhere and ForgetHost reply once Redis has stored the order. Reexec is answered
@@ -56,6 +56,7 @@ struct control_method {
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \
+        ROW(GetMetricFamilies, get_metric_families, CONTROL_VIEW, false)                                     \
         ROW(GetQueues, get_queues, CONTROL_VIEW, false)                                                      \
         ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
         ROW(Ping, ping, CONTROL_VIEW, false)                                                                 \
