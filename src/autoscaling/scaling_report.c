@@ -5,10 +5,11 @@
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
 #include "autoscaling/trouble_rules.h"
-#include "daemon/api/metrics.h"
 #include "daemon/runtime/links.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "wire/metrics.h"
+#include "wire/varlink.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +73,7 @@ static double value_oldest(const struct fleet *fleet)
                                                          : -1;
 }
 
-void scaling_metrics(const void *self _unused_, struct metrics *metrics)
+void scaling_metrics(const void *self _unused_, const struct world *world, struct metrics *metrics)
 {
         static const struct {
                 const char *name, *help;
@@ -93,7 +94,6 @@ void scaling_metrics(const void *self _unused_, struct metrics *metrics)
                  "greatest; only where that is known.",
                  value_oldest},
         };
-        const struct world *world = metrics_world(metrics);
 
         for (size_t i = 0; i < ELEMENTSOF(families); i++) {
                 metrics_family(metrics, families[i].name, "gauge", families[i].help);
@@ -101,8 +101,7 @@ void scaling_metrics(const void *self _unused_, struct metrics *metrics)
                         double value = fleet_scales(fleet) ? families[i].value(fleet) : -1;
 
                         if (value >= 0)
-                                METRICS_SAMPLE(metrics, families[i].name, value, "fleet",
-                                               fleet->settings->name, NULL);
+                                METRICS_SAMPLE(metrics, value, "fleet", fleet->settings->name);
                 }
         }
 }

@@ -9,7 +9,8 @@ struct findings;
 struct fleet;
 struct link;
 struct metrics;
+struct world;
 
 int scaling_status(const void *self, const struct fleet *fleet, json_t *object);
-void scaling_metrics(const void *self, struct metrics *metrics);
+void scaling_metrics(const void *self, const struct world *world, struct metrics *metrics);
 void scaling_diagnose_link(const void *self, const struct link *link, struct findings *findings, usec_t now);

@@ -2,11 +2,11 @@
 /* Registers rollouts of a group as a subsystem of the daemon. */
 #include "rollout_hosts/rollout_hosts.h"
 #include "advice/findings.h"
-#include "daemon/api/metrics.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "rollout_hosts/group.h"
 #include "rollout_hosts/rollouts.h"
+#include "wire/metrics.h"
 #include <unistd.h>
 
 /* The path of the key that the package makes. */
@@ -51,7 +51,7 @@ static const char *state_name(unsigned i)
 }
 
 /* Writes metrics of fleets with a rollout_group, if there are any. */
-static void put_groups(const void *self _unused_, struct metrics *metrics)
+static void put_groups(const void *self _unused_, const struct world *world, struct metrics *metrics)
 {
         static const struct {
                 const char *name, *help;
@@ -68,7 +68,6 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
                  _HOST_LEASE_MAX},
                 {"sqmgr_group_trouble", "1 where this host takes no part in it.", value_trouble, NULL, 1},
         };
-        const struct world *world = metrics_world(metrics);
         bool any = false;
 
         WORLD_FOREACH_FLEET(world, fleet)
@@ -77,11 +76,10 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
                 metrics_family(metrics, families[i].name, "gauge", families[i].help);
                 WORLD_FOREACH_FLEET(world, fleet)
                         for (unsigned j = 0; fleet->settings->rollout_group && j < families[i].n; j++)
-                                METRICS_SAMPLE(metrics, families[i].name,
-                                               families[i].value(rule_of(fleet), j), "fleet",
+                                METRICS_SAMPLE(metrics, families[i].value(rule_of(fleet), j), "fleet",
                                                fleet->settings->name, "group", fleet->settings->rollout_group,
                                                families[i].state ? "state" : NULL,
-                                               families[i].state ? families[i].state(j) : NULL, NULL);
+                                               families[i].state ? families[i].state(j) : NULL);
         }
 }
 

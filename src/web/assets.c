@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The page's files other than HTML, embedded in the program. */
 #include "web/assets.h"
+#include "base/embed.h"
 /* Generated from the files below whenever they change, so that this file is recompiled, too. */
 #include "web/assets_made.h"
 #include <string.h>
 
-/* asset_NAME_begin and asset_NAME_end delimit the bytes of the file. */
-#define EMBED(name, file)                                                                                    \
-        __asm__(".pushsection .rodata\n"                                                                     \
-                ".global asset_" #name "_begin\n.global asset_" #name "_end\n"                               \
-                "asset_" #name "_begin:\n.incbin \"" file "\"\nasset_" #name "_end:\n"                       \
-                ".byte 0\n.popsection\n");                                                                   \
-        extern const char asset_##name##_begin[] __attribute__((visibility("hidden")));                      \
-        extern const char asset_##name##_end[] __attribute__((visibility("hidden")));
-
-EMBED(style, ASSETS_STYLE_FILE)
-EMBED(page, ASSETS_PAGE_FILE)
-EMBED(plot, ASSETS_PLOT_FILE)
+EMBED_FILE(asset_style, ASSETS_STYLE_FILE)
+EMBED_FILE(asset_page, ASSETS_PAGE_FILE)
+EMBED_FILE(asset_plot, ASSETS_PLOT_FILE)
 
 const char *const assets_style = asset_style_begin;
 const char assets_page_script[] = "/page." ASSETS_PAGE_HASH ".js";

@@ -22,7 +22,7 @@ void instances_done(struct instances *instances)
 {
         for (size_t i = 0; instances->list && i < instances->n; i++) {
                 free(instances->list[i].error);
-                free(instances->list[i].metrics);
+                json_decref(instances->list[i].metrics);
                 json_decref(instances->list[i].status);
                 json_decref(instances->list[i].queues);
                 json_decref(instances->list[i].rollouts);
@@ -71,10 +71,7 @@ void instance_take_list(json_t **place, const json_t *answer, const char *name)
 
 void instance_take_metrics(struct instance *instance, const json_t *answer)
 {
-        const char *text = json_string_value(json_object_get(answer, "text"));
-
-        free(instance->metrics);
-        instance->metrics = text ? strdup(text) : NULL;
+        replace(&instance->metrics, json_object_get(answer, "families"));
 }
 
 bool instance_has_group(const struct instance *instance)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The control interface: methods, access classes, and the description for introspection.
  *
- * GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues, GetRollouts, GetDiagnosis, Follow, Ping and
- * GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too. GetDiagnosis shows
- * commands and users, and queries each Redis anew.
+ * GetStatus, GetEvents, GetJobs, GetMetrics, GetMetricFamilies, GetQueues, GetRollouts, GetDiagnosis, Follow,
+ * Ping and GetVersion are read-only. All of them but GetDiagnosis are answered on read_socket too.
+ * GetDiagnosis shows commands and users, and queries each Redis anew.
  *
  * Restart, Abort, Quiet, Stop, Start, Scale and Reload each record an order and reply at once.
  * RestartEverywhere, AbortEverywhere and ForgetHost reply once Redis has stored the order. Reexec is answered
@@ -56,6 +56,7 @@ struct control_method {
         ROW(GetEvents, get_events, CONTROL_VIEW, true)                                                       \
         ROW(GetJobs, get_jobs, CONTROL_VIEW, false)                                                          \
         ROW(GetMetrics, get_metrics, CONTROL_VIEW, false)                                                    \
+        ROW(GetMetricFamilies, get_metric_families, CONTROL_VIEW, false)                                     \
         ROW(GetQueues, get_queues, CONTROL_VIEW, false)                                                      \
         ROW(GetDiagnosis, get_diagnosis, CONTROL_READ, false)                                                \
         ROW(Ping, ping, CONTROL_VIEW, false)                                                                 \
@@ -67,8 +68,9 @@ extern const size_t control_n_methods;
 /* Returns the method of that name (without the interface name), or NULL. */
 const struct control_method *control_find_method(const char *name);
 
-/* The interface in Varlink's interface definition language. */
-extern const char control_description[];
+/* The interface in Varlink's interface definition language: org.sqmgr.Control.varlink, which is installed,
+ * too. */
+extern const char *const control_description;
 
 /* Returns true if the description lists a parameter of that name for the method. */
 bool control_has_parameter(const struct control_method *method, const char *name);

@@ -276,13 +276,13 @@ count_calls() { # STATUSES
         hold_connections 50 stream
         [ "$held" = 50 ]
         local before
-        before=$(called GetMetrics)
+        before=$(called GetMetricFamilies)
         for _ in {1..20}; do
                 answers / && answers /api/status && answers /metrics
         done
         count_calls 3
         # At most one a second.
-        [ $(($(called GetMetrics) - before)) -le $((SECONDS + 1)) ]
+        [ $(($(called GetMetricFamilies) - before)) -le $((SECONDS + 1)) ]
         exec 7>&-
 }
 

@@ -91,18 +91,12 @@ static void look(const struct watch *watch)
 /* What a line stands for: an answer of a kind around what it holds, or the whole of one. */
 static int frame(const struct field *line, char *bytes, size_t size)
 {
-        static const char *const lists[] = {['s'] = "fleets", ['e'] = "events", ['q'] = "redis"};
+        static const char *const lists[] = {
+                ['s'] = "fleets", ['e'] = "events", ['q'] = "redis", ['m'] = "families"};
         size_t kind = (unsigned char)line->text[0];
 
         if (kind < ELEMENTSOF(lists) && lists[kind])
                 return snprintf(bytes, size, "{\"parameters\":{\"%s\":[%s]}}", lists[kind], line->text + 1);
-        if (line->text[0] == 'm') {
-                _cleanup_json_ json_t *text =
-                        json_pack("{s:{s:s%}}", "parameters", "text", line->text + 1, strlen(line->text + 1));
-                _cleanup_free_ char *json = text ? json_dumps(text, JSON_COMPACT) : NULL;
-
-                return snprintf(bytes, size, "%s", json ?: "{}");
-        }
         return snprintf(bytes, size, "{\"parameters\":%s}", line->text);
 }
 

@@ -81,7 +81,9 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
                             usec_t now _unused_)
 {
         server_reply(call,
-                     question == QUEUE_QUESTION_METRICS ? calls->metrics(calls->userdata) : json_object(),
+                     question == QUEUE_QUESTION_METRICS || question == QUEUE_QUESTION_FAMILIES
+                             ? calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS)
+                             : json_object(),
                      false);
 }
 

@@ -160,7 +160,7 @@ TEST(asks_one_after_another)
         log_message("{\"parame", 8);
         run();
         reply("ters\":{}}");
-        expect_question("GetMetrics");
+        expect_question("GetMetricFamilies");
         reply("{}");
         while (answers < 4)
                 run();
@@ -238,14 +238,14 @@ TEST(refused_metrics_are_asked_for_after_connecting)
         reply("{}");
         expect_question("GetQueues");
         reply("{}");
-        expect_question("GetMetrics");
+        expect_question("GetMetricFamilies");
         char bytes[1001];
         memset(bytes, ' ', sizeof(bytes));
         log_message(bytes, sizeof(bytes));
         expect_lost("a long message");
         peer = close_fd(peer);
         let_in();
-        expect_question("GetMetrics");
+        expect_question("GetMetricFamilies");
         reply("{}");
         expect_question("GetStatus");
 }

@@ -82,8 +82,8 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
 void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
                             usec_t now _unused_)
 {
-        ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
-        server_reply(call, calls->metrics(calls->userdata), false);
+        ck_assert(question == QUEUE_QUESTION_METRICS || question == QUEUE_QUESTION_FAMILIES);
+        server_reply(call, calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS), false);
 }
 
 void __wrap_persist_save_now(struct persist *unsaved, usec_t now);
@@ -344,6 +344,32 @@ TEST(status_is_rendered_once_for_each_state_of_the_model)
         varlink_reply_free(&reply);
         reply = client_call(event, &client, CONTROL("GetStatus", "{\"fleets\":[\"mail\"]}"));
         ck_assert_uint_eq(json_array_size(json_object_get(reply.parameters, "fleets")), 1);
+        varlink_reply_free(&reply);
+}
+
+static const json_t *find_family(const json_t *reply, const char *name)
+{
+        const json_t *family;
+
+        json_foreach_in(family, reply, "families")
+                if (strcmp(json_string_value(json_object_get(family, "name")), name) == 0)
+                        return family;
+        ck_abort_msg("there is no family %s", name);
+}
+
+TEST(metrics_are_data)
+{
+        struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetricFamilies", "{}"));
+        const json_t *ticks = find_family(reply.parameters, "sqmgr_tick_duration_seconds"),
+                     *targets = find_family(reply.parameters, "sqmgr_fleet_target_workers"),
+                     *label = json_array_get(json_object_get(targets, "labels"), 0);
+
+        ck_assert_str_eq(json_string_value(json_object_get(ticks, "type")), "summary");
+        ck_assert_uint_eq(json_array_size(json_object_get(ticks, "labels")), 0);
+        ck_assert(json_real_value(json_array_get(json_object_get(ticks, "values"), 1)) == 7);
+        ck_assert_str_eq(json_string_value(json_object_get(label, "name")), "fleet");
+        ck_assert_uint_eq(json_array_size(json_object_get(label, "values")),
+                          json_array_size(json_object_get(targets, "values")));
         varlink_reply_free(&reply);
 }
 

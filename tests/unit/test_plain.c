@@ -441,7 +441,13 @@ static char *metrics(void)
                 .version = "1", .settings = &age, .world = t.world, .subsystems = &none};
         const struct tick_totals ticks = {0};
 
-        return metrics_render(&info, &ticks, t.now);
+        _cleanup_json_ json_t *families = metrics_collect(&info, &ticks, t.now);
+        const struct metrics_source source = {.families = families};
+        char *text;
+        size_t size;
+
+        ck_assert_int_eq(metrics_print(&source, 1, METRICS_TEXT, &text, &size), 0);
+        return text;
 }
 
 TEST(what_it_does_not_report_is_shown_as_unknown)

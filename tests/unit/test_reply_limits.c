@@ -75,8 +75,6 @@ TEST(texts_are_bounded)
         expect_scan(INSTANCE_QUERY_EVENTS, text_of(limits->string_bytes, 'x'), "");
         expect_scan(INSTANCE_QUERY_EVENTS, text_of(limits->string_bytes + 1, 'x'), "a text of more than");
         expect_scan(INSTANCE_QUERY_EVENTS, text_of(limits->bytes, 'x'), "bytes");
-        /* The metrics are a single one. */
-        expect_scan(INSTANCE_QUERY_METRICS, text_of((size_t)7 << 20, 'x'), "");
         /* On the page each of these becomes `&amp;`. */
         _cleanup_free_ char *markup = text_of(10000, '&');
         expect_scan(INSTANCE_QUERY_STATUS, repeat("[", markup, 20, "]"), "");
@@ -164,18 +162,28 @@ TEST(events_are_counted_and_each_is_bounded)
         expect_check(INSTANCE_QUERY_EVENTS, strdup(object), "an event of more than");
 }
 
-TEST(lines_of_metrics_are_counted)
+/* A family with n samples, with names of that length. */
+static char *family(size_t n, unsigned name, unsigned label)
 {
-        _cleanup_free_ char *lines = repeat("", "a 1\\n", 1, "");
-        char *text = malloc((REPLY_SAMPLES_MAX + 1) * strlen(lines) + 64), *at = text;
+        char *text;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        _cleanup_free_ char *values = repeat("[", "1", n, "]");
 
-        at += sprintf(at, "{\"text\":\"");
-        for (size_t i = 0; i < REPLY_SAMPLES_MAX + 1; i++)
-                at = stpcpy(at, lines);
-        (void)stpcpy(at, "\"}");
-        expect_check(INSTANCE_QUERY_METRICS, text, "lines of metrics");
-        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"text\":\"a 1\\n\"}"), "");
-        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"text\":7}"), "");
+        fprintf(out, "{\"families\":[{\"name\":\"%0*u\",\"labels\":[{\"name\":\"%0*u\"}],\"values\":%s}]}",
+                (int)name, 0U, (int)label, 0U, values);
+        ck_assert_int_eq(fclose(out), 0);
+        return text;
+}
+
+TEST(samples_of_metrics_are_counted_with_the_names_that_they_repeat)
+{
+        expect_check(INSTANCE_QUERY_METRICS, family(REPLY_SAMPLES_MAX, 60, 20), "");
+        expect_check(INSTANCE_QUERY_METRICS, family(REPLY_SAMPLES_MAX + 1, 1, 1), "samples of metrics");
+        expect_check(INSTANCE_QUERY_METRICS, family(20000, 1000, 1), "bytes of names");
+        expect_check(INSTANCE_QUERY_METRICS, family(20000, 1, 1000), "bytes of names");
+        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"families\":7}"), "");
+        expect_check(INSTANCE_QUERY_METRICS, strdup("{\"families\":[7, {\"labels\":[7]}]}"), "");
         expect_check(INSTANCE_QUERY_QUEUES, strdup("{}"), "");
 }
 

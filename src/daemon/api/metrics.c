@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Renders the model as Prometheus text. */
+/* Collects the metrics of the model. */
 #include "daemon/api/metrics.h"
 #include "advice/leak.h"
 #include "base/printable.h"
@@ -13,139 +13,92 @@
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "wire/withhold.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-struct metrics {
-        FILE *out;
+/* The collection and its sources. */
+struct facts {
+        struct metrics *metrics;
         const struct status_info *info;
         const struct world *world;
         const struct fleet_counts *counts; /* per fleet */
         usec_t now;
-        const char *name; /* family of the next samples */
 };
-
-const struct world *metrics_world(const struct metrics *metrics)
-{
-        return metrics->world;
-}
-
-void metrics_family(struct metrics *metrics, const char *name, const char *type, const char *help)
-{
-        metrics->name = name;
-        fprintf(metrics->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void put_label(FILE *out, const char *name, const char *text)
-{
-        _cleanup_free_ char *copy = strdup(text);
-        const char *value = copy ? copy : "";
-
-        /* Prometheus accepts only UTF-8, but a path may be any bytes. */
-        if (copy)
-                printable_replace(copy, strlen(copy), true);
-        fprintf(out, "%s=\"", name);
-        for (; *value != '\0'; value++) {
-                if (*value == '\\' || *value == '"')
-                        fputc('\\', out);
-                if (*value == '\n')
-                        fputs("\\n", out);
-                else
-                        fputc(*value, out);
-        }
-        fputc('"', out);
-}
-
-void metrics_sample(const struct metrics *metrics, const char *name, double value, const char *const *labels)
-{
-        const char *separator = "{";
-
-        fputs(name, metrics->out);
-        for (; labels && *labels; labels += 2) {
-                fputs(separator, metrics->out);
-                put_label(metrics->out, labels[0], labels[1]);
-                separator = ",";
-        }
-        fprintf(metrics->out, "%s %.15g\n", strcmp(separator, ",") == 0 ? "}" : "", value);
-}
 
 static double seconds(usec_t usec)
 {
         return (double)usec / (double)USEC_PER_SEC;
 }
 
-/* A sample of the current family. The value is followed by labels: pairs of name and text, then NULL. */
-#define SAMPLE(metrics, value, ...)                                                                          \
-        metrics_sample(metrics, (metrics)->name, value, (const char *const[]){__VA_ARGS__})
+/* A family, and a sample of the last one. The value is followed by labels: pairs of name and text. */
+#define FAMILY(facts, name, type, help) metrics_family((facts)->metrics, name, type, help)
+#define SAMPLE(facts, value, ...)       METRICS_SAMPLE((facts)->metrics, value, __VA_ARGS__)
 
 /* n samples per fleet, counted by i. n, number and the labels after the fleet's are expressions of fleet,
  * counts and i. A negative number means no sample. */
-#define PUT_SAMPLES(metrics, n, number, ...)                                                                 \
-        for (size_t at_ = 0; at_ < (metrics)->world->n_fleets; at_++) {                                      \
-                const struct fleet *fleet = (metrics)->world->fleets[at_];                                   \
-                const struct fleet_counts *counts _unused_ = &(metrics)->counts[at_];                        \
+#define PUT_SAMPLES(facts, n, number, ...)                                                                   \
+        for (size_t at_ = 0; at_ < (facts)->world->n_fleets; at_++) {                                        \
+                const struct fleet *fleet = (facts)->world->fleets[at_];                                     \
+                const struct fleet_counts *counts _unused_ = &(facts)->counts[at_];                          \
                 for (unsigned i = 0; i < (n); i++) {                                                         \
                         const double number_ = (double)(number);                                             \
                         if (number_ >= 0)                                                                    \
-                                SAMPLE(metrics, number_, "fleet", fleet->settings->name, ##__VA_ARGS__,      \
-                                       NULL);                                                                \
+                                SAMPLE(facts, number_, "fleet", fleet->settings->name, ##__VA_ARGS__);       \
                 }                                                                                            \
         }
 
 /* A family of such samples. */
-#define PUT(metrics, name, type, help, n, number, ...)                                                       \
+#define PUT(facts, name, type, help, n, number, ...)                                                         \
         do {                                                                                                 \
-                metrics_family(metrics, name, type, help);                                                   \
-                PUT_SAMPLES(metrics, n, number, ##__VA_ARGS__)                                               \
+                FAMILY(facts, name, type, help);                                                             \
+                PUT_SAMPLES(facts, n, number, ##__VA_ARGS__)                                                 \
         } while (0)
 
 /* One sample per fleet. */
-#define PUT_FLEETS(metrics, name, help, number) PUT(metrics, name, "gauge", help, 1, number)
+#define PUT_FLEETS(facts, name, help, number) PUT(facts, name, "gauge", help, 1, number)
 
 /* One sample per worker that is running. number is an expression of fleet and worker; a negative one means no
  * sample. */
-#define PUT_WORKERS(metrics, family, help, number)                                                           \
+#define PUT_WORKERS(facts, family, help, number)                                                             \
         do {                                                                                                 \
-                metrics_family(metrics, family, "gauge", help);                                              \
-                WORLD_FOREACH_FLEET((metrics)->world, fleet)                                                 \
+                FAMILY(facts, family, "gauge", help);                                                        \
+                WORLD_FOREACH_FLEET((facts)->world, fleet)                                                   \
                         FLEET_FOREACH_WORKER(fleet, worker) {                                                \
                                 const double number_ = (double)(number);                                     \
                                 if (worker->state != WORKER_GONE && number_ >= 0)                            \
-                                        SAMPLE(metrics, number_, "fleet", fleet->settings->name, "worker",   \
-                                               WORKER_ID(worker), NULL);                                     \
+                                        SAMPLE(facts, number_, "fleet", fleet->settings->name, "worker",     \
+                                               WORKER_ID(worker));                                           \
                         }                                                                                    \
         } while (0)
 
-static void put_one(struct metrics *metrics, const char *name, const char *help, double value)
+static void put_one(struct facts *facts, const char *name, const char *help, double value)
 {
-        metrics_family(metrics, name, "gauge", help);
-        metrics_sample(metrics, name, value, NULL);
+        FAMILY(facts, name, "gauge", help);
+        metrics_sample(facts->metrics, value, NULL);
 }
 
-static void put_self(struct metrics *metrics, const struct tick_totals *ticks)
+static void put_self(struct facts *facts, const struct tick_totals *ticks)
 {
-        const struct status_info *info = metrics->info;
-        const struct world *world = metrics->world;
+        const struct status_info *info = facts->info;
+        const struct world *world = facts->world;
 
-        metrics_family(metrics, "sqmgr_info", "gauge", "The version that runs.");
-        SAMPLE(metrics, 1, "version", info->version, NULL);
-        put_one(metrics, "sqmgr_uptime_seconds", "Time since sqmgr started; counters began then.",
-                seconds(usec_sub(metrics->now, info->started_at)));
-        metrics_family(metrics, "sqmgr_tick_duration_seconds", "summary",
-                       "How long a pass of observing, planning and executing takes.");
-        metrics_sample(metrics, "sqmgr_tick_duration_seconds_sum", seconds(ticks->usec), NULL);
-        metrics_sample(metrics, "sqmgr_tick_duration_seconds_count", (double)ticks->n, NULL);
-        put_one(metrics, "sqmgr_config_last_reload_successful",
+        FAMILY(facts, "sqmgr_info", "gauge", "The version that runs.");
+        SAMPLE(facts, 1, "version", info->version);
+        put_one(facts, "sqmgr_uptime_seconds", "Time since sqmgr started; counters began then.",
+                seconds(usec_sub(facts->now, info->started_at)));
+        FAMILY(facts, "sqmgr_tick_duration_seconds", "summary",
+               "How long a pass of observing, planning and executing takes.");
+        metrics_sample(facts->metrics, seconds(ticks->usec), NULL);
+        metrics_sample(facts->metrics, (double)ticks->n, NULL);
+        put_one(facts, "sqmgr_config_last_reload_successful",
                 "1 where the settings that were read last are in force.", !info->settings->refused);
-        put_one(metrics, "sqmgr_config_last_reload_success_timestamp_seconds",
+        put_one(facts, "sqmgr_config_last_reload_success_timestamp_seconds",
                 "When the settings in force were read, since 1970.", seconds(info->settings->loaded_at));
         if (world->settings->pressure_limit > 0)
-                put_one(metrics, "sqmgr_memory_pressure",
+                put_one(facts, "sqmgr_memory_pressure",
                         "1 while memory is short by pressure_limit; only where there is such a limit.",
                         pressure_response_holds(world));
         if (world->available_bytes > 0)
-                put_one(metrics, "sqmgr_available_memory_bytes", "Memory available to further processes.",
+                put_one(facts, "sqmgr_available_memory_bytes", "Memory available to further processes.",
                         (double)world->available_bytes);
 }
 
@@ -167,18 +120,18 @@ static bool all_up(const struct status_info *info, const char *url)
         return true;
 }
 
-static void put_redis(struct metrics *metrics)
+static void put_redis(struct facts *facts)
 {
-        const struct status_info *info = metrics->info;
+        const struct status_info *info = facts->info;
 
-        metrics_family(metrics, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
+        FAMILY(facts, "sqmgr_redis_up", "gauge", "Whether the connection to this Redis is up.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (!is_repeated(info, i))
-                        SAMPLE(metrics, all_up(info, info->redis[i].url), "url", info->redis[i].url, NULL);
-        metrics_family(metrics, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
+                        SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
+        FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge", "How long its last answer took.");
         for (size_t i = 0; i < info->n_redis; i++)
                 if (info->redis[i].rtt_ms >= 0 && !is_repeated(info, i))
-                        SAMPLE(metrics, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url, NULL);
+                        SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
 }
 
 /* True if name is safe as a label. Invalid text could become equal to another name once replaced, and
@@ -204,32 +157,31 @@ static const struct queues *queues_of(const struct status_info *info, size_t i)
         return info->redis[i].queues;
 }
 
-static void put_queues(struct metrics *metrics)
+static void put_queues(struct facts *facts)
 {
-        const struct status_info *info = metrics->info;
+        const struct status_info *info = facts->info;
         const struct queues *queues;
 
-        metrics_family(metrics, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
+        FAMILY(facts, "sqmgr_queue_jobs", "gauge", "Jobs that wait in the queue.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (is_label(queues->list[j].name))
-                                SAMPLE(metrics, (double)queues->list[j].size, "url", info->redis[i].url,
-                                       "queue", queues->list[j].name, NULL);
-        metrics_family(metrics, "sqmgr_queue_latency_seconds", "gauge",
-                       "How long its oldest job has waited.");
+                                SAMPLE(facts, (double)queues->list[j].size, "url", info->redis[i].url,
+                                       "queue", queues->list[j].name);
+        FAMILY(facts, "sqmgr_queue_latency_seconds", "gauge", "How long its oldest job has waited.");
         for (size_t i = 0; i < info->n_redis; i++)
                 for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
                         if (queues->list[j].latency_known && is_label(queues->list[j].name))
-                                SAMPLE(metrics, seconds(queues->list[j].latency), "url", info->redis[i].url,
-                                       "queue", queues->list[j].name, NULL);
-        metrics_family(metrics, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
+                                SAMPLE(facts, seconds(queues->list[j].latency), "url", info->redis[i].url,
+                                       "queue", queues->list[j].name);
+        FAMILY(facts, "sqmgr_set_jobs", "gauge", "Jobs that are to be retried, scheduled or dead.");
         for (size_t i = 0; i < info->n_redis; i++) {
                 queues = queues_of(info, i);
                 if (!queues)
                         continue;
-                SAMPLE(metrics, (double)queues->retry, "url", info->redis[i].url, "set", "retry", NULL);
-                SAMPLE(metrics, (double)queues->schedule, "url", info->redis[i].url, "set", "schedule", NULL);
-                SAMPLE(metrics, (double)queues->dead, "url", info->redis[i].url, "set", "dead", NULL);
+                SAMPLE(facts, (double)queues->retry, "url", info->redis[i].url, "set", "retry");
+                SAMPLE(facts, (double)queues->schedule, "url", info->redis[i].url, "set", "schedule");
+                SAMPLE(facts, (double)queues->dead, "url", info->redis[i].url, "set", "dead");
         }
 }
 
@@ -240,52 +192,52 @@ static double oldest_job(const struct fleet *fleet, usec_t now)
         return oldest > 0 ? seconds(oldest) : -1;
 }
 
-static void put_fleets(struct metrics *metrics)
+static void put_fleets(struct facts *facts)
 {
-        PUT_FLEETS(metrics, "sqmgr_fleet_target_workers", "How many workers should take jobs.",
+        PUT_FLEETS(facts, "sqmgr_fleet_target_workers", "How many workers should take jobs.",
                    fleet_target(fleet));
-        PUT_FLEETS(metrics, "sqmgr_fleet_configured_workers",
+        PUT_FLEETS(facts, "sqmgr_fleet_configured_workers",
                    "How many workers the settings say should take jobs, whatever 'sqmgrctl scale' has made "
                    "of it.",
                    fleet->settings->active_process_count);
-        PUT_FLEETS(metrics, "sqmgr_fleet_memory_threshold_bytes",
+        PUT_FLEETS(facts, "sqmgr_fleet_memory_threshold_bytes",
                    "Memory beyond which a worker is replaced; only where there is such a limit.",
                    fleet->settings->memory_threshold > 0 ? (double)fleet->settings->memory_threshold : -1);
-        PUT_FLEETS(metrics, "sqmgr_fleet_memory_limit_bytes",
+        PUT_FLEETS(facts, "sqmgr_fleet_memory_limit_bytes",
                    "Memory beyond which a worker is quieted at once; only where there is such a limit.",
                    fleet->settings->memory_limit > 0 ? (double)fleet->settings->memory_limit : -1);
-        PUT_FLEETS(metrics, "sqmgr_fleet_oldest_job_seconds",
+        PUT_FLEETS(facts, "sqmgr_fleet_oldest_job_seconds",
                    "How long the oldest job has been running: of workers that drain and, with "
                    "job_warn_after, of "
                    "all; only where that is known.",
-                   oldest_job(fleet, metrics->now));
-        PUT_FLEETS(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
+                   oldest_job(fleet, facts->now));
+        PUT_FLEETS(facts, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    fleet_max_processes(fleet));
-        PUT_FLEETS(metrics, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
+        PUT_FLEETS(facts, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
                    fleet->generation);
-        PUT_FLEETS(metrics, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
+        PUT_FLEETS(facts, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
                    counts->ready);
-        PUT_FLEETS(metrics, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",
+        PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",
                    counts->outdated);
-        PUT_FLEETS(metrics, "sqmgr_fleet_replaced_workers", "Workers that the last rollout has replaced.",
-                   fleet_replaced(fleet, metrics->now));
-        PUT_FLEETS(metrics, "sqmgr_fleet_short_lives", "Short lives in a row, 0 once they are over.",
+        PUT_FLEETS(facts, "sqmgr_fleet_replaced_workers", "Workers that the last rollout has replaced.",
+                   fleet_replaced(fleet, facts->now));
+        PUT_FLEETS(facts, "sqmgr_fleet_short_lives", "Short lives in a row, 0 once they are over.",
                    fleet->crash.count);
-        PUT(metrics, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.", 1, 1, "framework",
+        PUT(facts, "sqmgr_fleet_info", "gauge", "What the fleet's workers speak.", 1, 1, "framework",
             fleet->settings->traits->name);
         /* A state set: the current state has the value 1, the others 0. */
-        PUT(metrics, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.",
+        PUT(facts, "sqmgr_fleet_state", "gauge", "1 for the state that the fleet is to be in.",
             _FLEET_ORDER_MAX, fleet_order(fleet) == (enum fleet_order)i, "state",
             fleet_order_name((enum fleet_order)i));
-        PUT(metrics, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.",
+        PUT(facts, "sqmgr_rollout_state", "gauge", "1 for the state of the fleet's last rollout.",
             _ROLLOUT_STATE_MAX, fleet->rollout.state == (enum rollout_state)i, "state",
             rollout_state_name((enum rollout_state)i));
 }
 
 /* True if holds is true for any fleet. Otherwise the family is left out. */
-static bool any_fleet(const struct metrics *metrics, bool (*holds)(const struct fleet *fleet))
+static bool any_fleet(const struct facts *facts, bool (*holds)(const struct fleet *fleet))
 {
-        WORLD_FOREACH_FLEET(metrics->world, fleet)
+        WORLD_FOREACH_FLEET(facts->world, fleet)
                 if (holds(fleet))
                         return true;
         return false;
@@ -310,26 +262,26 @@ static double reaches(const struct worker *worker)
         return usec != USEC_INFINITY ? seconds(usec) : -1;
 }
 
-static void put_workers(struct metrics *metrics)
+static void put_workers(struct facts *facts)
 {
-        PUT(metrics, "sqmgr_workers", "gauge", "Workers by state.", WORKER_GONE + 1, count_of(counts, i),
+        PUT(facts, "sqmgr_workers", "gauge", "Workers by state.", WORKER_GONE + 1, count_of(counts, i),
             "state", i < WORKER_GONE ? worker_state_name((enum worker_state)i) : "hung");
-        PUT_WORKERS(metrics, "sqmgr_worker_memory_bytes", "Memory that the worker holds.",
+        PUT_WORKERS(facts, "sqmgr_worker_memory_bytes", "Memory that the worker holds.",
                     worker->memory.bytes > 0 ? (double)worker->memory.bytes : -1);
-        PUT_WORKERS(metrics, "sqmgr_worker_busy_threads", "Jobs that the worker runs.",
+        PUT_WORKERS(facts, "sqmgr_worker_busy_threads", "Jobs that the worker runs.",
                     fleet->settings->traits->reports_busy ? (double)worker->heartbeat.busy : -1);
-        PUT_WORKERS(metrics, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
+        PUT_WORKERS(facts, "sqmgr_worker_threads", "Jobs that the worker can run at once.",
                     worker->heartbeat.concurrency > 0 ? (double)worker->heartbeat.concurrency : -1);
-        PUT_WORKERS(metrics, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",
+        PUT_WORKERS(facts, "sqmgr_worker_beat_age_seconds", "Time since the worker's heartbeat changed.",
                     worker_sends_heartbeats(worker)
-                            ? seconds(usec_sub(metrics->now, worker->heartbeat.changed_at))
+                            ? seconds(usec_sub(facts->now, worker->heartbeat.changed_at))
                             : -1);
-        PUT(metrics, "sqmgr_worker_starts_total", "counter",
+        PUT(facts, "sqmgr_worker_starts_total", "counter",
             "Workers started, by why another leaves that they replace.", _REASON_MAX, fleet->totals.starts[i],
             "reason", reason_name((enum reason)i));
-        PUT(metrics, "sqmgr_worker_ends_total", "counter", "Workers that are gone, by why they left.",
+        PUT(facts, "sqmgr_worker_ends_total", "counter", "Workers that are gone, by why they left.",
             _REASON_MAX, fleet->totals.ends[i], "reason", reason_name((enum reason)i));
-        PUT(metrics, "sqmgr_jobs_cut_off_total", "counter",
+        PUT(facts, "sqmgr_jobs_cut_off_total", "counter",
             "Jobs that ran in workers as these were told to exit, by the setting or the order that did so.",
             fleet->settings->traits->reports_busy ? _CUT_WORD_MAX : 0, fleet->totals.jobs_cut_off[i], "by",
             cut_word_name((enum cut_word)i));
@@ -346,15 +298,15 @@ static double culprit_times(const struct fleet_totals *totals, unsigned i)
                        : -1;
 }
 
-static void put_culprits(struct metrics *metrics)
+static void put_culprits(struct facts *facts)
 {
-        PUT(metrics, "sqmgr_culprits_total", "counter",
+        PUT(facts, "sqmgr_culprits_total", "counter",
             "How often a worker was running jobs of this class as its memory ran out, and of which kind "
             "that was.",
             CULPRIT_CLASSES_MAX * _CULPRITS_CAUSE_MAX, culprit_times(&fleet->totals, i), "class",
             fleet->totals.culprits[i / _CULPRITS_CAUSE_MAX].name, "cause",
             culprits_cause_name((enum culprits_cause)(i % _CULPRITS_CAUSE_MAX)));
-        PUT(metrics, "sqmgr_culprits_other_total", "counter",
+        PUT(facts, "sqmgr_culprits_other_total", "counter",
             "How often that was so of classes that have no number of their own.", _CULPRITS_CAUSE_MAX,
             fleet->totals.other_culprits[i], "cause", culprits_cause_name((enum culprits_cause)i));
 }
@@ -372,18 +324,18 @@ static double growth_ratio(const struct fleet *fleet)
         return times > 0 ? times : -1;
 }
 
-static void put_leak(struct metrics *metrics)
+static void put_leak(struct facts *facts)
 {
-        if (!any_fleet(metrics, grows))
+        if (!any_fleet(facts, grows))
                 return;
-        PUT_FLEETS(metrics, "sqmgr_fleet_memory_growth_bytes_per_second",
+        PUT_FLEETS(facts, "sqmgr_fleet_memory_growth_bytes_per_second",
                    "How fast a worker grows, of fleets whose workers seem to leak.",
                    grows(fleet) ? fleet->leak.fit.slope : -1);
         PUT_FLEETS(
-                metrics, "sqmgr_fleet_memory_growth_times",
+                facts, "sqmgr_fleet_memory_growth_times",
                 "How many times as fast as in the generation that grew before it; only where that is known.",
                 growth_ratio(fleet));
-        PUT_WORKERS(metrics, "sqmgr_worker_memory_reaches_seconds",
+        PUT_WORKERS(facts, "sqmgr_worker_memory_reaches_seconds",
                     "Time until it holds memory_threshold, else memory_limit, as it grows now.",
                     reaches(worker));
 }
@@ -393,79 +345,67 @@ static bool is_preloaded(const struct fleet *fleet)
         return fleet->settings->preload != 0;
 }
 
-static void put_templates(struct metrics *metrics)
+static void put_templates(struct facts *facts)
 {
-        if (!any_fleet(metrics, is_preloaded))
+        if (!any_fleet(facts, is_preloaded))
                 return;
-        PUT(metrics, "sqmgr_template_ready", "gauge",
+        PUT(facts, "sqmgr_template_ready", "gauge",
             "1 where workers can be forked from the fleet's template.", is_preloaded(fleet),
             fleet_template(fleet) && fleet_template(fleet)->state == TEMPLATE_READY);
-        PUT(metrics, "sqmgr_template_refused", "gauge",
-            "1 where workers boot separately in spite of preload.", is_preloaded(fleet),
-            fleet_preload_refused(fleet)[0] != '\0');
-        PUT(metrics, "sqmgr_template_memory_bytes", "gauge", "Memory that the template holds.",
+        PUT(facts, "sqmgr_template_refused", "gauge", "1 where workers boot separately in spite of preload.",
+            is_preloaded(fleet), fleet_preload_refused(fleet)[0] != '\0');
+        PUT(facts, "sqmgr_template_memory_bytes", "gauge", "Memory that the template holds.",
             is_preloaded(fleet), fleet_template(fleet) ? fleet_template(fleet)->memory_bytes : 0);
-        PUT(metrics, "sqmgr_template_loads_total", "counter", "Templates started.", is_preloaded(fleet),
+        PUT(facts, "sqmgr_template_loads_total", "counter", "Templates started.", is_preloaded(fleet),
             fleet->totals.template_loads);
-        PUT(metrics, "sqmgr_template_failures_total", "counter",
+        PUT(facts, "sqmgr_template_failures_total", "counter",
             "Templates that did not load, died or did not fork.", is_preloaded(fleet),
             fleet->totals.template_failures);
-        PUT(metrics, "sqmgr_template_forks_total", "counter", "Workers forked.", is_preloaded(fleet),
+        PUT(facts, "sqmgr_template_forks_total", "counter", "Workers forked.", is_preloaded(fleet),
             fleet->totals.forks);
 }
 
-static void put_events(struct metrics *metrics)
+static void put_events(struct facts *facts)
 {
-        const struct world *world = metrics->world;
+        const struct world *world = facts->world;
 
-        metrics_family(metrics, "sqmgr_events_total", "counter",
-                       "Events by kind, as 'sqmgrctl events' tells them.");
+        FAMILY(facts, "sqmgr_events_total", "counter", "Events by kind, as 'sqmgrctl events' tells them.");
         for (enum event_kind kind = 0; kind < _EVENT_MAX; kind++)
                 if (world->event_totals[kind] > 0)
-                        SAMPLE(metrics, (double)world->event_totals[kind], "event", event_kinds[kind].name,
-                               NULL);
-        PUT_SAMPLES(metrics, _EVENT_MAX, fleet->totals.events[i], "event", event_kinds[i].name);
+                        SAMPLE(facts, (double)world->event_totals[kind], "fleet", "", "event",
+                               event_kinds[kind].name);
+        PUT_SAMPLES(facts, _EVENT_MAX, fleet->totals.events[i], "event", event_kinds[i].name);
 }
 
-static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
+static void put_all(struct facts *facts, const struct tick_totals *ticks)
 {
-        put_self(metrics, ticks);
-        if (metrics->info->n_redis > 0) {
-                put_redis(metrics);
-                put_queues(metrics);
+        put_self(facts, ticks);
+        if (facts->info->n_redis > 0) {
+                put_redis(facts);
+                put_queues(facts);
         }
-        put_fleets(metrics);
-        subsystems_metrics(metrics->info->subsystems, metrics);
-        put_workers(metrics);
-        put_culprits(metrics);
-        put_leak(metrics);
-        put_templates(metrics);
-        put_events(metrics);
+        put_fleets(facts);
+        subsystems_metrics(facts->info->subsystems, facts->world, facts->metrics);
+        put_workers(facts);
+        put_culprits(facts);
+        put_leak(facts);
+        put_templates(facts);
+        put_events(facts);
 }
 
-char *metrics_render(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
+json_t *metrics_collect(const struct status_info *info, const struct tick_totals *ticks, usec_t now)
 {
         const struct world *world = info->world;
         _cleanup_free_ struct fleet_counts *counts = calloc(world->n_fleets + 1, sizeof(*counts));
-        char *text = NULL;
-        size_t size = 0;
+        struct metrics metrics = metrics_begin();
+        struct facts facts = {
+                .metrics = &metrics, .info = info, .world = world, .counts = counts, .now = now};
 
-        if (!counts)
-                return NULL;
-        for (size_t i = 0; i < world->n_fleets; i++)
-                counts[i] = fleet_count(world->fleets[i], now);
-        struct metrics metrics = {.out = open_memstream(&text, &size),
-                                  .info = info,
-                                  .world = world,
-                                  .counts = counts,
-                                  .now = now};
-        if (!metrics.out)
-                return NULL;
-        put_all(&metrics, ticks);
-        bool failed = ferror(metrics.out) != 0;
-        if (fclose(metrics.out) != 0 || failed) {
-                free(text);
-                return NULL;
+        if (counts) {
+                for (size_t i = 0; i < world->n_fleets; i++)
+                        counts[i] = fleet_count(world->fleets[i], now);
+                put_all(&facts, ticks);
         }
-        return text;
+        metrics.failed |= !counts;
+        return metrics_end(&metrics);
 }

@@ -80,9 +80,11 @@ static void encode(struct queue_calls *calls, enum queue_question question, usec
         size_t size;
 
         forget(calls, question);
-        int r = question == QUEUE_QUESTION_METRICS
-                        ? varlink_encode_reply(calls->metrics(calls->userdata), false, &text, &size)
-                        : encode_queues(calls->links, &text, &size);
+        int r = question == QUEUE_QUESTION_QUEUES
+                        ? encode_queues(calls->links, &text, &size)
+                        : varlink_encode_reply(
+                                  calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS), false,
+                                  &text, &size);
 
         if (r < 0)
                 return;

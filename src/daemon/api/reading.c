@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
+/* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetMetricFamilies, GetQueues and
+ * GetDiagnosis. */
 #include "daemon/api/handler.h"
 #include "daemon/api/metrics.h"
 #include "io/clock.h"
@@ -111,16 +112,24 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                      });
 }
 
-json_t *handler_metrics(void *userdata)
+json_t *handler_metrics(void *userdata, bool as_text)
 {
         const struct control *control = userdata;
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
-        _cleanup_free_ char *text = metrics_render(&info, &host->persist->runtime->wakeup->pass.ticks,
-                                                   clock_now(CLOCK_MONOTONIC));
+        _cleanup_json_ json_t *families = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks,
+                                                          clock_now(CLOCK_MONOTONIC));
+        _cleanup_free_ char *text = NULL;
+        size_t size;
 
-        return text ? json_pack("{s:s}", "text", text) : NULL;
+        if (!families)
+                return NULL;
+        if (!as_text)
+                return json_pack("{s:O}", "families", families);
+        const struct metrics_source source = {.families = families};
+        return metrics_print(&source, 1, METRICS_TEXT, &text, &size) < 0 ? NULL
+                                                                         : json_pack("{s:s}", "text", text);
 }
 
 void handler_diagnose(struct call *call, void *userdata)
@@ -133,6 +142,12 @@ void handler_diagnose(struct call *call, void *userdata)
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
         queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_METRICS, now);
+}
+
+void handle_get_metric_families(struct control *control, struct call *call, json_t *parameters _unused_,
+                                usec_t now)
+{
+        queue_calls_add(&control->queue_calls, call, QUEUE_QUESTION_FAMILIES, now);
 }
 
 void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)

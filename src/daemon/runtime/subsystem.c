@@ -49,9 +49,10 @@ void subsystems_answer(const struct subsystems *subsystems, usec_t now)
         CALL_EACH(subsystems, answer, now);
 }
 
-void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics)
+void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
+                        struct metrics *metrics)
 {
-        CALL_EACH(subsystems, metrics, metrics);
+        CALL_EACH(subsystems, metrics, world, metrics);
 }
 
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,

@@ -13,6 +13,7 @@ struct fleet;
 struct persist;
 struct link;
 struct metrics;
+struct world;
 struct codec_reader;
 struct codec_writer;
 struct state_features;
@@ -36,8 +37,8 @@ struct subsystem {
         void (*tick)(void *self, usec_t now);
         /* Called after each pass, after its events are published. Answers waiting control calls. */
         void (*answer)(void *self, usec_t now);
-        /* Writes samples for GetMetrics; see daemon/api/metrics.h. */
-        void (*metrics)(const void *self, struct metrics *metrics);
+        /* Adds families of metrics; see wire/metrics.h. */
+        void (*metrics)(const void *self, const struct world *world, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
         /* Adds findings on one fleet, headed by about. Without findings, the fleet's settings are reported as
@@ -74,7 +75,8 @@ void subsystems_poll(const struct subsystems *subsystems, usec_t now);
 void subsystems_observe(const struct subsystems *subsystems, usec_t now);
 void subsystems_tick(const struct subsystems *subsystems, usec_t now);
 void subsystems_answer(const struct subsystems *subsystems, usec_t now);
-void subsystems_metrics(const struct subsystems *subsystems, struct metrics *metrics);
+void subsystems_metrics(const struct subsystems *subsystems, const struct world *world,
+                        struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
 /* For struct doctor_machine; userdata is the struct subsystems. */
