@@ -2,6 +2,7 @@
 /* Renders the model as Prometheus text. */
 #include "daemon/api/metrics.h"
 #include "advice/leak.h"
+#include "advice/problem_rules.h"
 #include "base/printable.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
@@ -427,6 +428,37 @@ static void put_events(struct metrics *metrics)
         PUT_SAMPLES(metrics, _EVENT_MAX, fleet->totals.events[i], "event", event_kinds[i].name);
 }
 
+/* Several problems of a fleet may have one code, as those of queues: one sample stands for all. */
+static bool is_counted_before(const struct problems *problems, size_t i)
+{
+        const struct problem *list = problems->list;
+
+        for (size_t j = i; j > 0 && list[j - 1].fleet == list[i].fleet; j--)
+                if (list[j - 1].code == list[i].code)
+                        return true;
+        return false;
+}
+
+/* No label names a worker: problems of many workers are one sample with a count. */
+static void put_problems(struct metrics *metrics)
+{
+        const struct world *world = metrics->world;
+        struct problems problems = {0};
+
+        problems_judge(&problems, metrics->info->facts, world, world->fleets, world->n_fleets, metrics->now);
+        metrics_family(metrics, "sqmgr_problem", "gauge",
+                       "What 'sqmgrctl status' reports as problems: how many workers, or 1.");
+        for (size_t i = 0; i < problems.n; i++) {
+                const struct problem *problem = &problems.list[i];
+
+                if (!is_counted_before(&problems, i))
+                        SAMPLE(metrics, problem->count, "code", problem_kinds[problem->code].name, "severity",
+                               problem_severity_name(problem->severity), problem->fleet ? "fleet" : NULL,
+                               problem->fleet ? problem->fleet->settings->name : NULL, NULL);
+        }
+        problems_clear(&problems);
+}
+
 static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
 {
         put_self(metrics, ticks);
@@ -434,6 +466,7 @@ static void put_all(struct metrics *metrics, const struct tick_totals *ticks)
                 put_redis(metrics);
                 put_queues(metrics);
         }
+        put_problems(metrics);
         put_fleets(metrics);
         subsystems_metrics(metrics->info->subsystems, metrics);
         put_workers(metrics);
