@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What doctor reports; see the header. */
+/* Findings of doctor; see the header. */
 #include "advice/findings.h"
 #include "advice/problem_rules.h"
 #include "model/fleet.h"

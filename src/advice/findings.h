@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What doctor reports: all problems, what it asks Redis and the machine for, and what is in order. */
+/* Findings of doctor: all problems, what it asks Redis and the machine for, and what is in order. */
 #pragma once
 
 #include "base/macro.h"

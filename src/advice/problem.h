@@ -193,7 +193,7 @@ extern const struct problem_kind {
 
 struct problem {
         enum problem_code code;
-        enum problem_severity severity; /* that of the kind, or a higher one */
+        enum problem_severity severity; /* at least that of the kind */
         bool unready;                   /* sqmgr is not ready as long as this lasts */
         const struct fleet *fleet;      /* NULL: no fleet */
         const struct worker *worker;    /* the first of count; NULL: no worker */

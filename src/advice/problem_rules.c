@@ -17,7 +17,7 @@
 #define DOUBT_USEC USEC_PER_HOUR
 /* Shorter waits of a complete fleet are part of normal operation. */
 #define LASTS_USEC (30 * USEC_PER_SEC)
-/* One replacement over its threshold may be chance. */
+/* A single replacement over its threshold may be chance. */
 #define CHURN_MIN 2
 
 struct search {
@@ -132,7 +132,7 @@ static void find_of_machine(const struct search *search)
                           "jumped %s ago, or sqmgr did not run", format_duration(ago, span, sizeof(span)));
 }
 
-/* A problem that explains why workers are missing says so, and no other one does. */
+/* Only the first problem that explains why workers are missing reports them. */
 static void add_explaining(struct search *search, enum problem_code code, usec_t since, const char *text)
 {
         bool enough_start = search->counts.active + search->counts.starting >= search->target;

@@ -8,7 +8,7 @@
 struct traits;
 struct world;
 
-/* One connection to Redis. */
+/* A connection to Redis. */
 struct problem_redis {
         const char *url;   /* without passwords */
         bool up, down;     /* neither: it has not answered yet */

@@ -10,7 +10,7 @@
 
 /* The runtime directory of root's sqmgr. Another user's sqmgr uses XDG_RUNTIME_DIR. */
 #define SOCKET_PATH_SYSTEM_RUNTIME "/run"
-/* Where sqmgrctl looks without an option. */
+/* The first path that sqmgrctl tries without an option. */
 #define SOCKET_PATH_SYSTEM "/run/sqmgr/control.sock"
 
 /* The parent of the runtime directories of sqmgr-app@USER.service. */

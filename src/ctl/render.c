@@ -306,7 +306,7 @@ char *render_fleet_summary(json_t *fleet)
         return text;
 }
 
-/* What the fleet waits for, and the details of its problems, each starting a new line: the text may be long.
+/* The wait of the fleet, and the details of its problems, each starting a new line: the text may be long.
  */
 static void render_details(FILE *out, json_t *fleet, const struct view *view)
 {

@@ -61,7 +61,8 @@ static void start(struct config_check *check, usec_t now)
 
         if (program_check_start(&question, &checking) < 0)
                 return;
-        /* What the child prints is less than a pipe holds, and is shown by the command of the problem. */
+        /* The output of the child fits into a pipe. Nobody reads it: the command of the problem shows it
+         * again. */
         check->output_fd = checking.output_fd;
         check->child = (struct child){.pid = checking.pid, .exited = on_exited};
         check->child_at = check->judged_at = now;

@@ -9,7 +9,7 @@
 struct config_check {
         struct runtime *runtime; /* not owned, like the paths */
         const char *program, *config_path;
-        struct timespec mtime; /* these three: of the file when it was accepted or judged last */
+        struct timespec mtime; /* of the file when it was accepted or judged last, as inode and size */
         ino_t inode;
         off_t size;
         usec_t judged_at; /* 0: not yet */
