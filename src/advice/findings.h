@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the environment: problems with Redis, the machine and the settings, each with its remedy. */
+/* Findings of doctor: all problems, what it asks Redis and the machine for, and what is in order. */
 #pragma once
 
 #include "base/macro.h"
 #include "base/usec.h"
 
 struct fleet;
+struct problem_facts;
+struct problems;
 struct queues;
 struct redis_facts;
 struct worker;
@@ -21,6 +23,7 @@ struct finding {
 };
 
 struct findings {
+        const char *socket, *config_path; /* for commands, see problem_command(); not owned */
         struct finding *list;
         size_t n;
         bool lost; /* out of memory: some findings are missing */
@@ -45,44 +48,29 @@ struct doctor_redis {
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis);
 
 struct doctor_machine {
-        bool is_root;
-        bool has_redis; /* a Redis runs on this machine */
-        /* The framework whose environment in sqmgr's own process sets another host name than sqmgr uses;
-         * NULL: none. */
-        const struct traits *renamed;
-        uint64_t memory_bytes; /* 0: not known */
-        int overcommit;        /* vm.overcommit_memory; below 0: not known */
-        uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
-        uint64_t files_needed; /* with all workers that its fleets may have */
-        int save_error;        /* errno of the last attempt to write the state; 0: it was written */
-        const char *pressure;  /* the file with the memory pressure figures; NULL: none readable, or not
-                                  configured */
-        bool has_readers;      /* read-only clients can connect to read_socket */
-        const char *readers;   /* the group whose members may connect; NULL: only root and sqmgr's own user */
-        /* Adds findings of optional features about a fleet. NULL: no such features. */
-        void (*trouble)(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
-                        struct findings *findings);
-        const void *userdata;
+        bool has_redis;      /* a Redis runs on this machine */
+        int overcommit;      /* vm.overcommit_memory; below 0: not known */
+        const char *readers; /* the group whose members may connect; NULL: only root and sqmgr's own user */
 };
+/* Adds the problems of sqmgr and its machine, and what is in order there. */
 void doctor_machine(struct findings *findings, const struct doctor_machine *machine,
-                    const struct world *world, usec_t now);
+                    const struct problem_facts *facts, const struct problems *problems,
+                    const struct world *world);
 
-/* Facts about a worker that the model does not have. */
+/* Facts about a worker that only doctor asks for. */
 struct doctor_worker {
         const struct worker *worker;
         char version[32];     /* "": not known */
-        int stop_signal;      /* see execute_stop_signal() */
         bool other_namespace; /* the worker runs in another pid namespace than sqmgr */
 };
 struct doctor_group {
-        const char *trouble; /* why this host takes no part; "": it takes part */
-        bool is_unsigned;    /* because the rollout is not signed with the key of this host */
+        bool takes_part; /* else that is a problem */
         /* The path of the key that the package makes: the key counts once rollout_key_file names it. */
         const char *default_key;
         bool has_default_key; /* the file exists */
 };
 /* Checks a fleet with a rollout_group. */
 void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);
-/* workers: the live workers of the fleet. */
-void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers, usec_t now);
+/* Adds the problems of the fleet, or that there are none. workers: its live workers. */
+void doctor_fleet(struct findings *findings, const struct problems *problems, const struct fleet *fleet,
+                  const struct doctor_worker *workers, size_t n_workers);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Why an autoscaled fleet misses its targets; see the header. */
 #include "autoscaling/trouble_rules.h"
+#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "base/parse.h"
 #include "base/printable.h"
@@ -29,7 +30,7 @@ static const char *shown(const char *name, char text[static 80])
 
 /* Reports queues with a target that no worker serves: a misspelt name, or a missing option in the worker's
  * command. */
-static void find_unserved(const struct fleet *fleet, const char *about, struct findings *findings)
+static void find_unserved(const struct fleet *fleet, struct problems *problems)
 {
         const char *served = autoscale_of(fleet)->served;
         char name[LIMITS_NAME_MAX], text[80];
@@ -37,14 +38,15 @@ static void find_unserved(const struct fleet *fleet, const char *about, struct f
         for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_TARGET, i, name);
              i++)
                 if (!queue_names_have(served, name))
-                        findings_add(findings, FINDING_WARNING, about,
-                                     "mend the name, or have the workers take from it (-q)",
+                        problems_add(problems,
+                                     &(struct problem){.code = PROBLEM_QUEUE_NAME_UNKNOWN, .fleet = fleet},
+                                     NULL,
                                      "latency_target names queue '%s', from which none of its workers takes",
                                      shown(name, text));
 }
 
 /* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
-static void find_short(const struct fleet *fleet, const char *about, struct findings *findings)
+static void find_short(const struct fleet *fleet, struct problems *problems)
 {
         const usec_t takes = autoscale_of(fleet)->boot;
         usec_t least = usec_add(
@@ -57,18 +59,17 @@ static void find_short(const struct fleet *fleet, const char *about, struct find
 
                 if (wanted == 0 || wanted >= least)
                         continue;
-                findings_add(findings, FINDING_WARNING, about,
-                             "raise latency_target or active_process_count; preload = yes makes boots short",
-                             "the target of queue '%s' is %s, but a worker takes %s to boot: in a burst jobs "
-                             "wait for up to %s before it helps",
-                             shown(queues->list[i].name, name),
-                             format_duration(wanted, target, sizeof(target)),
-                             format_duration(takes, boot, sizeof(boot)),
-                             format_duration(least, longest, sizeof(longest)));
+                problems_add(
+                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT, .fleet = fleet}, NULL,
+                        "the target of queue '%s' is %s, but a worker takes %s to boot: in a burst jobs "
+                        "wait for up to %s before it helps",
+                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
+                        format_duration(takes, boot, sizeof(boot)),
+                        format_duration(least, longest, sizeof(longest)));
         }
 }
 
-static void find_long_job(const struct fleet *fleet, const char *about, usec_t now, struct findings *findings)
+static void find_long_job(const struct fleet *fleet, usec_t now, struct problems *problems)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
         usec_t job = MAX(autoscale_of(fleet)->verdict.service, fleet_oldest_job_usec(fleet, now));
@@ -79,35 +80,32 @@ static void find_long_job(const struct fleet *fleet, const char *about, usec_t n
 
                 if (wanted == 0 || job <= wanted)
                         continue;
-                findings_add(findings, FINDING_WARNING, about,
-                             "give such jobs a queue and a fleet of their own, or raise latency_target",
-                             "the target of queue '%s' is %s, but its workers run jobs of %s: while all "
-                             "threads do, others wait for as long",
-                             shown(queues->list[i].name, name),
-                             format_duration(wanted, target, sizeof(target)),
-                             format_duration(job, span, sizeof(span)));
+                problems_add(
+                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_JOB, .fleet = fleet}, NULL,
+                        "the target of queue '%s' is %s, but its workers run jobs of %s: while all "
+                        "threads do, others wait for as long",
+                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
+                        format_duration(job, span, sizeof(span)));
         }
 }
 
-static void find_bound(const struct fleet *fleet, const char *about, struct findings *findings)
+static void find_bound(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
 
         if (autoscale->read_at == 0)
                 return;
         if (autoscale->verdict.bounded_by_max)
-                findings_add(findings, FINDING_WARNING, about,
-                             "raise active_process_max, or see which jobs take so long: 'sqmgrctl jobs'",
-                             "%.1f threads are needed, more than active_process_max = %u workers have",
+                problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},
+                             NULL, "%.1f threads are needed, more than active_process_max = %u workers have",
                              autoscale->verdict.need, fleet->settings->active_process_max);
         if (autoscale->bounded_by_memory)
-                findings_add(findings, FINDING_WARNING, about,
-                             "add memory, or see what the workers hold: 'sqmgrctl top'",
-                             "more workers are needed than memory is there for");
+                problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_MEMORY, .fleet = fleet},
+                             NULL, "more workers are needed than memory is there for");
 }
 
 /* Reports queues whose jobs wait although none of the threads that serve them runs a job. */
-static void find_idle(const struct fleet *fleet, const char *about, struct findings *findings)
+static void find_idle(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
@@ -120,28 +118,26 @@ static void find_idle(const struct fleet *fleet, const char *about, struct findi
                 if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||
                     queue->latency < MAX(wanted, IDLE_USEC) || autoscale->busy > 0 || autoscale->threads <= 0)
                         continue;
-                findings_add(findings, FINDING_WARNING, about,
-                             "see in the workers' log why they take none, and 'sqmgrctl restart' them",
+                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUE_STUCK, .fleet = fleet}, NULL,
                              "a job has waited in queue '%s' for %s, and none of %.0f threads runs a job",
                              shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
                              autoscale->threads);
         }
 }
 
-void autoscale_trouble(const void *self _unused_, const struct fleet *fleet, const char *about, usec_t now,
-                       struct findings *findings)
+void autoscale_problems(const void *self _unused_, const struct fleet *fleet, usec_t now,
+                        struct problems *problems)
 {
         if (!fleet_scales(fleet))
                 return;
-        find_unserved(fleet, about, findings);
-        find_short(fleet, about, findings);
-        find_long_job(fleet, about, now, findings);
-        find_bound(fleet, about, findings);
-        find_idle(fleet, about, findings);
+        find_unserved(fleet, problems);
+        find_short(fleet, problems);
+        find_long_job(fleet, now, problems);
+        find_bound(fleet, problems);
+        find_idle(fleet, problems);
         if (autoscale_of(fleet)->queues_left_out)
-                findings_add(findings, FINDING_WARNING, about,
-                             "have its workers take from fewer queues, or give the others a fleet of their "
-                             "own without active_process_max",
+                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUES_LEFT_OUT, .fleet = fleet},
+                             NULL,
                              "its workers take from more queues than are looked at, %d of one Redis: what "
                              "waits in the others is not seen",
                              AUTOSCALE_QUEUES_MAX);

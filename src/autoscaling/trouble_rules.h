@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings of `doctor` about autoscaling: why a fleet misses its targets, and queues that no worker
- * serves. */
+/* Problems of autoscaling: why a fleet misses its targets. For `doctor`: queues that no worker serves. */
 #pragma once
 
 #include "advice/findings.h"
 
 struct link;
+struct problems;
 struct queues;
 struct world;
 
-/* Adds findings about what keeps a fleet from its targets. A function of struct subsystem. */
-void autoscale_trouble(const void *self, const struct fleet *fleet, const char *about, usec_t now,
-                       struct findings *findings);
+/* Adds what keeps a fleet from its targets. A function of struct subsystem. */
+void autoscale_problems(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
 
 /* The queues of one Redis with autoscaled fleets, as read. */
 struct doctor_queues {

@@ -113,3 +113,18 @@ bool argv_is_plain(const char *word)
 
         return word[0] != '\0' && word[0] != '-' && word[strspn(word, plain)] == '\0';
 }
+
+void argv_put_quoted(FILE *out, const char *word)
+{
+        if (argv_is_plain(word)) {
+                fputs(word, out);
+                return;
+        }
+        fputc('\'', out);
+        for (; *word != '\0'; word++)
+                if (*word == '\'')
+                        fputs("'\\''", out);
+                else
+                        fputc(*word, out);
+        fputc('\'', out);
+}

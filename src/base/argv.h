@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include <stdio.h>
 
 /* Splits line at blanks. Single quotes make everything literal. Between double quotes a backslash escapes
  * only `"` and `\`; outside quotes a backslash escapes any character. Nothing is expanded.
@@ -23,3 +24,6 @@ unsigned edit_distance(const char *a, const char *b);
 
 /* Returns true if a shell takes the word literally and a program does not take the word for an option. */
 bool argv_is_plain(const char *word);
+
+/* Writes the word for a shell, in quotes if it is not plain: no name can inject a command. */
+void argv_put_quoted(FILE *out, const char *word);

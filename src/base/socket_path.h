@@ -10,6 +10,8 @@
 
 /* The runtime directory of root's sqmgr. Another user's sqmgr uses XDG_RUNTIME_DIR. */
 #define SOCKET_PATH_SYSTEM_RUNTIME "/run"
+/* The first path that sqmgrctl tries without an option. */
+#define SOCKET_PATH_SYSTEM "/run/sqmgr/control.sock"
 
 /* The parent of the runtime directories of sqmgr-app@USER.service. */
 #define SOCKET_PATH_APP_RUNTIME "/run/sqmgr-app"

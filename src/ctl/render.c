@@ -306,40 +306,27 @@ char *render_fleet_summary(json_t *fleet)
         return text;
 }
 
-static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
-{
-        render_text(out, output_log_tail(text), colour, view);
-}
-
-/* Problems and waits, each starting a new line because the text may be long. */
-static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
+/* The wait of the fleet, and the details of its problems, each starting a new line: the text may be long.
+ */
+static void render_details(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
         json_t *rollout = json_object_get(fleet, "rollout");
         const char *error = reply_string(rollout, "error"), *waits_for = reply_string(fleet, "waits_for");
-        const char *crash_state = reply_string(crash, "state");
         char text[4096];
 
         /* The operator who aborted a restart knows the reason. */
         if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
                 snprintf(text, sizeof(text), "restart: %s", error);
-                render_trouble(out, text, RENDER_RED, view);
+                render_text(out, output_log_tail(text), "", view);
         }
-        /* An older sqmgr sends only the count. */
-        if (strcmp(crash_state, "failing") == 0 ||
-            (crash_state[0] == '\0' && reply_integer(crash, "count") > 0)) {
-                snprintf(text, sizeof(text), "crash: %s",
-                         reply_string(crash, crash_state[0] != '\0' ? "text" : "last"));
-                render_trouble(out, text, RENDER_RED, view);
-        } else if (strcmp(crash_state, "recovering") == 0) {
-                snprintf(text, sizeof(text), "%s", reply_string(crash, "text"));
-                render_trouble(out, text, RENDER_YELLOW, view);
+        if (reply_string(crash, "text")[0] != '\0' && !reply_is(crash, "state", "settled")) {
+                snprintf(text, sizeof(text), "crash: %s", reply_string(crash, "text"));
+                render_text(out, output_log_tail(text), "", view);
         }
         /* The crash text has already said that the next start is delayed. */
-        if (waits_for[0] != '\0' && json_number_value(json_object_get(crash, "next_start_seconds")) <= 0) {
-                snprintf(text, sizeof(text), "%s", waits_for);
-                render_trouble(out, text, RENDER_YELLOW, view);
-        }
+        if (json_number_value(json_object_get(crash, "next_start_seconds")) <= 0)
+                render_text(out, waits_for, "", view);
 }
 
 /* The template that workers are forked from, or why there is none. */
@@ -376,7 +363,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         if (!summary)
                 return output_error(CTL_FAILED, "there is too little memory");
         text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
-        render_troubles(out, fleet, view);
+        render_details(out, fleet, view);
         render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);
         render_template(out, json_object_get(fleet, "template"), view);
         render_text(out, reply_scaling(json_object_get(fleet, "scaling"), scaling), "", view);
@@ -408,17 +395,45 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
                         text_append(text, sizeof(text), " (%.1fms)", json_number_value(rtt));
         }
         text_print_wrapped(out, text, 0, RENDER_INDENT, view->columns);
-        const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
-        if (stopping[0] != '\0') {
-                snprintf(text, sizeof(text), "stopping: %s", stopping);
-                render_trouble(out, text, RENDER_YELLOW, view);
-        }
-        json_foreach_in(redis, status, "redis") {
-                if (reply_is(redis, "state", "connected"))
-                        continue;
-                reply_redis_away(redis, text);
-                render_trouble(out, text, reply_is(redis, "state", "down") ? RENDER_RED : RENDER_YELLOW,
-                               view);
+}
+
+const char *render_problem_colour(json_t *problem)
+{
+        return reply_is(problem, "severity", "error")     ? RENDER_RED
+               : reply_is(problem, "severity", "warning") ? RENDER_YELLOW
+                                                          : "";
+}
+
+char *render_problem_text(json_t *problem, bool with_remedy)
+{
+        const char *command = reply_string(problem, "command");
+        time_t since = (time_t)(reply_usec(problem, "since") / USEC_PER_SEC);
+        char stamp[48] = "", *text = NULL;
+        struct tm local;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return NULL;
+        if (since > 0 && localtime_r(&since, &local))
+                strftime(stamp, sizeof(stamp), " (since %Y-%m-%d %H:%M:%S)", &local);
+        fprintf(out, "%s: %s%s", reply_string(problem, "severity"), reply_string(problem, "summary"), stamp);
+        if (with_remedy)
+                fprintf(out, ". %s%s%s", reply_string(problem, "remedy"), command[0] != '\0' ? ": " : "",
+                        command);
+        (void)memstream_close(out, &text);
+        return text;
+}
+
+static void render_problems(FILE *out, json_t *list, const struct view *view)
+{
+        json_t *problem;
+
+        json_foreach(problem, list) {
+                _cleanup_free_ char *text = render_problem_text(problem, true);
+
+                render_text(out, text ?: reply_string(problem, "summary"), render_problem_colour(problem),
+                            view);
         }
 }
 
@@ -427,6 +442,7 @@ int render_status(FILE *out, json_t *status, const struct view *view)
         json_t *fleet;
 
         render_sqmgr(out, status, view);
+        render_problems(out, json_object_get(status, "problems"), view);
         json_foreach_in(fleet, status, "fleets") {
                 fputc('\n', out);
                 int r = render_fleet(out, fleet, view);

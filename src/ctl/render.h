@@ -14,6 +14,11 @@ int render_workers(FILE *out, json_t *workers, long long threshold, const struct
 /* Shows one event with its time, on one line if view->columns is 0. */
 void render_event(FILE *out, json_t *event, const struct view *view);
 
+/* The colour of a problem's severity: an escape sequence, or "". */
+const char *render_problem_colour(json_t *problem);
+/* A problem in one line. The caller frees the text. Returns NULL if memory is short. */
+char *render_problem_text(json_t *problem, bool with_remedy);
+
 /* The summary of a fleet. The caller frees the text. Returns NULL if memory is short. */
 char *render_fleet_summary(json_t *fleet);
 

@@ -18,6 +18,8 @@ static const char *const tab_names[] = {
         [TOP_JOBS] = "jobs", [TOP_WORKER_REPORT] = "story", [TOP_LINES] = "last lines"};
 static_assert(ELEMENTSOF(tab_names) == _TOP_TAB_MAX, "tab_names");
 
+#define PROBLEMS_SHOWN 3
+
 struct top_page {
         FILE *out;
         const struct top *top;
@@ -76,23 +78,16 @@ static size_t put_lines(struct top_page *page, const char *text, size_t first, s
 static void put_head(struct top_page *page)
 {
         const struct top_replies *replies = page->replies;
-        json_t *redis = json_object_get(replies->status, "redis"), *one;
-        char clock[16] = "", span[FORMAT_MAX], away[48] = "";
-        size_t n_away = 0;
+        char clock[16] = "", span[FORMAT_MAX];
         struct tm local;
 
         if (localtime_r(&replies->now, &local))
                 (void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
-        json_foreach(one, redis)
-                n_away += !reply_is(one, "state", "connected");
-        if (n_away > 0)
-                snprintf(away, sizeof(away), ", %zu Redis away", n_away);
         if (!replies->status)
                 put(page, "%s", clock);
         else
-                put(page, "%s  sqmgr %s, up %s%s%s%s", clock, reply_string(replies->status, "version"),
-                    reply_seconds(replies->status, "uptime_seconds", span),
-                    colour(page, n_away > 0 ? "\033[31m" : ""), away, colour(page, "\033[0m"));
+                put(page, "%s  sqmgr %s, up %s", clock, reply_string(replies->status, "version"),
+                    reply_seconds(replies->status, "uptime_seconds", span));
         if (replies->error[0] == '\0')
                 return;
         put(page, "%s%s", colour(page, "\033[31m"), replies->error);
@@ -101,20 +96,41 @@ static void put_head(struct top_page *page)
                     format_duration(replies->age - replies->age % USEC_PER_SEC, span, sizeof(span)));
 }
 
+/* The worst problems come first. */
+static const char *fleet_colour(const struct top_page *page, json_t *fleet)
+{
+        json_t *problem;
+
+        json_foreach_in(problem, page->replies->status, "problems")
+                if (reply_is(problem, "fleet", reply_string(fleet, "name")))
+                        return render_problem_colour(problem);
+        return "";
+}
+
+static void put_problems(struct top_page *page)
+{
+        json_t *problems = json_object_get(page->replies->status, "problems");
+        size_t n = json_array_size(problems), shown = MIN(n, (size_t)PROBLEMS_SHOWN);
+
+        for (size_t i = 0; i < shown; i++) {
+                json_t *problem = json_array_get(problems, i);
+                _cleanup_free_ char *text = render_problem_text(problem, false);
+
+                if (text)
+                        put(page, "%s%s", colour(page, render_problem_colour(problem)), text);
+        }
+        if (shown < n)
+                put(page, "... %zu more problems: sqmgrctl status", n - shown);
+}
+
 static void put_fleet(struct top_page *page, json_t *fleet)
 {
         _cleanup_free_ char *summary = render_fleet_summary(fleet);
-        json_t *crash = json_object_get(fleet, "crash");
-        const char *rollout = reply_string(json_object_get(fleet, "rollout"), "state");
         const char *waits_for = reply_string(fleet, "waits_for");
-        bool bad = strcmp(rollout, "halted") == 0 || reply_is(crash, "state", "failing");
 
         if (summary)
-                put(page, "%s%s%s%s",
-                    colour(page, bad                    ? "\033[31m"
-                                 : waits_for[0] != '\0' ? "\033[33m"
-                                                        : ""),
-                    summary, waits_for[0] != '\0' ? "; " : "", waits_for);
+                put(page, "%s%s%s%s", colour(page, fleet_colour(page, fleet)), summary,
+                    waits_for[0] != '\0' ? "; " : "", waits_for);
 }
 
 /* Fleets use at most a third of the terminal. */
@@ -309,6 +325,7 @@ size_t top_draw(FILE *out, const struct top *top, const struct top_replies *repl
                 put_tabs(&page);
                 last = put_tab(&page);
         } else if (replies->status) {
+                put_problems(&page);
                 put_fleets(&page);
                 put_order(&page);
                 put_workers(&page);

@@ -269,6 +269,7 @@ static void end(struct supervisor *supervisor)
 {
         service_end(&supervisor->service);
         reexec_end(&supervisor->reexec);
+        config_check_end(&supervisor->reloader.config);
         termination_forget(&supervisor->termination);
         alerts_free(supervisor->alerts);
         adopt_free(supervisor->persist.search);
@@ -294,7 +295,7 @@ static void name_instance(struct runtime *runtime)
 
 static void check_nofile(const struct world *world)
 {
-        unsigned long long needed = doctor_files_needed(world);
+        unsigned long long needed = problems_files_needed(world);
         struct rlimit limit;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed)
@@ -321,7 +322,9 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
         supervisor->pressure.runtime = persist->runtime = supervisor->termination.runtime =
                 supervisor->reexec.runtime = runtime;
         supervisor->reloader.runtime = runtime;
-        supervisor->reloader.config_path = invocation->config_path;
+        supervisor->reloader.config = (struct config_check){
+                .runtime = runtime, .program = invocation->program, .config_path = invocation->config_path};
+        config_check_accept(&supervisor->reloader.config, clock_now(CLOCK_MONOTONIC));
         supervisor->reexec.invocation = invocation;
         supervisor->reexec.persist = persist;
         supervisor->reexec.termination = &supervisor->termination;
@@ -332,6 +335,7 @@ static void compose(struct supervisor *supervisor, const struct invocation *invo
                 .persist = persist,
                 .readers = &supervisor->service.readers,
                 .settings = &supervisor->reloader.age,
+                .config = &supervisor->reloader.config,
                 .version = PACKAGE_VERSION,
                 .started_at = clock_now(CLOCK_MONOTONIC),
                 .reloader = &supervisor->reloader,

@@ -717,6 +717,7 @@ static int plan_fleet(struct plan *plan, struct fleet *fleet, usec_t now)
         };
 
         count_workers(&round);
+        fleet->short_since = round.active >= round.target ? 0 : fleet->short_since ?: now;
         count_forks(&round);
         choose_surplus(&round);
         plan_starts(&round);

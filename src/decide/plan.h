@@ -53,7 +53,8 @@ struct plan {
 };
 
 /* Plans for all fleets into plan, which is reused from call to call. Changes only the verdicts in the model
- * (retire_reason, waits_for). Returns 0 or -ENOMEM; after -ENOMEM the plan holds the actions that fit. */
+ * (retire_reason, waits_for, short_since). Returns 0 or -ENOMEM; after -ENOMEM the plan holds the actions
+ * that fit. */
 int plan_make(struct plan *plan, struct world *world, usec_t now);
 /* Returns true if the plan has an action of this kind. */
 bool plan_has(const struct plan *plan, enum action_kind kind);

@@ -21,7 +21,8 @@ void backoff_fail(struct backoff *backoff, usec_t min, usec_t max, uint64_t *ran
                 ceiling = usec_add(ceiling, ceiling);
         ceiling = MIN(ceiling, max);
 
-        backoff->count++;
+        if (backoff->count++ == 0)
+                backoff->since = now;
         backoff->failed_at = now;
         usec_t delay = ceiling == USEC_INFINITY ? ceiling : random_next(random) % (ceiling + 1);
         backoff->next_at = MAX(backoff->next_at, usec_add(now, delay));

@@ -59,6 +59,7 @@ struct backoff {
         unsigned count;   /* failures in a row; 0 once reset */
         usec_t failed_at; /* the last failure */
         usec_t next_at;   /* no start before this */
+        usec_t since;     /* the first failure of the row; 0: not known, as after a restart of sqmgr */
         unsigned freed;   /* starts that are exempt: for places of workers that lived long and have exited
                              meanwhile */
         bool loop_reported;
@@ -157,8 +158,10 @@ struct fleet {
         struct culprits culprits[CULPRITS_KEPT]; /* the newest first */
         bool continued; /* crash comes from an earlier sqmgr, and no connection to Redis was seen since */
 
-        enum wait waits_for; /* the planner's verdict about starts */
-        enum wait wait_reported;
+        enum wait waits_for;     /* the planner's verdict about starts */
+        enum wait wait_reported; /* the wait that may last, see wait_observe_time() */
+        usec_t wait_at;          /* since when */
+        usec_t short_since;      /* since when fewer workers are active than should be; 0: they are not */
         struct fleet_totals totals;
         struct link *link;        /* the caller's connection to its Redis; NULL: none yet */
         struct host_group *group; /* its part in rollouts over many hosts, not owned; NULL: none */

@@ -97,6 +97,8 @@ static void wait_observe_time(struct fleet *fleet, usec_t now)
 
         if (wait != WAIT_NONE && wait != fleet->wait_reported)
                 fleet_event(fleet, EVENT_PLACES_HELD, " %s", fleet_waits_for(fleet, now, text, sizeof(text)));
+        if (wait != fleet->wait_reported)
+                fleet->wait_at = now;
         fleet->wait_reported = wait;
 }
 

@@ -15,12 +15,13 @@
 static _Noreturn void run_check(const struct program_check *check, int output_fd)
 {
         _cleanup_free_ char *state = NULL;
-        char *arguments[] = {(char *)check->program, (char *)"-c", (char *)check->config_path, NULL, NULL};
+        char *arguments[] = {(char *)check->program, (char *)"-c", (char *)check->config_path,
+                             (char *)"--check-config", NULL};
         sigset_t none;
 
         sigemptyset(&none);
-        if (asprintf(&state, "--check-state=%s", check->state_path) >= 0) {
-                arguments[3] = state;
+        if (!check->state_path || asprintf(&state, "--check-state=%s", check->state_path) >= 0) {
+                arguments[3] = state ?: arguments[3];
                 (void)sigprocmask(SIG_SETMASK, &none, NULL);
                 (void)signal(SIGPIPE, SIG_DFL);
                 (void)signal(SIGXFSZ, SIG_DFL);

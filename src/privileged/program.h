@@ -12,8 +12,8 @@
 struct program_check {
         const char *program; /* an absolute path */
         const char *config_path;
-        const char *state_path;
-        struct rlimit nofile; /* limit of open files */
+        const char *state_path; /* NULL: only the config file is checked */
+        struct rlimit nofile;   /* limit of open files */
 };
 
 struct program_checking {
@@ -21,8 +21,8 @@ struct program_checking {
         int output_fd; /* owned; what the child prints. Never blocks */
 };
 
-/* Starts the check: `PROGRAM -c CONFIG --check-state=STATE`. If it cannot run, the child prints the reason
- * and exits with status 127. Returns 0, or -errno if nothing was started. */
+/* Starts the check: `PROGRAM -c CONFIG --check-state=STATE`, or --check-config. If it cannot run, the child
+ * prints the reason and exits with status 127. Returns 0, or -errno if nothing was started. */
 int program_check_start(const struct program_check *check, struct program_checking *ret);
 
 /* Executes the program in the place of this one, with this limit of open files. Our children, and descriptors

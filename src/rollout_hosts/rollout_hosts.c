@@ -2,6 +2,7 @@
 /* Registers rollouts of a group as a subsystem of the daemon. */
 #include "rollout_hosts/rollout_hosts.h"
 #include "advice/findings.h"
+#include "advice/problem_rules.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "rollout_hosts/group.h"
@@ -83,6 +84,23 @@ static void put_groups(const void *self _unused_, const struct world *world, str
         }
 }
 
+static void add_problems(const void *self _unused_, const struct fleet *fleet, usec_t now _unused_,
+                         struct problems *problems)
+{
+        char trouble[GROUP_ERROR_MAX], reason[PROBLEM_REASON_MAX];
+
+        if (!fleet->group)
+                return;
+        /* Redis itself is a problem of its own. */
+        if (fleet->redis_up && group_trouble(fleet->group, trouble)[0] != '\0')
+                problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_TROUBLE, .fleet = fleet}, NULL,
+                             "this host takes no part in restarts of group '%s': %s",
+                             fleet->settings->rollout_group, problem_reason(trouble, reason));
+        if (rule_of(fleet)->state == GROUP_HALTED)
+                problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_HALTED, .fleet = fleet}, NULL,
+                             "the restart of all hosts of group '%s' halted", fleet->settings->rollout_group);
+}
+
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
 {
         char trouble[GROUP_ERROR_MAX];
@@ -90,8 +108,7 @@ static void diagnose(const void *self _unused_, const struct fleet *fleet, struc
         if (!fleet->group)
                 return;
         const struct doctor_group facts = {
-                .trouble = group_trouble(fleet->group, trouble),
-                .is_unsigned = fleet->group->rule.trouble == ROLLOUT_TROUBLE_UNSIGNED,
+                .takes_part = group_trouble(fleet->group, trouble)[0] == '\0',
                 .default_key = DEFAULT_KEY,
                 .has_default_key = access(DEFAULT_KEY, F_OK) == 0,
         };
@@ -106,6 +123,7 @@ const struct subsystem rollout_hosts_subsystem = {
         .tick = groups_tick,
         .answer = rollouts_answer,
         .metrics = put_groups,
+        .problems = add_problems,
         .diagnose = diagnose,
         .end = groups_end,
         .pack = groups_pack,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings: problems, their severity, and how to fix them. */
+/* Findings: the problems that sqmgr reports, and what only sqmgr-web sees: an instance that does not answer,
+ * a host that is missing. */
 #pragma once
 
 #include "web/page_parts.h"
@@ -7,12 +8,10 @@
 /* A problem. All strings are valid only during the call of found(). */
 struct page_finding {
         enum page_level level;
-        const char *title;  /* a few words, without a full stop */
-        const char *text;   /* details from sqmgr; may be "" */
-        const char *remedy; /* what to do, followed by command; NULL: none, like the members below */
-        const char *command;
-        const char *or_remedy; /* the alternative, followed by or_command */
-        const char *or_command;
+        const char *title;   /* a few words, without a full stop */
+        const char *text;    /* details from sqmgr; may be "" */
+        const char *remedy;  /* what to do */
+        const char *command; /* for a shell; "": none */
 };
 
 typedef void (*page_found)(const struct page_finding *finding, void *userdata);
@@ -20,8 +19,8 @@ typedef void (*page_found)(const struct page_finding *finding, void *userdata);
  * fleets. */
 void page_findings(const struct page *page, page_found found, void *userdata);
 
-/* The worst level of one fleet. */
-enum page_level page_fleet_level(const json_t *fleet);
+/* The worst level of one fleet of the instance. */
+enum page_level page_fleet_level(const json_t *instance, const json_t *fleet);
 /* Returns true if the worker needs attention. */
 bool page_worker_needs_attention(const json_t *worker);
 

@@ -30,7 +30,7 @@ static enum rank worker_rank(const json_t *worker, long long threshold)
 {
         const char *state = reply_worker_state(worker), *code = reply_string(worker, "waits_for_code");
 
-        if (strcmp(state, "hung") == 0 || page_worker_needs_attention(worker))
+        if (page_worker_needs_attention(worker))
                 return RANK_TROUBLE;
         if (memory_share(worker, threshold) >= 1)
                 return RANK_OVER;
@@ -262,7 +262,7 @@ static void put_name(FILE *out, const json_t *fleet, const json_t *instance, boo
         char span[FORMAT_MAX], name[PAGE_INSTANCE_MAX];
 
         fputs("<div class=\"head\"><div class=\"name\">", out);
-        page_sign(out, page_is_current(instance) ? page_fleet_level(fleet) : PAGE_UNKNOWN);
+        page_sign(out, page_is_current(instance) ? page_fleet_level(instance, fleet) : PAGE_UNKNOWN);
         html_print(out, "<h3>%s</h3> <span class=\"kind\">%s", reply_string(fleet, "name"),
                    reply_string(fleet, "framework"));
         if (state[0] != '\0' && strcmp(state, "running") != 0)

@@ -70,8 +70,10 @@ struct listing {
 
 static void put_remedy(FILE *out, const char *remedy, const char *command)
 {
-        if (remedy)
-                html_print(out, "<p class=\"remedy\">%s <code>%s</code></p>", remedy, command);
+        html_print(out, "<p class=\"remedy\">%s", remedy);
+        if (command[0] != '\0')
+                html_print(out, ": <code>%s</code>", command);
+        fputs("</p>", out);
 }
 
 static void put_finding(const struct page_finding *finding, void *userdata)
@@ -93,7 +95,6 @@ static void put_finding(const struct page_finding *finding, void *userdata)
         if (finding->text[0] != '\0')
                 html_print(listing->out, "<p class=\"text\">%s</p>", finding->text);
         put_remedy(listing->out, finding->remedy, finding->command);
-        put_remedy(listing->out, finding->or_remedy, finding->or_command);
         fputs("</li>", listing->out);
 }
 
@@ -103,11 +104,12 @@ static void put_findings(FILE *out, const struct page *page)
         struct listing listing = {.out = out};
 
         page_findings(page, count, &tally);
-        if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 0)
+        if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] + tally.n[PAGE_OK] == 0)
                 return;
-        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
+        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1 && tally.n[PAGE_OK] == 0;
         html_print(out, "<ul class=\"findings%s\">", listing.alone ? " alone" : "");
-        for (int level = PAGE_ACT; level > PAGE_OK; level--) {
+        /* Notices are listed, too: they do not change the headline. */
+        for (int level = PAGE_ACT; level >= PAGE_OK; level--) {
                 listing.level = (enum page_level)level;
                 page_findings(page, put_finding, &listing);
         }

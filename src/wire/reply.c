@@ -159,13 +159,3 @@ const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_
                          reply_string(scaling, "because"));
         return text;
 }
-
-const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX])
-{
-        const char *error = reply_string(redis, "error");
-
-        snprintf(text, REPLY_REDIS_MAX, "redis %s %s%s%s%s: nothing is quieted or stopped before it answers",
-                 reply_string(redis, "url"), reply_string(redis, "state"), error[0] != '\0' ? " (" : "",
-                 error, error[0] != '\0' ? ")" : "");
-        return text;
-}

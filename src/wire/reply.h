@@ -40,7 +40,3 @@ const char *reply_template(const json_t *template, char text[static REPLY_TEMPLA
 /* Formats the autoscaling of a Fleet; "" if its Scaling is null. Returns text. */
 #define REPLY_SCALING_MAX 640
 const char *reply_scaling(const json_t *scaling, char text[static REPLY_SCALING_MAX]);
-
-/* Formats the effect of a Redis that is not connected. Returns text. */
-#define REPLY_REDIS_MAX 1024
-const char *reply_redis_away(const json_t *redis, char text[static REPLY_REDIS_MAX]);

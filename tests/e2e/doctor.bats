@@ -7,6 +7,9 @@ load helpers
 
 has_finding() { sqmgrctl doctor --json | jq -e "any(.findings[]; $1)"; }
 
+has_problem() { sqmgrctl status --json | jq -e "any(.problems[]; $1)"; }
+has_metric() { sqmgrctl metrics | grep -qxF "$1"; }
+
 start_fleet() { # LINE...
         start_redis
         printf '%s\n' "$@" | configure
@@ -57,11 +60,11 @@ start_fleet() { # LINE...
         [[ $output == *'refuses INFO: NOPERM'* ]]
         kill -STOP "$redis_pid"
         run -1 sqmgrctl doctor
-        [[ $output == *'it cannot be asked: '* ]]
         kill -KILL "$redis_pid"
         wait_until 10 redis_state_is down
         run -1 sqmgrctl doctor
-        [[ $output == *'it cannot be asked: '* ]]
+        [ "$(grep -c '^problem  Redis ' <<<"$output")" = 1 ]
+        wait_until 10 has_problem '.code == "redis-down" and .severity == "error" and .since > 0'
         [[ $output != *secret* ]]
 }
 
@@ -97,4 +100,30 @@ END
         not has_finding '.text | contains("no worker takes from it") and contains("default")'
         redis del queue:mailers
         not has_finding "$waits"
+}
+
+@test "a config file that the next start would refuse is a problem, until it is mended" {
+        start_fleet "command = $(stub_command)"
+        cp sqmgr.ini good.ini
+        not has_problem '.code == "config-refused"'
+        echo 'nonsense = 1' >>sqmgr.ini
+        wait_until 20 has_problem '.code == "config-refused" and .severity == "error" and .unready == false'
+        run -1 sqmgrctl doctor
+        [[ $output == *'problem  config file: '* ]]
+        has_metric 'sqmgr_problem{code="config-refused",severity="error"} 1'
+        run ! sqmgrctl reload
+        cp good.ini sqmgr.ini
+        wait_until 20 not has_problem '.code == "config-refused"'
+        # The command of the problem shows what is wrong.
+        echo 'nonsense = 1' >>sqmgr.ini
+        wait_until 20 has_problem '.code == "config-refused"'
+        run ! sqmgrctl reload
+        cp good.ini sqmgr.ini
+        sqmgrctl reload
+        not has_problem '.code == "config-refused"'
+}
+
+@test "a threshold below what a worker needs to boot is a problem of its fleet" {
+        start_fleet "command = $(stub_command)" 'memory_threshold = 1M'
+        wait_until 120 has_problem '.code == "memory-churn" and .fleet == "default" and .worker == null and .since > 0'
 }

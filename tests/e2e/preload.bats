@@ -54,7 +54,7 @@ load preload
 @test "preload: scaled up and down; doctor finds one worker too few; quiet ends the template, start has another" {
         start_fleet 1
         run sqmgrctl doctor
-        [[ $output == *'preload: its one worker shares with nobody'* ]]
+        [[ $output == *'preload: its one worker shares memory with nobody'* ]]
         template=$(template)
         sqmgrctl scale default 4
         wait_until 30 ready 4

@@ -151,7 +151,7 @@ END
         sqmgr_lines="read_socket = $folder/taken" start_fleet
         grep -F "read_socket: '$folder/taken' is there already and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
-        [[ $output == *"'$folder/taken' could not be opened: nobody can look there"* ]]
+        [[ $output == *"'$folder/taken' could not be opened: no viewer can connect"* ]]
         # A re-exec is refused as long as it is so.
         run -1 sqmgrctl reexec
         [[ $output == *"read_socket: cannot listen on '$folder/taken'"* ]]

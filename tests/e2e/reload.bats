@@ -223,7 +223,7 @@ END
         run -0 sqmgrctl reload
         [[ $output =~ ^"fleet 'default': active_process_count is 0, but the count in force is 1: scaled "[0-9]+"s $by"$ ]]
         run -0 sqmgrctl doctor
-        [[ $output =~ "fleet 'default': active_process_count is 0, but the count in force is 1: scaled " ]]
+        [[ $output =~ "fleet 'default': scaled "[0-9]+"s $by to 1, but active_process_count is 0" ]]
         pid=$(worker_pids)
         run -0 sqmgrctl reexec
         [ "$(worker_pids)" = "$pid" ]

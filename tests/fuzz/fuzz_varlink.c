@@ -87,10 +87,15 @@ void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum q
                      false);
 }
 
-void __wrap_doctor_request(const struct persist *persist, const struct doctor_readers *readers,
-                           struct call *call);
-void __wrap_doctor_request(const struct persist *persist _unused_,
-                           const struct doctor_readers *readers _unused_, struct call *call)
+void __wrap_problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
+                             usec_t now _unused_)
+{
+        ret->facts = (struct problem_facts){0};
+}
+
+void __wrap_doctor_request(const struct problem_source *source, struct call *call);
+void __wrap_doctor_request(const struct problem_source *source _unused_, struct call *call)
 {
         server_reply(call, json_object(), false);
 }

@@ -3,6 +3,7 @@
  * world, whose every action is checked against the promises. */
 /* promises: P1 P2 */
 #include "advice/findings.h"
+#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/scaling_peer_rules.h"
 #include "autoscaling/trouble_rules.h"
@@ -182,23 +183,23 @@ TEST(a_boot_that_is_not_known_is_not_reported)
 
 TEST(of_a_fleet_that_is_to_take_no_jobs_nothing_old_is_reported)
 {
-        struct findings findings = {0};
+        struct problems problems = {0};
         char text[AUTOSCALE_TEXT_MAX];
 
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
         poll_for(40, 20000, 60);
-        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
-        ck_assert_uint_gt(findings.n, 0);
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        ck_assert_uint_gt(problems.n, 0);
         golden_expect("autoscaling", "of a fleet that is to take no jobs nothing old is reported",
-                      findings.list[0].text);
-        findings_clear(&findings);
+                      problems.list[0].text);
+        problems_clear(&problems);
         ck_assert_uint_ne(autoscale_of(t.fleet)->read_at, 0);
         ck_assert_int_eq(command_quiet_fleet(t.fleet, NULL, t.now), COMMAND_DONE);
         (void)look(0, 0);
         ck_assert_uint_eq(autoscale_of(t.fleet)->read_at, 0);
-        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
-        ck_assert_uint_eq(findings.n, 0);
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        ck_assert_uint_eq(problems.n, 0);
         golden_expect("autoscaling", "of a fleet that is to take no jobs nothing old is reported, 2",
                       autoscale_text(t.fleet, text));
 }
@@ -592,15 +593,15 @@ TEST(a_count_of_all_jobs_done_reports_only_where_one_fleet_serves_the_redis)
 /* what: the section of tests/golden/autoscaling; NULL: there is no trouble at i. */
 static void expect_trouble(size_t i, const char *what)
 {
-        struct findings findings = {0};
+        struct problems problems = {0};
 
-        autoscale_trouble(NULL, t.fleet, "fleet", t.now, &findings);
-        ck_assert(!findings.lost);
-        ck_assert((i < findings.n) == !!what);
+        autoscale_problems(NULL, t.fleet, t.now, &problems);
+        ck_assert(!problems.lost);
+        ck_assert((i < problems.n) == !!what);
         if (what)
-                golden_expect("autoscaling", what, findings.list[i].text);
-        ck_assert(i >= findings.n || findings.list[i].remedy[0] != '\0');
-        findings_clear(&findings);
+                golden_expect("autoscaling", what, problems.list[i].text);
+        ck_assert(i >= problems.n || problems.list[i].fleet == t.fleet);
+        problems_clear(&problems);
 }
 
 TEST(what_keeps_targets_from_being_kept_is_reported)

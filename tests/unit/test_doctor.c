@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of advice/findings.h: what is found, and how grave it is. */
 #include "advice/findings.h"
+#include "advice/problem_rules.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
@@ -113,65 +114,94 @@ static void setup(void)
         fleet = (struct fleet){.world = &world, .settings = &fleet_settings};
 }
 
+static const struct doctor_machine machine = {.overcommit = -1};
+static struct problem_facts facts;
+
+static void diagnose_machine(const struct doctor_machine *own, const struct world *judged)
+{
+        struct problems problems = {0};
+
+        problems_judge(&problems, &facts, judged, NULL, 0, T0);
+        doctor_machine(&findings, own, &facts, &problems, judged);
+        problems_clear(&problems);
+}
+
+static void diagnose_workers(const struct doctor_worker *workers, size_t n)
+{
+        struct fleet *list[] = {&fleet};
+        struct problems problems = {0};
+
+        problems_judge(&problems, &facts, &world, list, 1, T0);
+        doctor_fleet(&findings, &problems, &fleet, workers, n);
+        problems_clear(&problems);
+}
+
+static void diagnose(bool is_root)
+{
+        facts = (struct problem_facts){.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
+        diagnose_workers(NULL, 0);
+}
+
 TEST(memory_pressure_is_judged_where_it_is_watched)
 {
         const struct settings watching = {.state_file = (char *)"/run/state", .pressure_limit = 20};
         struct world squeezed = {.settings = &watching};
-        struct doctor_machine machine = {.overcommit = -1};
 
-        doctor_machine(&findings, &machine, &squeezed, T0);
+        facts = (struct problem_facts){0};
+        diagnose_machine(&machine, &squeezed);
         expect("pressure 1");
-        machine.pressure = "/proc/pressure/memory";
-        doctor_machine(&findings, &machine, &squeezed, T0);
+        facts.pressure = "/proc/pressure/memory";
+        diagnose_machine(&machine, &squeezed);
         expect("pressure 2");
         squeezed.pressure.high = true;
         squeezed.pressure_reading = (struct pressure_reading){
                 .avg10 = 3100, .available_bytes = UINT64_C(1) << 30, .total_bytes = UINT64_C(16) << 30};
-        doctor_machine(&findings, &machine, &squeezed, T0);
+        diagnose_machine(&machine, &squeezed);
         expect("pressure 3");
 }
 
 TEST(the_machine_is_judged)
 {
-        struct doctor_machine machine = {.overcommit = -1};
+        struct doctor_machine own = {.has_redis = true, .overcommit = 1};
 
-        doctor_machine(&findings, &machine, &world, T0);
+        facts = (struct problem_facts){0};
+        diagnose_machine(&machine, &world);
         expect("machine 1");
         settings.read_socket = read_socket;
-        machine = (struct doctor_machine){.has_redis = true, .overcommit = 1};
         world.doubt.since = T0 - 2 * USEC_PER_HOUR;
-        doctor_machine(&findings, &machine, &world, T0);
+        diagnose_machine(&own, &world);
         expect("machine 2");
-        machine.has_readers = true;
-        doctor_machine(&findings, &machine, &world, T0);
+        facts.has_readers = true;
+        diagnose_machine(&own, &world);
         expect_last("machine 3");
-        machine.readers = "sqmgr-read";
-        doctor_machine(&findings, &machine, &world, T0);
+        own.readers = "sqmgr-read";
+        diagnose_machine(&own, &world);
         expect_last("machine 4");
         settings.read_socket = NULL;
-        machine = (struct doctor_machine){
-                .has_redis = true, .overcommit = 0, .renamed = &sidekiq_traits, .save_error = ENOSPC};
+        own = (struct doctor_machine){.has_redis = true, .overcommit = 0};
+        facts = (struct problem_facts){.renamed = &sidekiq_traits, .save_error = ENOSPC};
         world.doubt.since = T0 - 60 * USEC_PER_SEC;
-        doctor_machine(&findings, &machine, &world, T0);
+        diagnose_machine(&own, &world);
         expect("machine 5");
 }
 
 TEST(open_files_are_judged_before_they_lack)
 {
-        struct doctor_machine machine = {.overcommit = -1, .files_limit = 1024, .files_needed = 1024};
-
-        doctor_machine(&findings, &machine, &world, T0);
+        facts = (struct problem_facts){.files_limit = 1024, .files_needed = 1024};
+        diagnose_machine(&machine, &world);
         expect("files 1");
-        machine.files_needed++;
-        doctor_machine(&findings, &machine, &world, T0);
+        facts.files_needed++;
+        diagnose_machine(&machine, &world);
         expect("files 2");
 }
 
-static void diagnose(bool is_root)
+TEST(a_config_file_that_the_next_start_refuses_is_a_problem)
 {
-        const struct doctor_machine machine = {.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
-
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        facts = (struct problem_facts){.refused = "/etc/sqmgr/sqmgr.ini", .refused_since = T0};
+        findings.config_path = facts.refused;
+        diagnose_machine(&machine, &world);
+        golden_expect("doctor", "config file, remedy", findings.list[0].remedy);
+        expect("config file");
 }
 
 TEST(a_fleets_settings_are_judged)
@@ -211,9 +241,14 @@ TEST(a_framework_that_was_never_tried_is_said_to_be)
         expect("framework 1");
 }
 
+static int quits(const struct worker *worker _unused_)
+{
+        return SIGQUIT;
+}
+
 TEST(workers_are_judged)
 {
-        const struct doctor_machine machine = {0};
+        struct worker *list[11];
         struct worker workers[] = {
                 {.fleet = &fleet, .index = 1, .heartbeat.seen = true},
                 {.fleet = &fleet, .index = 2, .process.booted = true},
@@ -237,7 +272,7 @@ TEST(workers_are_judged)
                  .process.pid = 100,
                  .heartbeat.seen = true,
                  .orders.unconfirmed = true}};
-        struct doctor_worker facts[] = {{.worker = &workers[0], .version = "7.3.2"},
+        struct doctor_worker asked[] = {{.worker = &workers[0], .version = "7.3.2"},
                                         {.worker = &workers[1]},
                                         {.worker = &workers[2], .version = "4.2.10"},
                                         {.worker = &workers[3], .other_namespace = true},
@@ -247,13 +282,20 @@ TEST(workers_are_judged)
                                         {.worker = &workers[7]},
                                         {.worker = &workers[8]},
                                         {.worker = &workers[9]},
-                                        {.worker = &workers[10], .stop_signal = SIGQUIT}};
+                                        {.worker = &workers[10]}};
 
-        doctor_fleet(&findings, &machine, &fleet, facts, 1, T0);
+        facts = (struct problem_facts){.stop_signal = quits};
+        diagnose_workers(asked, 1);
         expect("workers 1");
-        doctor_fleet(&findings, &machine, &fleet, facts, ELEMENTSOF(facts), T0);
-        ck_assert_str_eq(findings.list[findings.n - 1].remedy,
-                         "if it still accepts jobs, run 'kill -QUIT -- -100'");
+        for (size_t i = 0; i < ELEMENTSOF(workers); i++)
+                list[i] = &workers[i];
+        fleet.workers = list;
+        fleet.n_workers = ELEMENTSOF(workers);
+        diagnose_workers(asked, ELEMENTSOF(asked));
+        const struct finding *stop = findings.list;
+        while (!strstr(stop->remedy, "kill"))
+                stop++;
+        golden_expect("doctor", "workers 2, remedy", stop->remedy);
         expect("workers 2");
 }
 
@@ -281,17 +323,16 @@ TEST(a_fleet_that_takes_no_jobs_by_an_order_is_reported)
 
 TEST(a_crash_loop_is_a_problem)
 {
-        const struct doctor_machine machine = {0};
 
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash.count = 2;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        diagnose_workers(NULL, 0);
         expect("crash loop 1");
         fleet.crash.count = 3;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        diagnose_workers(NULL, 0);
         expect("crash loop 2");
         fleet.order = ORDER_STOP;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        diagnose_workers(NULL, 0);
         expect("crash loop 3");
         fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
@@ -299,38 +340,36 @@ TEST(a_crash_loop_is_a_problem)
 
 TEST(another_count_than_the_files_is_reported)
 {
-        const struct doctor_machine machine = {0};
 
         fleet.scale = 3;
         fleet.scale_at = T0 - 5 * USEC_PER_MIN;
         fleet.scale_by = (struct orderer){.known = true, .uid = 0, .name = "root"};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        diagnose_workers(NULL, 0);
         expect("count 1");
         fleet.scale = 2;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        diagnose_workers(NULL, 0);
         expect("count 2");
 }
 
 TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
 {
-        const struct doctor_machine machine = {0};
         struct worker list[2], *workers[] = {&list[0], &list[1]};
 
         for (unsigned i = 0; i < 2; i++)
                 list[i] = (struct worker){.fleet = &fleet,
                                           .index = i + 1,
                                           .state = WORKER_ACTIVE,
-                                          .active_at = T0 - i * USEC_PER_MIN};
+                                          .active_at = T0 - USEC_PER_SEC - i * USEC_PER_MIN};
         fleet.workers = workers;
         fleet.n_workers = 2;
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash = (struct backoff){.count = 3, .failed_at = T0 - USEC_PER_SEC};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        diagnose_workers(NULL, 0);
         expect("recovery 1");
         /* All are there, of before. */
-        fleet.crash.failed_at = T0 + USEC_PER_SEC;
+        fleet.crash.failed_at = T0;
         fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers in a row failed"};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        diagnose_workers(NULL, 0);
         expect("recovery 2");
 }
 
@@ -338,15 +377,15 @@ TEST(a_group_without_a_key_is_told_in_one_line_how_to_have_one)
 {
         struct fleet_settings own = {.name = (char *)"default", .rollout_group = (char *)"shop"};
         struct fleet one = {.settings = &own};
-        struct doctor_group facts = {.trouble = "", .default_key = "/etc/key", .has_default_key = true};
+        struct doctor_group group = {.takes_part = true, .default_key = "/etc/key", .has_default_key = true};
 
-        doctor_group(&findings, &one, &facts);
+        doctor_group(&findings, &one, &group);
         ck_assert_uint_eq(findings.n, 2);
         ck_assert_int_eq(findings.list[1].level, FINDING_WARNING);
         ck_assert_ptr_nonnull(strstr(findings.list[1].remedy, "scp -p /etc/key root@HOST:/etc/key"));
         findings_clear(&findings);
-        facts.has_default_key = false;
-        doctor_group(&findings, &one, &facts);
+        group.has_default_key = false;
+        doctor_group(&findings, &one, &group);
         ck_assert_ptr_nonnull(strstr(findings.list[1].remedy, "openssl rand -hex 32 >/etc/key"));
 }
 
@@ -355,17 +394,12 @@ TEST(a_key_that_another_host_lacks_is_to_be_brought_there)
         struct fleet_settings own = {
                 .name = (char *)"default", .rollout_group = (char *)"shop", .rollout_key_file = (char *)"/k"};
         struct fleet one = {.settings = &own};
-        struct doctor_group facts = {.trouble = ""};
+        struct doctor_group group = {.takes_part = true};
 
-        doctor_group(&findings, &one, &facts);
+        doctor_group(&findings, &one, &group);
         ck_assert_uint_eq(findings.n, 2);
         ck_assert_int_eq(findings.list[1].level, FINDING_OK);
         ck_assert_ptr_nonnull(strstr(findings.list[1].text, "scp -p /k root@HOST:/k"));
-        findings_clear(&findings);
-        facts = (struct doctor_group){.trouble = "it is not signed", .is_unsigned = true};
-        doctor_group(&findings, &one, &facts);
-        ck_assert_int_eq(findings.list[0].level, FINDING_PROBLEM);
-        ck_assert_ptr_nonnull(strstr(findings.list[0].remedy, "scp -p /k root@HOST:/k"));
 }
 
 TEST_MAIN("doctor", .each = {setup, teardown})

@@ -244,13 +244,15 @@ static void expect_lacks(const char *section)
                 ck_assert_str_eq(lacks, "");
 }
 
+#define JUDGED(problems) "{\"fleets\":[],\"problems\":[" problems "]}"
+
 TEST(all_must_be_ready)
 {
         expect_lacks("instances: no answer yet");
-        report_status(0, STATUS(FLEET("x", 1) "," FLEET("y", 2)), 1);
-        report_status(1, STATUS(FLEET("x", 2)), 1);
+        report_status(0, JUDGED("{\"summary\":\"fleet 'x': 1 of 2 workers active\",\"unready\":true}"), 1);
+        report_status(1, JUDGED("{\"summary\":\"y\",\"unready\":false}"), 1);
         expect_lacks("instances: one lacks a worker");
-        report_status(0, STATUS(""), 1);
+        report_status(0, JUDGED(""), 1);
         expect_lacks(NULL);
         instance_lose(&instances.list[1], "gone");
         expect_lacks("instances: one is lost");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text for Prometheus, of worlds made by hand; tests/e2e/metrics.bats has promtool read it. */
+#include "advice/problem_rules.h"
 #include "daemon/api/metrics.h"
 #include "decide/pass.h"
 #include "frameworks/sidekiq/format.h"
@@ -80,6 +81,7 @@ static char *render(void)
                                          .settings = &age,
                                          .world = world,
                                          .subsystems = &subsystems,
+                                         .facts = &(struct problem_facts){0},
                                          .redis = redis,
                                          .n_redis = ELEMENTSOF(redis)};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};

@@ -176,17 +176,14 @@ static json_t *status_with(const char *change)
         json_t *fleet =
                 json_pack("{s:s, s:s, s:i, s:i, s:s, s:[o, O]}", "name", "default", "framework", "sidekiq",
                           "target", 2, "active", 2, "state", "running", "workers", worker, worker);
-        json_t *status = json_pack("{s:s, s:[{s:s, s:s}], s:[o]}", "version", "1", "redis", "url",
-                                   "redis://h:1/0", "state", "connected", "fleets", fleet);
-        json_t *changed = json_loads(change, 0, NULL), *redis = json_object_get(changed, "redis"),
-               *shutdown = json_object_get(changed, "shutdown");
+        json_t *status = json_pack("{s:s, s:[{s:s, s:s}], s:[o], s:[]}", "version", "1", "redis", "url",
+                                   "redis://h:1/0", "state", "connected", "fleets", fleet, "problems");
+        json_t *changed = json_loads(change, 0, NULL), *problems = json_object_get(changed, "problems");
 
         ck_assert_ptr_nonnull(changed);
-        if (redis)
-                json_object_update(json_array_get(json_object_get(status, "redis"), 0), redis);
-        if (shutdown)
-                json_object_set(status, "shutdown", shutdown);
-        json_object_del(changed, "redis");
+        if (problems)
+                json_object_set(status, "problems", problems);
+        json_object_del(changed, "problems");
         json_object_update(fleet, changed);
         json_decref(changed);
         return document(status);
@@ -233,29 +230,42 @@ static void add_headline(const char *change, enum page_level level)
         json_decref(status);
 }
 
+#define PROBLEM(severity, summary)                                                                           \
+        "{\"severity\": \"" severity "\", \"summary\": \"" summary "\", \"remedy\": \"Fix it\", "            \
+        "\"command\": \"sqmgrctl status\", \"fleet\": \"default\", \"since\": 1795000000.5}"
+
 TEST(says_in_a_sentence_whether_all_is_well)
 {
         golden_begin();
         add_headline("{}", PAGE_OK);
-        add_headline("{\"rollout\": {\"state\": \"running\"}}", PAGE_OK);
-        add_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}}", PAGE_ACT);
-        add_headline("{\"active\": 1}", PAGE_ACT);
-        add_headline("{\"active\": 1, \"starting\": 1}", PAGE_ATTENTION);
-        add_headline("{\"active\": 1, \"crash\": {\"state\": \"failing\"}}", PAGE_ACT);
-        add_headline("{\"crash\": {\"state\": \"recovering\"}}", PAGE_ATTENTION);
-        add_headline("{\"active\": 1, \"hung\": 1, \"workers\": [{\"id\": \"default/2\", \"hung\": true}]}",
-                     PAGE_ACT);
-        add_headline("{\"workers\": [{\"id\": \"default/2\", \"waits_for_code\": \"stale\"}]}",
+        add_headline("{\"rollout\": {\"state\": \"halted\", \"error\": \"why\"}, \"active\": 1}", PAGE_OK);
+        add_headline("{\"problems\": [" PROBLEM("error", "default halted") "]}", PAGE_ACT);
+        add_headline("{\"problems\": [" PROBLEM("warning", "default is held") "]}", PAGE_ATTENTION);
+        add_headline("{\"problems\": [" PROBLEM("notice", "default is scaled") "]}", PAGE_OK);
+        add_headline("{\"problems\": [" PROBLEM("error", "a") "," PROBLEM("error", "b") "]}", PAGE_ACT);
+        add_headline("{\"problems\": [" PROBLEM("warning", "a") "," PROBLEM("warning", "b") "]}",
                      PAGE_ATTENTION);
-        add_headline("{\"state\": \"stopped\", \"active\": 0}", PAGE_ATTENTION);
-        add_headline("{\"waits_for_code\": \"places\", \"waits_for\": \"waits\"}", PAGE_ATTENTION);
-        add_headline("{\"template\": {\"refused\": \"why\"}}", PAGE_ATTENTION);
-        add_headline("{\"redis\": {\"state\": \"down\"}}", PAGE_ACT);
-        add_headline("{\"redis\": {\"state\": \"connecting\"}}", PAGE_ATTENTION);
-        add_headline("{\"shutdown\": {\"text\": \"why\"}}", PAGE_ATTENTION);
-        add_headline("{\"redis\": {\"state\": \"down\"}, \"active\": 1}", PAGE_ACT);
-        add_headline("{\"state\": \"quiet\", \"template\": {\"refused\": \"why\"}}", PAGE_ATTENTION);
+        add_headline("{\"problems\": [7, {\"severity\": 8}]}", PAGE_OK);
+        add_headline("{\"problems\": null}", PAGE_ATTENTION);
         golden_end("page", "headlines");
+}
+
+TEST(shows_problems_as_sqmgr_judges_them)
+{
+        json_t *status = status_with("{\"problems\": [" PROBLEM("error", "default: <b>") "," PROBLEM(
+                "notice",
+                "default: x") ",{\"severity\": \"warning\", \"summary\": \"sqmgr\", \"remedy\": \"Wait\"}]}");
+        json_t *fleet = json_pack("{s:s}", "name", "default"), *other = json_pack("{s:s}", "name", "other");
+        const json_t *instance = json_array_get(json_object_get(status, "instances"), 0);
+
+        ck_assert_int_eq(page_fleet_level(instance, fleet), PAGE_ACT);
+        ck_assert_int_eq(page_fleet_level(instance, other), PAGE_OK);
+        char *text = render(PAGE_LIVE, status, NULL);
+        expect_seen("problems", text);
+        free(text);
+        json_decref(fleet);
+        json_decref(other);
+        json_decref(status);
 }
 
 TEST(shows_the_last_state_of_one_that_is_away)

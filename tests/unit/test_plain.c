@@ -3,6 +3,7 @@
  * is shown of it. */
 /* promises: P1 P4 P7 */
 #include "advice/findings.h"
+#include "advice/problem_rules.h"
 #include "continuity/state.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/status.h"
@@ -437,8 +438,11 @@ static char *metrics(void)
 {
         const struct status_settings age = {.loaded_at = 1};
         const struct subsystems none = {0};
-        const struct status_info info = {
-                .version = "1", .settings = &age, .world = t.world, .subsystems = &none};
+        const struct status_info info = {.version = "1",
+                                         .settings = &age,
+                                         .world = t.world,
+                                         .subsystems = &none,
+                                         .facts = &(struct problem_facts){0}};
         const struct tick_totals ticks = {0};
 
         _cleanup_json_ json_t *families = metrics_collect(&info, &ticks, t.now);
@@ -453,7 +457,8 @@ static char *metrics(void)
 TEST(what_it_does_not_report_is_shown_as_unknown)
 {
         const struct status_settings age = {.loaded_at = 1};
-        const struct status_info info = {.version = "1", .settings = &age, .world = t.world};
+        const struct status_info info = {
+                .version = "1", .settings = &age, .world = t.world, .facts = &(struct problem_facts){0}};
         _cleanup_json_ json_t *status = status_render(&info, t.world->fleets, 1, t.now);
         json_t *shown = json_array_get(
                 json_object_get(json_array_get(json_object_get(status, "fleets"), 0), "workers"), 0);
@@ -486,11 +491,14 @@ TEST(places_that_it_holds_are_reported_of_without_jobs)
 TEST(the_doctor_asks_for_no_heartbeat)
 {
         struct findings findings = {0};
-        const struct doctor_machine machine = {0};
+        struct problems problems = {0};
+        const struct problem_facts known = {0};
         const struct doctor_worker facts = {.worker = worker, .other_namespace = true};
 
         t.fleet->order = ORDER_STOP;
-        doctor_fleet(&findings, &machine, t.fleet, &facts, 1, t.now);
+        problems_judge(&problems, &known, t.fleet->world, &t.fleet, 1, t.now);
+        doctor_fleet(&findings, &problems, t.fleet, &facts, 1);
+        problems_clear(&problems);
         ck_assert_uint_eq(findings.n, 1);
         golden_expect("doctor", "plain, stopped", findings.list[0].text);
         findings_clear(&findings);

@@ -4,10 +4,8 @@
 #include "unit.h"
 #include "wire/ready.h"
 
-#define FLEET(name, state, target, active)                                                                   \
-        "{\"name\":\"" name "\",\"state\":\"" state "\",\"target\":" #target ",\"active\":" #active          \
-        ",\"starting\":1}"
-#define STATUS(shutdown, fleets) "{\"shutdown\":" shutdown ",\"fleets\":[" fleets "]}"
+#define PROBLEM(summary, unready) "{\"summary\":\"" summary "\",\"unready\":" unready "}"
+#define STATUS(problems)          "{\"version\":\"1\",\"fleets\":[],\"problems\":[" problems "]}"
 
 /* The sentences of that section of tests/golden/ready; NULL: nothing is missing. */
 static void expect_lacks(const char *status, const char *section)
@@ -30,32 +28,23 @@ static void expect_lacks(const char *status, const char *section)
         json_decref(json);
 }
 
-TEST(each_fleet_that_is_to_run_has_its_count)
+TEST(only_problems_that_say_so_make_it_unready)
 {
-        expect_lacks(STATUS("null", ""), NULL);
-        expect_lacks(STATUS("null", FLEET("a", "running", 2, 2) "," FLEET("b", "running", 1, 3)), NULL);
-        expect_lacks(STATUS("null", FLEET("a", "running", 2, 1) "," FLEET("b", "running", 1,
-                                                                          0) "," FLEET("c", "running", 1, 1)),
-                     "two fleets");
+        expect_lacks(STATUS(""), NULL);
+        expect_lacks(STATUS(PROBLEM("the worst", "false")), NULL);
+        expect_lacks(STATUS(PROBLEM("fleet 'a': 1 of 2 workers active", "true") "," PROBLEM(
+                             "b", "false") "," PROBLEM("sqmgr: shutting down", "true")),
+                     "two problems");
 }
 
-TEST(what_its_operator_has_stopped_is_not_missed)
+TEST(what_does_not_answer_is_not_ready)
 {
-        expect_lacks(STATUS("null", FLEET("a", "quiet", 2, 0) "," FLEET("b", "stopped", 2, 1)), NULL);
-        expect_lacks(STATUS("null", FLEET("off", "running", 0, 0)), NULL);
-}
-
-TEST(what_ends_or_does_not_answer_is_not_ready)
-{
-        expect_lacks(STATUS("{\"seconds_left\":3.5,\"text\":\"x\"}", FLEET("a", "running", 0, 1)),
-                     "a shutdown");
         expect_lacks("null", "no status");
         expect_lacks("{}", "no status");
         expect_lacks("{\"fleets\":7}", "no status");
+        expect_lacks("{\"version\":\"0.2.0\",\"fleets\":[]}", "an older sqmgr");
         /* Whatever else is in it. */
-        expect_lacks("{\"fleets\":[7,{\"name\":8,\"state\":9},null]}", NULL);
-        expect_lacks("{\"fleets\":[{\"name\":8,\"state\":\"running\",\"target\":1}]}",
-                     "a fleet without a name");
+        expect_lacks("{\"fleets\":[],\"problems\":[7,{\"unready\":8},null]}", NULL);
 }
 
 TEST_MAIN("ready")

@@ -32,7 +32,8 @@ static void setup(void)
         runtime_start(BEFORE);
         persist = (struct persist){.runtime = &runtime};
         ck_assert_int_eq(subsystems_begin(&runtime.subsystems, table, &persist), 0);
-        reloader = (struct reloader){.config_path = path, .settings = runtime_settings, .runtime = &runtime};
+        reloader = (struct reloader){
+                .config = {.config_path = path}, .settings = runtime_settings, .runtime = &runtime};
         lines_text = NULL;
         while (sd_event_run(event, 0) > 0)
                 ;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what is read where a count follows its queues (autoscaling/scaler.h), with a real redis-server. */
+#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "autoscaling/scaler.h"
@@ -279,22 +280,22 @@ TEST(nothing_is_kept_of_a_fleet_that_is_removed)
 
 TEST(that_some_of_too_many_queues_are_left_out_is_reported)
 {
-        struct findings findings = {0};
+        struct problems problems = {0};
 
         web_start(SCALES);
         run_until(web_is_up());
         serve_many(web(), 65);
         look();
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 64);
-        autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);
-        ck_assert_uint_eq(findings.n, 1);
+        autoscale_problems(NULL, web(), clock_now(CLOCK_MONOTONIC), &problems);
+        ck_assert_uint_eq(problems.n, 1);
         golden_expect("autoscaling", "that some of too many queues are left out is reported",
-                      findings.list[0].text);
-        findings_clear(&findings);
+                      problems.list[0].text);
+        problems_clear(&problems);
         serve("default\0", 9);
         look();
-        autoscale_trouble(NULL, web(), "fleet", clock_now(CLOCK_MONOTONIC), &findings);
-        ck_assert_uint_eq(findings.n, 0);
+        autoscale_problems(NULL, web(), clock_now(CLOCK_MONOTONIC), &problems);
+        ck_assert_uint_eq(problems.n, 0);
 }
 
 TEST(sidekiqs_own_metrics_report_what_a_job_takes)

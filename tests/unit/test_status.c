@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The status object, of worlds made by hand. */
+#include "advice/problem_rules.h"
 #include "daemon/api/status.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
@@ -53,6 +54,8 @@ static struct worker *add_worker(unsigned index, pid_t pid, usec_t now)
         return worker;
 }
 
+static struct problem_facts facts;
+
 static json_t *render(usec_t now)
 {
         const struct status_redis redis[] = {
@@ -63,6 +66,7 @@ static json_t *render(usec_t now)
                                    .started_at = T0,
                                    .realtime = 1795258100 * USEC_PER_SEC,
                                    .world = world,
+                                   .facts = &facts,
                                    .redis = redis,
                                    .n_redis = 2};
         json_t *status = status_render(&info, world->fleets, world->n_fleets, now);

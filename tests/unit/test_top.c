@@ -183,6 +183,24 @@ TEST(the_chosen_worker_stays_chosen_wherever_it_comes_to_stand)
         ck_assert_str_eq(top.chosen, "web/3");
 }
 
+TEST(the_worst_problems_are_shown_and_colour_their_fleets)
+{
+        static const char *const severities[] = {"error", "warning", "warning", "notice"};
+        json_t *problems = json_array();
+
+        for (size_t i = 0; i < ELEMENTSOF(severities); i++)
+                json_array_append_new(problems,
+                                      json_pack("{s:s, s:s, s:f, s:s}", "severity", severities[i], "summary",
+                                                i == 0 ? "fleet 'mail': crash loop" : "x", "since",
+                                                1799999000.0, "fleet", i == 0 ? "mail" : "web"));
+        json_object_set_new(replies.status, "problems", problems);
+        view.colour = true;
+        shows("\033[31merror: fleet 'mail': crash loop (since 2027-01-15 07:43:20)");
+        shows("... 1 more problems: sqmgrctl status");
+        shows("\033[31mmail (");
+        shows("\033[33mweb (");
+}
+
 TEST(nothing_is_done_but_after_a_yes)
 {
         static const int others[] = {'n', 'q', TOP_KEY_ENTER, TOP_KEY_ESCAPE, ' ', TOP_KEY_DOWN, 'Q', 'R'};

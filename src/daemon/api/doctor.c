@@ -3,13 +3,10 @@
 #include "daemon/api/doctor.h"
 #include "advice/findings.h"
 #include "base/fd.h"
-#include "daemon/poll/pressure_watch.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/workers/execute.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
-#include "model/counts.h"
 #include "model/fleet.h"
 #include "model/world.h"
 #include "privileged/proc_inspect.h"
@@ -17,11 +14,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Descriptors of a worker: its processes, their memory, and its log. */
-#define FILES_OF_WORKER 5
-/* Redis, /proc, event sources, and files that are open for a moment. */
-#define FILES_APART 64
 
 struct diagnosis;
 
@@ -36,8 +28,7 @@ struct redis_diagnosis {
 };
 
 struct diagnosis {
-        const struct persist *persist;
-        struct doctor_readers readers;
+        const struct problem_source *source;
         struct call *call;
         usec_t asked_at;
         struct redis_diagnosis *servers; /* NULL: not asked yet */
@@ -93,47 +84,13 @@ static bool is_here(const char *url)
                          strncmp(host, "://[::1]", strlen("://[::1]")) == 0));
 }
 
-/* Returns the traits of a fleet whose host name variable is set in our environment, which workers inherit; or
- * NULL. */
-static const struct traits *renamed(const struct settings *settings)
-{
-        FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
-                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable))
-                        return fleet->traits;
-        return NULL;
-}
-
-uint64_t doctor_files_needed(const struct world *world)
-{
-        uint64_t needed = FILES_APART + SERVER_CONNECTIONS_MAX;
-
-        WORLD_FOREACH_FLEET(world, fleet)
-                needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
-        return needed;
-}
-
 static struct doctor_machine machine_of(const struct diagnosis *diagnosis)
 {
-        const struct persist *persist = diagnosis->persist;
-        const struct runtime *runtime = persist->runtime;
-        struct rlimit limit;
-        struct doctor_machine machine = {
-                .is_root = geteuid() == 0,
-                .renamed = renamed(runtime->world->settings),
-                .overcommit = overcommit(),
-                .files_needed = doctor_files_needed(runtime->world),
-                .save_error = -persist->error,
-                .pressure = pressure_watch_path(runtime->pressure),
-                .has_readers = diagnosis->readers.may_connect,
-                .trouble = subsystems_trouble,
-                .userdata = &runtime->subsystems,
-                .readers = diagnosis->readers.group,
-        };
+        const struct links *links = &diagnosis->source->persist->runtime->links;
+        struct doctor_machine machine = {.overcommit = overcommit(),
+                                         .readers = diagnosis->source->readers->group};
 
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-                machine.files_limit = limit.rlim_cur;
-        (void)proc_total_memory_bytes(runtime->host, &machine.memory_bytes);
-        FOREACH_POINTER(link, runtime->links.list, runtime->links.n)
+        FOREACH_POINTER(link, links->list, links->n)
                 machine.has_redis |= is_here(reader_url_text(link->reader));
         return machine;
 }
@@ -156,12 +113,11 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc, process_user(worker),
                                              framework_of(worker->fleet->settings->traits), &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
-        facts.stop_signal = execute_stop_signal(worker);
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
         return facts;
 }
 
-static int diagnose_fleet(struct findings *findings, const struct doctor_machine *machine,
+static int diagnose_fleet(struct findings *findings, const struct problems *problems,
                           const struct fleet *fleet)
 {
         _cleanup_free_ struct doctor_worker *workers = calloc(fleet->n_workers + 1, sizeof(*workers));
@@ -172,7 +128,7 @@ static int diagnose_fleet(struct findings *findings, const struct doctor_machine
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE)
                         workers[n++] = poll_worker_at(worker);
-        doctor_fleet(findings, machine, fleet, workers, n, clock_now(CLOCK_MONOTONIC));
+        doctor_fleet(findings, problems, fleet, workers, n);
         return 0;
 }
 
@@ -198,7 +154,7 @@ static json_t *render(const struct findings *findings)
 /* Returns true while the readers read a title (daemon/runtime/proc_facts.h). */
 static bool awaits_titles(const struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->persist->runtime;
+        struct runtime *runtime = diagnosis->source->persist->runtime;
         bool awaits = false;
 
         WORLD_FOREACH_FLEET(runtime->world, fleet)
@@ -216,7 +172,7 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
 
 static bool awaits_readers(const struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->persist->runtime->links;
+        const struct links *links = &diagnosis->source->persist->runtime->links;
         bool awaits = false;
 
         FOREACH_POINTER(link, links->list, links->n)
@@ -245,7 +201,7 @@ static int await_titles(struct diagnosis *diagnosis)
         usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
 
         if (!diagnosis->titles)
-                return sd_event_add_time(diagnosis->persist->runtime->event, &diagnosis->titles,
+                return sd_event_add_time(diagnosis->source->persist->runtime->event, &diagnosis->titles,
                                          CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
         int r = sd_event_source_set_time(diagnosis->titles, at);
         return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
@@ -284,7 +240,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
 
 static void ask_servers(struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->persist->runtime->links;
+        const struct links *links = &diagnosis->source->persist->runtime->links;
 
         diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
         if (!diagnosis->servers) {
@@ -295,13 +251,56 @@ static void ask_servers(struct diagnosis *diagnosis)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                subsystems_diagnose_link(&diagnosis->persist->runtime->subsystems, link, &diagnosis->findings,
-                                         clock_now(CLOCK_MONOTONIC));
+                subsystems_diagnose_link(&diagnosis->source->persist->runtime->subsystems, link,
+                                         &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
                 WORLD_FOREACH_FLEET(links->world, fleet)
                         diagnosis->servers[i].has_group |= fleet->group && fleet->link == link;
                 ask_redis(&diagnosis->servers[i], link->reader);
         }
+}
+
+static void report_redis(struct diagnosis *diagnosis, const struct problems *problems)
+{
+        /* A server that is not connected is a problem already. */
+        bool known = problems_find(problems, PROBLEM_REDIS_DOWN) ||
+                     problems_find(problems, PROBLEM_REDIS_CONNECTING);
+
+        for (size_t i = 0; i < diagnosis->n_servers; i++) {
+                const struct redis_diagnosis *redis = &diagnosis->servers[i];
+
+                diagnosis->findings.lost |= !redis->url;
+                if (redis->url && !(redis->error && known))
+                        doctor_redis(&diagnosis->findings, &(struct doctor_redis){
+                                                                   .url = redis->url,
+                                                                   .error = redis->error,
+                                                                   .facts = &redis->facts,
+                                                                   .has_group = redis->has_group,
+                                                           });
+        }
+}
+
+static void report(struct diagnosis *diagnosis)
+{
+        const struct runtime *runtime = diagnosis->source->persist->runtime;
+        const struct world *world = runtime->world;
+        const struct doctor_machine machine = machine_of(diagnosis);
+        struct findings *findings = &diagnosis->findings;
+        struct problem_storage storage;
+        struct problems problems = {0};
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        problems_collect(diagnosis->source, &storage, now);
+        findings->socket = storage.facts.socket;
+        findings->config_path = storage.facts.config_path;
+        problems_judge(&problems, &storage.facts, world, world->fleets, world->n_fleets, now);
+        report_redis(diagnosis, &problems);
+        doctor_machine(findings, &machine, &storage.facts, &problems, world);
+        WORLD_FOREACH_FLEET(world, fleet) {
+                findings->lost |= diagnose_fleet(findings, &problems, fleet) < 0;
+                subsystems_diagnose(&runtime->subsystems, fleet, findings);
+        }
+        problems_clear(&problems);
 }
 
 /* Replies and frees the diagnosis once the titles are read and all servers have answered. */
@@ -318,32 +317,12 @@ static void finish(struct diagnosis *diagnosis)
                 keep(diagnosis);
                 return;
         }
-        const struct world *world = diagnosis->persist->runtime->world;
-        struct doctor_machine machine = machine_of(diagnosis);
-        struct findings *findings = &diagnosis->findings;
-
-        for (size_t i = 0; i < diagnosis->n_servers; i++) {
-                const struct redis_diagnosis *redis = &diagnosis->servers[i];
-
-                findings->lost |= !redis->url;
-                if (redis->url)
-                        doctor_redis(findings, &(struct doctor_redis){
-                                                       .url = redis->url,
-                                                       .error = redis->error,
-                                                       .facts = &redis->facts,
-                                                       .has_group = redis->has_group,
-                                               });
-        }
-        doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
-        WORLD_FOREACH_FLEET(world, fleet) {
-                findings->lost |= diagnose_fleet(findings, &machine, fleet) < 0;
-                subsystems_diagnose(&diagnosis->persist->runtime->subsystems, fleet, findings);
-        }
-        server_reply(diagnosis->call, render(findings), false);
+        report(diagnosis);
+        server_reply(diagnosis->call, render(&diagnosis->findings), false);
         diagnosis_free(diagnosis);
 }
 
-void doctor_request(const struct persist *persist, const struct doctor_readers *readers, struct call *call)
+void doctor_request(const struct problem_source *source, struct call *call)
 {
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
@@ -351,8 +330,7 @@ void doctor_request(const struct persist *persist, const struct doctor_readers *
                 server_reply(call, NULL, false);
                 return;
         }
-        diagnosis->persist = persist;
-        diagnosis->readers = *readers;
+        diagnosis->source = source;
         diagnosis->call = call;
         diagnosis->asked_at = clock_now(CLOCK_MONOTONIC);
         finish(diagnosis);

@@ -20,6 +20,7 @@ struct control_host {
         struct world *world;
         struct persist *persist;
         const struct doctor_readers *readers;
+        struct config_check *config;
         const struct status_settings *settings;
         const char *version;
         usec_t started_at; /* monotonic */
@@ -31,6 +32,7 @@ struct control_host {
 
 struct control {
         struct control_host host;
+        struct problem_source problems;
         struct watch_list watches;
         struct events *events;
         struct queue_calls queue_calls;

@@ -2,6 +2,7 @@
 /* Collects the metrics of the model. */
 #include "daemon/api/metrics.h"
 #include "advice/leak.h"
+#include "advice/problem_rules.h"
 #include "base/printable.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
@@ -377,6 +378,37 @@ static void put_events(struct facts *facts)
         PUT_SAMPLES(facts, _EVENT_MAX, fleet->totals.events[i], "event", event_kinds[i].name);
 }
 
+/* Several problems of a fleet may have one code, as those of queues: one sample stands for all. */
+static bool is_counted_before(const struct problems *problems, size_t i)
+{
+        const struct problem *list = problems->list;
+
+        for (size_t j = i; j > 0 && list[j - 1].fleet == list[i].fleet; j--)
+                if (list[j - 1].code == list[i].code)
+                        return true;
+        return false;
+}
+
+/* No label names a worker: problems of many workers are one sample with a count. */
+static void put_problems(struct facts *facts)
+{
+        const struct world *world = facts->world;
+        struct problems problems = {0};
+
+        problems_judge(&problems, facts->info->facts, world, world->fleets, world->n_fleets, facts->now);
+        FAMILY(facts, "sqmgr_problem", "gauge",
+               "What 'sqmgrctl status' reports as problems: how many workers, or 1.");
+        for (size_t i = 0; i < problems.n; i++) {
+                const struct problem *problem = &problems.list[i];
+
+                if (!is_counted_before(&problems, i))
+                        SAMPLE(facts, problem->count, "code", problem_kinds[problem->code].name, "severity",
+                               problem_severity_name(problem->severity), "fleet",
+                               problem->fleet ? problem->fleet->settings->name : "");
+        }
+        problems_clear(&problems);
+}
+
 static void put_all(struct facts *facts, const struct tick_totals *ticks)
 {
         put_self(facts, ticks);
@@ -384,6 +416,7 @@ static void put_all(struct facts *facts, const struct tick_totals *ticks)
                 put_redis(facts);
                 put_queues(facts);
         }
+        put_problems(facts);
         put_fleets(facts);
         subsystems_metrics(facts->info->subsystems, facts->world, facts->metrics);
         put_workers(facts);

@@ -49,7 +49,10 @@ static json_t *render_status(struct control *control, const struct handler_fleet
 {
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
+        struct problem_storage storage;
 
+        info.facts = &storage.facts;
+        problems_collect(&control->problems, &storage, now);
         return status_render(&info, list->fleets, list->n_fleets, now);
 }
 
@@ -118,8 +121,13 @@ json_t *handler_metrics(void *userdata, bool as_text)
         const struct control_host *host = &control->host;
         struct status_redis redis[REDIS_MAX];
         struct status_info info = status_info(control, redis);
-        _cleanup_json_ json_t *families = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks,
-                                                          clock_now(CLOCK_MONOTONIC));
+        struct problem_storage storage;
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        info.facts = &storage.facts;
+        problems_collect(&control->problems, &storage, now);
+        _cleanup_json_ json_t *families =
+                metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
         _cleanup_free_ char *text = NULL;
         size_t size;
 
@@ -136,7 +144,7 @@ void handler_diagnose(struct call *call, void *userdata)
 {
         const struct control *control = userdata;
 
-        doctor_request(control->host.persist, control->host.readers, call);
+        doctor_request(&control->problems, call);
 }
 
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)

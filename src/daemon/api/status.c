@@ -2,6 +2,7 @@
 /* Renders the model as the status object that programs read. */
 #include "daemon/api/status.h"
 #include "advice/leak.h"
+#include "advice/problem_rules.h"
 #include "daemon/runtime/subsystem.h"
 #include "frameworks/table.h"
 #include "model/counts.h"
@@ -69,12 +70,13 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
         usec_t oldest = worker_oldest_job_usec(worker, now);
         usec_t reaches = leak_reaches(worker);
+        enum problem_code code = problem_of_worker(worker);
         char waits_for[256], leak[LEAK_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o}",
+                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s*}",
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",
@@ -90,7 +92,8 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
                 (int)worker->process.forked, "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(worker->verdict.waits_for) : NULL, "memory_reaches_seconds",
                 reaches != USEC_INFINITY ? json_real(seconds(reaches)) : json_null(), "memory_text",
-                varlink_text(leak_worker_text(worker, leak)));
+                varlink_text(leak_worker_text(worker, leak)), "problem",
+                code != PROBLEM_NONE ? problem_kinds[code].name : NULL);
 }
 
 json_t *status_workers(const struct fleet *fleet, usec_t now)
@@ -176,11 +179,9 @@ json_t *status_orderer(const struct orderer *by)
 }
 
 /* Seconds since 1970; null if not known. */
-static json_t *scaled_at(const struct fleet *fleet, const struct status_info *info, usec_t now)
+static json_t *time_of(usec_t at, const struct status_info *info, usec_t now)
 {
-        if (!fleet_is_scaled(fleet) || fleet->scale_at == 0)
-                return json_null();
-        return json_real(seconds(usec_sub(info->realtime, usec_sub(now, fleet->scale_at))));
+        return at == 0 ? json_null() : json_real(seconds(usec_sub(info->realtime, usec_sub(now, at))));
 }
 
 /* The template that workers are or will be forked from; null if there is none. */
@@ -235,7 +236,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 (json_int_t)fleet_target(fleet), "configured",
                 (json_int_t)fleet->settings->active_process_count, "scaled_by",
                 is_scaled ? status_orderer(&fleet->scale_by) : json_null(), "scaled_at",
-                scaled_at(fleet, info, now), "scaled_text",
+                time_of(is_scaled ? fleet->scale_at : 0, info, now), "scaled_text",
                 varlink_text(fleet_scaled_text(fleet, now, scaled)), "active", (json_int_t)counts.active,
                 "starting", (json_int_t)counts.starting, "hung", (json_int_t)counts.hung, "quiet",
                 (json_int_t)counts.quiet, "stopping", (json_int_t)counts.stopping, "max_processes",
@@ -282,6 +283,41 @@ static json_t *render_shutdown(const struct world *world, usec_t now)
                          world_stopping_text(world, now, text, sizeof(text)));
 }
 
+static json_t *render_problem(const struct problem *problem, const struct status_info *info, usec_t now)
+{
+        const struct problem_kind *kind = &problem_kinds[problem->code];
+        _cleanup_free_ char *command =
+                problem_command(problem, info->facts->socket, info->facts->config_path);
+        _cleanup_free_ char *summary = NULL;
+        char about[PROBLEM_ABOUT_MAX];
+
+        if (!command || asprintf(&summary, "%s: %s", problem_about(problem, about), problem->text) < 0)
+                return NULL;
+        return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:b}", "code", kind->name, "severity",
+                         problem_severity_name(problem->severity), "fleet",
+                         varlink_text(problem->fleet ? problem->fleet->settings->name : NULL), "worker",
+                         varlink_text(problem->worker ? WORKER_ID(problem->worker) : NULL), "count",
+                         (json_int_t)problem->count, "summary", varlink_text(summary), "remedy", kind->remedy,
+                         "command", varlink_text(command), "since", time_of(problem->since, info, now),
+                         "unready", (int)problem->unready);
+}
+
+/* The worst first. */
+static json_t *render_problems(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
+                               usec_t now)
+{
+        _cleanup_json_ json_t *list = json_array();
+        struct problems problems = {0};
+
+        problems_judge(&problems, info->facts, info->world, fleets, n_fleets, now);
+        problems_sort(&problems);
+        bool failed = problems.lost;
+        for (size_t i = 0; i < problems.n && !failed; i++)
+                failed = json_array_append_new(list, render_problem(&problems.list[i], info, now)) < 0;
+        problems_clear(&problems);
+        return failed ? NULL : TAKE_PTR(list);
+}
+
 json_t *status_render(const struct status_info *info, struct fleet *const *fleets, size_t n_fleets,
                       usec_t now)
 {
@@ -294,8 +330,8 @@ json_t *status_render(const struct status_info *info, struct fleet *const *fleet
                     subsystems_status(info->subsystems, fleet, entry) < 0)
                         return NULL;
         }
-        return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O}", "version", info->version, "pid",
+        return json_pack("{s:s, s:I, s:f, s:o, s:o, s:O, s:o}", "version", info->version, "pid",
                          (json_int_t)info->pid, "uptime_seconds", seconds(usec_sub(now, info->started_at)),
                          "shutdown", render_shutdown(info->world, now), "redis", render_redis(info), "fleets",
-                         list);
+                         list, "problems", render_problems(info, fleets, n_fleets, now));
 }

@@ -7,6 +7,7 @@
 
 struct fleet;
 struct orderer;
+struct problem_facts;
 struct queues;
 struct subsystems;
 struct world;
@@ -35,6 +36,7 @@ struct status_info {
         const struct status_settings *settings;
         const struct world *world;
         const struct subsystems *subsystems; /* NULL: none */
+        const struct problem_facts *facts;
         const struct status_redis *redis;
         size_t n_redis;
 };

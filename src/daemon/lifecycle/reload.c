@@ -77,13 +77,13 @@ static int reload(struct reloader *reloader, const struct orderer *by, FILE *lin
         struct runtime *runtime = reloader->runtime;
         char who[ORDERER_TEXT_MAX];
 
-        if (ini_load(reloader->config_path, framework_traits, reader_judge_tls, &read, &errors, &warnings) <
-            0) {
-                _cleanup_free_ char *text = settings_errors_text(&errors, reloader->config_path);
+        if (ini_load(reloader->config.config_path, framework_traits, reader_judge_tls, &read, &errors,
+                     &warnings) < 0) {
+                _cleanup_free_ char *text = settings_errors_text(&errors, reloader->config.config_path);
 
                 return text && fputs(text, lines) >= 0 && fflush(lines) == 0 ? 1 : -ENOMEM;
         }
-        reload_log_warnings(&warnings, reloader->config_path);
+        reload_log_warnings(&warnings, reloader->config.config_path);
         struct changes changes = {.lines = lines};
         int r = settings_diff(reloader->settings, read, on_change, &changes);
         if (r >= 0 && fflush(lines) != 0)
@@ -123,8 +123,12 @@ int reload_settings(struct reloader *reloader, const struct orderer *by, char **
         if (r >= 0)
                 *ret_lines = TAKE_PTR(text);
         reloader->age.refused = r != 0;
-        if (r == 0)
+        if (r == 0) {
                 reloader->age.loaded_at = clock_now(CLOCK_REALTIME);
+                config_check_accept(&reloader->config, clock_now(CLOCK_MONOTONIC));
+        } else {
+                config_check_doubt(&reloader->config);
+        }
         return r;
 }
 
@@ -137,7 +141,7 @@ void reload_by_signal(struct reloader *reloader)
         if (r < 0)
                 log_error("cannot reload: %s, the old settings stay in force", strerror(-r));
         else if (r > 0)
-                log_error("'%s' is refused, the old settings stay in force", reloader->config_path);
+                log_error("'%s' is refused, the old settings stay in force", reloader->config.config_path);
         for (const char *line; (line = strsep(&rest, "\n"));)
                 if (line[0] != '\0')
                         log_write(r > 0 ? LOG_ERR : LOG_INFO, "reload: %s", line);

@@ -2,16 +2,17 @@
 /* Reads the config file again and applies the settings that a reload may change. */
 #pragma once
 
+#include "daemon/api/config_check.h"
 #include "daemon/api/status.h"
 #include "daemon/runtime/runtime.h"
 
 struct settings_errors;
 
 struct reloader {
-        const char *config_path;   /* not owned, like runtime */
         struct settings *settings; /* current settings, used by the world; not owned */
-        struct runtime *runtime;
+        struct runtime *runtime;   /* not owned */
         struct status_settings age;
+        struct config_check config; /* names the file */
 };
 
 /* Reloads the settings. by is who ordered the reload, or NULL if not known. Returns 0 with the changes in

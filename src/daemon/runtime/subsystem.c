@@ -61,12 +61,12 @@ void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet
         CALL_EACH(subsystems, diagnose, fleet, findings);
 }
 
-void subsystems_trouble(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
-                        struct findings *findings)
+void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t now,
+                         struct problems *problems)
 {
         const struct subsystems *subsystems = userdata;
 
-        CALL_EACH(subsystems, trouble, fleet, about, now, findings);
+        CALL_EACH(subsystems, problems, fleet, now, problems);
 }
 
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "advice/findings.h"
+#include "advice/problem.h"
 #include "base/usec.h"
 #include "wire/json.h"
 #include <stdbool.h>
@@ -41,10 +42,8 @@ struct subsystem {
         void (*metrics)(const void *self, const struct world *world, struct metrics *metrics);
         /* Adds findings on one fleet for GetDiagnosis; see advice/findings.h. */
         void (*diagnose)(const void *self, const struct fleet *fleet, struct findings *findings);
-        /* Adds findings on one fleet, headed by about. Without findings, the fleet's settings are reported as
-         * OK. */
-        void (*trouble)(const void *self, const struct fleet *fleet, const char *about, usec_t now,
-                        struct findings *findings);
+        /* Adds the problems of one fleet; see advice/problem.h. */
+        void (*problems)(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
         /* Adds findings on one Redis for GetDiagnosis. The queues were read before. */
         void (*diagnose_link)(const void *self, const struct link *link, struct findings *findings,
                               usec_t now);
@@ -79,9 +78,9 @@ void subsystems_metrics(const struct subsystems *subsystems, const struct world 
                         struct metrics *metrics);
 void subsystems_diagnose(const struct subsystems *subsystems, const struct fleet *fleet,
                          struct findings *findings);
-/* For struct doctor_machine; userdata is the struct subsystems. */
-void subsystems_trouble(const void *userdata, const struct fleet *fleet, const char *about, usec_t now,
-                        struct findings *findings);
+/* For struct problem_facts; userdata is the struct subsystems. */
+void subsystems_problems(const void *userdata, const struct fleet *fleet, usec_t now,
+                         struct problems *problems);
 void subsystems_diagnose_link(const struct subsystems *subsystems, const struct link *link,
                               struct findings *findings, usec_t now);
 /* subsystems may be NULL: none. Returns 0 or -ENOMEM. */

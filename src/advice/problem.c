@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of problems, and a list of those that are known; see the header. */
+#include "advice/problem.h"
+#include "base/argv.h"
+#include "base/memstream.h"
+#include "model/fleet.h"
+#include "model/names.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const severity_names[] = {
+        [PROBLEM_NOTICE] = "notice", [PROBLEM_WARNING] = "warning", [PROBLEM_ERROR] = "error"};
+DEFINE_ENUM_NAMES(problem_severity_name, enum problem_severity, _PROBLEM_SEVERITY_MAX, severity_names)
+
+#define PROBLEM_KIND(code, name, severity, cause, remedy, command)                                           \
+        [PROBLEM_##code] = {name, PROBLEM_##severity, cause, remedy, command},
+const struct problem_kind problem_kinds[_PROBLEM_MAX] = {PROBLEMS(PROBLEM_KIND)};
+#undef PROBLEM_KIND
+
+static void problem_free(struct problem *problem)
+{
+        free(problem->about);
+        free(problem->text);
+        free(problem->command);
+}
+
+void problems_clear(struct problems *problems)
+{
+        for (size_t i = 0; i < problems->n; i++)
+                problem_free(&problems->list[i]);
+        free(problems->list);
+        *problems = (struct problems){0};
+}
+
+/* The problems of one fleet are added one after another. */
+static struct problem *find_of_workers(struct problems *problems, const struct problem *problem)
+{
+        for (size_t i = problems->n; i > 0 && problems->list[i - 1].fleet == problem->fleet; i--)
+                if (problems->list[i - 1].code == problem->code && problems->list[i - 1].worker)
+                        return &problems->list[i - 1];
+        return NULL;
+}
+
+static void count_worker(struct problem *found, const struct problem *problem)
+{
+        found->count++;
+        found->severity = MAX(found->severity, problem->severity);
+        if (found->since != 0 && problem->since != 0)
+                found->since = MIN(found->since, problem->since);
+}
+
+void problems_add(struct problems *problems, const struct problem *problem, const char *about,
+                  const char *format, ...)
+{
+        struct problem *found = problem->worker ? find_of_workers(problems, problem) : NULL;
+        struct problem added = *problem;
+        va_list arguments;
+
+        if (found) {
+                count_worker(found, problem);
+                return;
+        }
+        added.count = 1;
+        added.severity = MAX(problem->severity, problem_kinds[problem->code].severity);
+        added.about = about ? strdup(about) : NULL;
+        added.command = problem->command ? strdup(problem->command) : NULL;
+        va_start(arguments, format);
+        if (vasprintf(&added.text, format, arguments) < 0)
+                added.text = NULL;
+        va_end(arguments);
+        if (!added.text || (about && !added.about) || (problem->command && !added.command) ||
+            !ARRAY_RESERVE(problems->list, problems->n, problems->allocated)) {
+                problems->lost = true;
+                problem_free(&added);
+                return;
+        }
+        problems->list[problems->n++] = added;
+}
+
+const struct problem *problems_find(const struct problems *problems, enum problem_code code)
+{
+        for (size_t i = 0; i < problems->n; i++)
+                if (problems->list[i].code == code)
+                        return &problems->list[i];
+        return NULL;
+}
+
+void problems_sort(struct problems *problems)
+{
+        _cleanup_free_ struct problem *sorted = calloc(problems->n + 1, sizeof(*sorted));
+        size_t n = 0;
+
+        if (!sorted)
+                return;
+        for (int severity = _PROBLEM_SEVERITY_MAX - 1; severity >= 0; severity--)
+                for (size_t i = 0; i < problems->n; i++)
+                        if (problems->list[i].severity == (enum problem_severity)severity)
+                                sorted[n++] = problems->list[i];
+        if (n > 0)
+                memcpy(problems->list, sorted, n * sizeof(*sorted));
+}
+
+const char *problem_about(const struct problem *problem, char text[static PROBLEM_ABOUT_MAX])
+{
+        if (problem->about)
+                snprintf(text, PROBLEM_ABOUT_MAX, "%s", problem->about);
+        else if (problem->worker && problem->count > 1)
+                snprintf(text, PROBLEM_ABOUT_MAX, "%s and %u more", WORKER_ID(problem->worker),
+                         problem->count - 1);
+        else if (problem->worker)
+                snprintf(text, PROBLEM_ABOUT_MAX, "%s", WORKER_ID(problem->worker));
+        else if (problem->fleet)
+                snprintf(text, PROBLEM_ABOUT_MAX, "fleet '%s'", problem->fleet->settings->name);
+        else
+                snprintf(text, PROBLEM_ABOUT_MAX, "sqmgr");
+        return text;
+}
+
+static bool is_word(const char *at, size_t length, const char *word)
+{
+        return length == strlen(word) && strncmp(at, word, length) == 0;
+}
+
+/* Writes one word of a command, with names in the place of capitals. */
+static void put_word(FILE *out, const struct problem *problem, const char *word, size_t length,
+                     const char *config_path)
+{
+        const struct fleet *fleet = problem->fleet;
+
+        if (fleet && is_word(word, length, "FLEET"))
+                argv_put_quoted(out, fleet->settings->name);
+        else if (problem->worker && is_word(word, length, "WORKER"))
+                argv_put_quoted(out, WORKER_ID(problem->worker));
+        else if (fleet && is_word(word, length, "COUNT"))
+                fprintf(out, "%u", fleet->settings->active_process_count);
+        else if (is_word(word, length, "CONFIG"))
+                argv_put_quoted(out, config_path);
+        else
+                fwrite(word, 1, length, out);
+}
+
+char *problem_command(const struct problem *problem, const char *socket, const char *config_path)
+{
+        const char *word = problem->command ?: problem_kinds[problem->code].command ?: "";
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        for (bool first = true; out && *word != '\0'; first = false) {
+                size_t length = strcspn(word, " ");
+
+                put_word(out, problem, word, length, config_path);
+                if (first && socket && is_word(word, length, "sqmgrctl")) {
+                        fputs(" -s ", out);
+                        argv_put_quoted(out, socket);
+                }
+                word += length;
+                if (*word == ' ')
+                        fputc(*word++, out);
+        }
+        return memstream_close(out, &text) < 0 ? NULL : text;
+}

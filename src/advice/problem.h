@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Problems: their codes in one table, and a list of those that are known. */
+#pragma once
+
+#include "base/macro.h"
+#include "base/usec.h"
+
+struct fleet;
+struct worker;
+
+/* The codes: code, name, severity, cause, remedy, command. The name is a contract and never changes. Cause
+ * and remedy are a sentence each without the full stop, the remedy an imperative; the command may be NULL. In
+ * a command FLEET, WORKER, COUNT and CONFIG stand for what problem_command() knows. The manual and
+ * docs/troubleshooting.md list the rows in this order; tests/check-problems compares them. */
+/* clang-format off */
+#define PROBLEMS(X) \
+        /* of sqmgr and its machine */ \
+        X(SHUTTING_DOWN, "shutting-down", WARNING, \
+          "sqmgr drains its workers, because it was asked to end", \
+          "Wait until its workers have finished their jobs", NULL) \
+        X(STATE_UNWRITABLE, "state-unwritable", ERROR, \
+          "sqmgr cannot write its state file: after a crash it would not know its latest orders", \
+          "Make the directory writable and check whether its disk is full", NULL) \
+        X(CONFIG_REFUSED, "config-refused", ERROR, \
+          "the config file was edited after sqmgr read it, and the next start of sqmgr would refuse it", \
+          "Fix what the check reports", "sqmgr --check-config -c CONFIG") \
+        X(REDIS_DOWN, "redis-down", ERROR, \
+          "sqmgr cannot reach Redis, so heartbeats are unknown and no worker is signaled", \
+          "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
+        X(REDIS_CONNECTING, "redis-connecting", WARNING, \
+          "sqmgr has not reached Redis yet", \
+          "Check that Redis runs, and compare its address with [redis] and redis_url", "sqmgrctl doctor") \
+        X(MEMORY_PRESSURE, "memory-pressure", ERROR, \
+          "the machine stalls for lack of memory, by pressure_limit", \
+          "Run fewer workers, or give the machine more memory", "sqmgrctl top") \
+        X(PRESSURE_UNKNOWN, "pressure-unknown", ERROR, \
+          "the kernel reports no memory pressure, so pressure_limit has no effect", \
+          "Boot the kernel with psi=1, or remove pressure_limit", NULL) \
+        X(OPEN_FILES, "open-files", WARNING, \
+          "the limit of open files is too low for max_processes of all fleets: starts of workers would fail", \
+          "Raise LimitNOFILE= of the service to the number that is needed, then restart sqmgr; its workers survive", NULL) \
+        X(READ_SOCKET, "read-socket", ERROR, \
+          "sqmgr could not open read_socket, so viewers and sqmgr-web cannot connect", \
+          "Fix what the log reports about read_socket, then restart sqmgr; its workers survive", NULL) \
+        X(HOST_NAME_OVERRIDDEN, "host-name-overridden", WARNING, \
+          "an environment variable gives workers another host name than sqmgr uses: heartbeats cannot be matched", \
+          "Unset the variable for sqmgr and its workers", NULL) \
+        X(CLOCK_JUMP, "clock-jump", NOTICE, \
+          "the clock jumped, the machine was suspended, or sqmgr stalled: heartbeats from before were not trusted", \
+          "Check the load and the clock of the machine", "sqmgrctl events") \
+        /* of one fleet */ \
+        X(ROLLOUT_HALTED, "rollout-halted", ERROR, \
+          "new workers failed, or made no progress within rollout_timeout; old workers keep running", \
+          "Fix the release, then restart the fleet; or roll back, then abort the restart", "sqmgrctl restart FLEET") \
+        X(ROLLOUT_SLOW, "rollout-slow", WARNING, \
+          "a restart has made no progress for half of rollout_timeout, or waits because a new worker failed", \
+          "Check the log of the new workers", "sqmgrctl logs FLEET") \
+        X(CRASH_LOOP, "crash-loop", ERROR, \
+          "several workers in a row failed soon after their start", \
+          "Fix the release or its environment, then restart the fleet", "sqmgrctl restart FLEET") \
+        X(START_FAILED, "start-failed", WARNING, \
+          "a worker failed soon after its start, and the next one is not proven yet", \
+          "Check why it failed", "sqmgrctl events FLEET") \
+        X(CRASH_RECOVERING, "crash-recovering", WARNING, \
+          "the workers run again after failed starts, and must prove themselves for a minute", \
+          "Check why they failed", "sqmgrctl events FLEET") \
+        X(FLEET_SHORT, "fleet-short", ERROR, \
+          "fewer workers are active than the fleet should have, and not enough are starting", \
+          "Check what the fleet waits for", "sqmgrctl status FLEET") \
+        X(FLEET_STARTING, "fleet-starting", WARNING, \
+          "fewer workers are active than the fleet should have; the missing ones are starting", \
+          "Wait until they have booted", "sqmgrctl status FLEET") \
+        X(PLACES_HELD, "places-held", WARNING, \
+          "draining or hung workers hold all places that max_processes leaves, so no worker can start", \
+          "Wait for their jobs, set drain_timeout, or raise max_processes", "sqmgrctl jobs FLEET") \
+        X(MEMORY_SHORT, "memory-short", WARNING, \
+          "too little memory is available to start another worker", \
+          "Add memory, or run fewer workers", "sqmgrctl top") \
+        X(START_IMPOSSIBLE, "start-impossible", WARNING, \
+          "sqmgr itself cannot start a process: memory, processes or descriptors are short", \
+          "Raise limit_nproc, LimitNOFILE= or TasksMax=, whichever is reached", "sqmgrctl doctor") \
+        X(FLEET_SILENT, "fleet-silent", WARNING, \
+          "no worker of the fleet sends heartbeats: all hang, or Redis refuses writes", \
+          "Check whether Redis accepts writes, and the log of the workers", "sqmgrctl logs FLEET") \
+        X(FLEET_STOPPED, "fleet-stopped", WARNING, \
+          "an operator stopped the fleet; it stays stopped until it is started", \
+          "Start the fleet when its work is wanted again", "sqmgrctl start FLEET") \
+        X(FLEET_QUIETED, "fleet-quieted", WARNING, \
+          "an operator quieted the fleet; its workers accept no jobs until it is started", \
+          "Start the fleet when its work is wanted again", "sqmgrctl start FLEET") \
+        X(COUNT_ORDERED, "count-ordered", NOTICE, \
+          "an operator ordered another count than active_process_count", \
+          "Set active_process_count to the ordered count, or order the configured one", "sqmgrctl scale FLEET COUNT") \
+        X(AUTOSCALING_OVERRIDDEN, "autoscaling-overridden", NOTICE, \
+          "an operator ordered a count, so the count does not follow the queues", \
+          "Return to autoscaling once that count is no longer wanted", "sqmgrctl scale FLEET auto") \
+        X(MEMORY_CHURN, "memory-churn", WARNING, \
+          "workers exceed memory_threshold soon after their boot, so they are replaced again and again", \
+          "Raise memory_threshold above what a worker holds after its boot", "sqmgrctl status FLEET") \
+        X(MEMORY_OVERCOMMITTED, "memory-overcommitted", WARNING, \
+          "memory_threshold times max_processes is more than the machine has", \
+          "Lower memory_threshold or max_processes, or add memory", NULL) \
+        X(STOP_TIMEOUT_SHORT, "stop-timeout-short", ERROR, \
+          "the framework's own shutdown timeout is longer than stop_timeout allows: workers would be killed", \
+          "Set stop_timeout to at least 5s more than the framework's own timeout", NULL) \
+        X(PRELOAD_REFUSED, "preload-refused", WARNING, \
+          "the template could not load the application, so workers boot separately", \
+          "Fix what the template reports, then restart the fleet; or set preload = no", "sqmgrctl restart FLEET") \
+        X(PRELOAD_SINGLE, "preload-single", NOTICE, \
+          "preload is set for one worker: it shares memory with nobody, and the template costs memory", \
+          "Set preload = no, unless a quick replacement is worth the memory", NULL) \
+        X(RUNS_AS_ROOT, "runs-as-root", NOTICE, \
+          "the workers run as root, because the fleet has no user", \
+          "Set user to that of the application", NULL) \
+        X(FRAMEWORK_UNTRIED, "framework-untried", NOTICE, \
+          "the tests of this version run a stand-in for the framework", \
+          "Try a restart under load, and the death of a worker, before you rely on it", NULL) \
+        X(ENVIRONMENT_HOST_NAME, "environment-host-name", WARNING, \
+          "environment gives the workers another host name than sqmgr uses: heartbeats cannot be matched", \
+          "Remove the variable from environment", NULL) \
+        X(GROUP_TROUBLE, "group-trouble", ERROR, \
+          "this host takes no part in restarts of its rollout_group", \
+          "Fix the reason; sqmgr-rollout(7) explains each", "sqmgrctl rollout FLEET") \
+        X(GROUP_HALTED, "group-halted", ERROR, \
+          "a restart of all hosts of the rollout_group halted: a host failed, or was lost", \
+          "Fix the release, then restart all hosts; or abort the restart", "sqmgrctl restart --everywhere FLEET") \
+        X(QUEUE_NAME_UNKNOWN, "queue-name-unknown", WARNING, \
+          "latency_target names a queue that no worker of the fleet serves", \
+          "Fix the name, or let the workers serve the queue (-q)", NULL) \
+        X(QUEUES_LEFT_OUT, "queues-left-out", WARNING, \
+          "the workers serve more queues than sqmgr reads, so it does not see the jobs of the others", \
+          "Let the workers serve fewer queues, or give the others a fleet without active_process_max", NULL) \
+        X(QUEUE_STUCK, "queue-stuck", WARNING, \
+          "jobs wait although no thread that serves their queue runs a job", \
+          "Check in the log of the workers why they take none, then restart the fleet", "sqmgrctl restart FLEET") \
+        X(TARGET_BELOW_BOOT, "target-below-boot", NOTICE, \
+          "latency_target is shorter than a worker needs to boot: bursts wait for longer", \
+          "Raise latency_target or active_process_count, or set preload = yes", NULL) \
+        X(TARGET_BELOW_JOB, "target-below-job", NOTICE, \
+          "jobs run for longer than latency_target: while all threads run such jobs, others wait", \
+          "Give such jobs a queue and a fleet of their own, or raise latency_target", "sqmgrctl jobs FLEET") \
+        X(AUTOSCALING_AT_MAX, "autoscaling-at-max", WARNING, \
+          "the queues need more workers than active_process_max allows", \
+          "Raise active_process_max, or check which jobs take so long", "sqmgrctl jobs FLEET") \
+        X(AUTOSCALING_MEMORY, "autoscaling-memory", WARNING, \
+          "the queues need more workers than the memory of the machine allows", \
+          "Add memory, or check what the workers hold", "sqmgrctl top") \
+        /* of workers; one problem for all workers of a fleet with the same code */ \
+        X(WORKER_HUNG, "worker-hung", ERROR, \
+          "a worker has sent no heartbeat for hang_after; it does not count as active", \
+          "Check its log and what it runs; set hang_action = kill to have such workers replaced", "sqmgrctl why WORKER") \
+        X(WORKER_AMBIGUOUS, "worker-ambiguous", ERROR, \
+          "several processes send heartbeats under the host name and pid of a worker, so it gets no signal", \
+          "Give each machine and container a host name of its own", "sqmgrctl why WORKER") \
+        X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
+          "a worker has booted, but Redis has no heartbeat of it", \
+          "Compare redis_url, namespace and host name with what the application uses", "sqmgrctl why WORKER") \
+        X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
+          "the status file of a worker does not count", \
+          "Write it as sqmgr-heartbeat(7) describes, as the user of the worker", "sqmgrctl why WORKER") \
+        X(STOP_UNCONFIRMED, "stop-unconfirmed", WARNING, \
+          "an earlier sqmgr ended while it sent the stop signal; a second one would end the worker's jobs", \
+          "Send the signal if the worker still accepts jobs", "sqmgrctl why WORKER") \
+        X(SIGNAL_REFUSED, "signal-refused", WARNING, \
+          "a worker does not catch the quiet signal, or the kernel refused to send it", \
+          "Check the command of the fleet, and the user that sqmgr runs as", "sqmgrctl why WORKER") \
+        X(WORKER_SEVERAL, "worker-several", WARNING, \
+          "the command of a worker has started another process, which accepts jobs, too", \
+          "Let the command start one process in the foreground, and leave its restart to sqmgr", "sqmgrctl why WORKER") \
+        X(WORKER_STALE, "worker-stale", WARNING, \
+          "the heartbeats of a worker have stopped; it is kept, and gets no signal", \
+          "Check its log: the worker may hang", "sqmgrctl why WORKER")
+
+enum problem_code {
+#define PROBLEM_CODE(code, ...) PROBLEM_##code,
+        PROBLEMS(PROBLEM_CODE)
+#undef PROBLEM_CODE
+        _PROBLEM_MAX,
+        PROBLEM_NONE = _PROBLEM_MAX,
+};
+
+/* clang-format on */
+
+enum problem_severity { PROBLEM_NOTICE, PROBLEM_WARNING, PROBLEM_ERROR, _PROBLEM_SEVERITY_MAX };
+const char *problem_severity_name(enum problem_severity value);
+
+extern const struct problem_kind {
+        const char *name;
+        enum problem_severity severity;
+        const char *cause, *remedy;
+        const char *command; /* NULL: none */
+} problem_kinds[_PROBLEM_MAX];
+
+struct problem {
+        enum problem_code code;
+        enum problem_severity severity; /* at least that of the kind */
+        bool unready;                   /* sqmgr is not ready as long as this lasts */
+        const struct fleet *fleet;      /* NULL: no fleet */
+        const struct worker *worker;    /* the first of count; NULL: no worker */
+        unsigned count;                 /* workers with this problem; 1 without a worker */
+        usec_t since;                   /* CLOCK_MONOTONIC; 0: not known */
+        char *about;                    /* the subject; NULL: the worker, else the fleet. Owned, as text is */
+        char *text;                     /* state and reason, without a full stop */
+        char *command;                  /* instead of the kind's; NULL: the kind's. Owned */
+};
+
+struct problems {
+        struct problem *list;
+        size_t n, allocated;
+        bool lost; /* memory was short: some problems are missing */
+};
+
+/* Adds a copy of problem, with the text. about: copied; NULL: see there. The severity of the kind is the
+ * least. A problem of a worker whose fleet has one of the same code already only raises the count. */
+void problems_add(struct problems *problems, const struct problem *problem, const char *about,
+                  const char *format, ...) _printf_(4, 5);
+void problems_clear(struct problems *problems);
+
+/* Returns the first problem of that code, or NULL. */
+const struct problem *problems_find(const struct problems *problems, enum problem_code code);
+/* Sorts the worst first; else the order stays. */
+void problems_sort(struct problems *problems);
+
+/* Writes the subject: "fleet 'default'", "default/3", "default/3 and 7 more". Returns text. */
+#define PROBLEM_ABOUT_MAX 300
+const char *problem_about(const struct problem *problem, char text[static PROBLEM_ABOUT_MAX]);
+
+/* Returns the command for a shell. "": none; NULL: memory is short. socket: the option -s that sqmgrctl
+ * needs; NULL: none. The caller owns the result. */
+char *problem_command(const struct problem *problem, const char *socket, const char *config_path);

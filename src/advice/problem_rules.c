@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges all that is known; see the header. */
+#include "advice/problem_rules.h"
+#include "base/parse.h"
+#include "model/counts.h"
+#include "model/crash.h"
+#include "model/describe.h"
+#include "model/names.h"
+#include "model/preload.h"
+#include "model/worker_facts.h"
+#include "model/world.h"
+#include "wire/withhold.h"
+#include <stdio.h>
+#include <string.h>
+
+/* How long a clock jump is reported. */
+#define DOUBT_USEC USEC_PER_HOUR
+/* Shorter waits of a complete fleet are part of normal operation. */
+#define LASTS_USEC (30 * USEC_PER_SEC)
+/* A single replacement over its threshold may be chance. */
+#define CHURN_MIN 2
+
+struct search {
+        struct problems *problems;
+        const struct problem_facts *facts;
+        const struct world *world;
+        usec_t now;
+        const struct fleet *fleet;
+        struct fleet_counts counts;
+        unsigned target;
+        bool is_short;  /* workers are missing, and no problem has said so yet */
+        char lack[128]; /* ": 1 of 2 workers active" while workers are missing, else "" */
+};
+
+#define ADD(search, problem_code, at, ...)                                                                   \
+        problems_add((search)->problems,                                                                     \
+                     &(struct problem){.code = (problem_code), .fleet = (search)->fleet, .since = (at)},     \
+                     NULL, __VA_ARGS__)
+#define ADD_ABOUT(search, problem_code, about, at, ...)                                                      \
+        problems_add((search)->problems, &(struct problem){.code = (problem_code), .since = (at)}, about,    \
+                     __VA_ARGS__)
+
+const char *problem_reason(const char *reason, char text[static PROBLEM_REASON_MAX])
+{
+        snprintf(text, PROBLEM_REASON_MAX, "%.*s", PROBLEM_REASON_MAX - 1, reason);
+        withhold_end(text);
+        return text;
+}
+
+/* When the connection was lost, as far as a fleet knows. */
+static usec_t lost_at(const struct world *world)
+{
+        usec_t at = 0;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                if (!fleet->redis_up)
+                        at = MAX(at, fleet->redis_at);
+        return at;
+}
+
+static void find_redis(const struct search *search)
+{
+        char about[300], reason[PROBLEM_REASON_MAX];
+
+        for (size_t i = 0; i < search->facts->n_redis; i++) {
+                const struct problem_redis *redis = &search->facts->redis[i];
+
+                if (redis->up)
+                        continue;
+                snprintf(about, sizeof(about), "Redis %s", redis->url);
+                ADD_ABOUT(search, redis->down ? PROBLEM_REDIS_DOWN : PROBLEM_REDIS_CONNECTING, about,
+                          search->facts->n_redis == 1 ? lost_at(search->world) : 0,
+                          "%s%s%s; no worker is quieted or stopped meanwhile",
+                          redis->down ? "does not answer" : "has not answered yet", redis->error ? ": " : "",
+                          problem_reason(redis->error ?: "", reason));
+        }
+}
+
+static void find_memory_pressure(const struct search *search)
+{
+        static const char about[] = "memory pressure";
+        char text[PRESSURE_RESPONSE_TEXT_MAX];
+
+        if (search->world->settings->pressure_limit == 0)
+                return;
+        if (!search->facts->pressure)
+                ADD_ABOUT(search, PROBLEM_PRESSURE_UNKNOWN, about, 0,
+                          "not reported by this kernel, so pressure_limit has no effect");
+        else if (pressure_response_holds(search->world))
+                ADD_ABOUT(search, PROBLEM_MEMORY_PRESSURE, about, 0, "%s",
+                          pressure_response_text(search->world, text));
+}
+
+static void find_of_machine(const struct search *search)
+{
+        const struct problem_facts *facts = search->facts;
+        const struct world *world = search->world;
+        const char *read_socket = settings_read_socket(world->settings);
+        usec_t ago = usec_sub(search->now, world->doubt.since);
+        char text[256], span[FORMAT_MAX];
+
+        if (world->shutting_down)
+                problems_add(search->problems,
+                             &(struct problem){.code = PROBLEM_SHUTTING_DOWN,
+                                               .since = world->shutdown_at,
+                                               .unready = true},
+                             NULL, "shutting down, %s",
+                             world_stopping_text(world, search->now, text, sizeof(text)));
+        if (facts->save_error != 0)
+                ADD_ABOUT(search, PROBLEM_STATE_UNWRITABLE, "state file", world->unsaved_since,
+                          "'%s' cannot be written: %s", world->settings->state_file,
+                          strerrordesc_np(facts->save_error));
+        if (facts->refused)
+                ADD_ABOUT(search, PROBLEM_CONFIG_REFUSED, "config file", facts->refused_since,
+                          "'%s' would be refused by the next start of sqmgr", facts->refused);
+        find_redis(search);
+        find_memory_pressure(search);
+        if (facts->files_limit != 0 && facts->files_limit < facts->files_needed)
+                ADD_ABOUT(search, PROBLEM_OPEN_FILES, "open files", 0,
+                          "sqmgr may open %llu, and needs up to %llu for max_processes of its fleets",
+                          (unsigned long long)facts->files_limit, (unsigned long long)facts->files_needed);
+        if (read_socket && !facts->has_readers)
+                ADD_ABOUT(search, PROBLEM_READ_SOCKET, "read socket", 0,
+                          "'%s' could not be opened: no viewer can connect", read_socket);
+        if (facts->renamed)
+                ADD_ABOUT(search, PROBLEM_HOST_NAME_OVERRIDDEN, "environment", 0,
+                          "%s is set for sqmgr itself: %s sends heartbeats under that name, which cannot be "
+                          "matched",
+                          facts->renamed->host_variable, facts->renamed->title);
+        if (world->doubt.since != 0 && ago < DOUBT_USEC)
+                ADD_ABOUT(search, PROBLEM_CLOCK_JUMP, "clock", world->doubt.since,
+                          "jumped %s ago, or sqmgr did not run", format_duration(ago, span, sizeof(span)));
+}
+
+/* Only the first problem that explains why workers are missing reports them. */
+static void add_explaining(struct search *search, enum problem_code code, usec_t since, const char *text)
+{
+        bool enough_start = search->counts.active + search->counts.starting >= search->target;
+
+        problems_add(search->problems,
+                     &(struct problem){
+                             .code = code,
+                             .fleet = search->fleet,
+                             .since = since,
+                             .unready = search->is_short,
+                             .severity = search->is_short && !enough_start ? PROBLEM_ERROR : PROBLEM_NOTICE,
+                     },
+                     NULL, "%s%s", text, search->is_short ? search->lack : "");
+        search->is_short = false;
+}
+
+/* A quieted or stopped fleet stays so until an operator starts it. */
+static void find_orders(const struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        char ordered[FLEET_ORDERED_MAX], scaled[FLEET_SCALED_MAX];
+
+        if (fleet->order != ORDER_RUN) {
+                fleet_ordered_text(fleet, search->now, ordered);
+                ADD(search, fleet->order == ORDER_STOP ? PROBLEM_FLEET_STOPPED : PROBLEM_FLEET_QUIETED,
+                    fleet->order_at, "%s%s%s: %s", fleet->order == ORDER_STOP ? "stopped" : "quieted",
+                    ordered[0] != '\0' ? " " : "", ordered,
+                    fleet_settings_write_heartbeats(fleet->settings) ? "accepts no jobs"
+                                                                     : "starts no worker");
+        }
+        if (!fleet_is_scaled(fleet))
+                return;
+        fleet_scaled_text(fleet, search->now, scaled);
+        if (fleet_scales(fleet))
+                ADD(search, PROBLEM_AUTOSCALING_OVERRIDDEN, fleet->scale_at,
+                    "%s to %u: the count does not follow the queues", scaled, fleet_current_count(fleet));
+        else
+                ADD(search, PROBLEM_COUNT_ORDERED, fleet->scale_at,
+                    "%s to %u, but active_process_count is %u", scaled, fleet_current_count(fleet),
+                    fleet->settings->active_process_count);
+}
+
+static void find_in_environment(const struct search *search)
+{
+        const struct fleet_settings *settings = search->fleet->settings;
+        const char *name = settings->traits->host_variable;
+        size_t length = name ? strlen(name) : 0;
+
+        for (char **entry = settings->environment_list; name && entry && *entry; entry++)
+                if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+                        ADD(search, PROBLEM_ENVIRONMENT_HOST_NAME, 0,
+                            "environment sets %s: %s sends heartbeats under that name, which cannot be "
+                            "matched",
+                            name, settings->traits->title);
+}
+
+static void find_in_settings(const struct search *search)
+{
+        const struct fleet_settings *settings = search->fleet->settings;
+        const struct traits *traits = settings->traits;
+        uint64_t places = fleet_max_processes(search->fleet), machine = search->facts->memory_bytes;
+        char a[FORMAT_MAX], b[FORMAT_MAX];
+        usec_t timeout = 0;
+
+        if (search->facts->is_root && !settings->user)
+                ADD(search, PROBLEM_RUNS_AS_ROOT, 0, "its workers run as root");
+        if (traits->untried)
+                ADD(search, PROBLEM_FRAMEWORK_UNTRIED, 0,
+                    "framework '%s' is untried: the tests of this version run a stand-in for %s",
+                    traits->name, traits->title);
+        FLEET_FOREACH_WORKER(search->fleet, worker)
+                timeout = MAX(timeout, worker->process.shutdown_usec);
+        if (timeout > 0 && settings->stop_timeout < timeout + SETTINGS_STOP_MARGIN_USEC)
+                ADD(search, PROBLEM_STOP_TIMEOUT_SHORT, 0,
+                    "stop_timeout is %s, but %s takes up to %llus (%s) to put its jobs back: it would be "
+                    "killed before",
+                    format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
+                    (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
+        if (machine > 0 && settings->memory_threshold > machine / places)
+                ADD(search, PROBLEM_MEMORY_OVERCOMMITTED, 0,
+                    "memory_threshold %s x max_processes %llu is above the machine's memory of %s",
+                    format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
+                    format_size(machine, b, sizeof(b)));
+        find_in_environment(search);
+}
+
+static void find_preload(const struct search *search)
+{
+        const char *refused = fleet_preload_refused(search->fleet);
+        char reason[PROBLEM_REASON_MAX];
+
+        if (!search->fleet->settings->preload || fleet_target(search->fleet) == 0)
+                return;
+        if (refused[0] != '\0')
+                ADD(search, PROBLEM_PRELOAD_REFUSED, 0, "its workers boot separately in spite of preload: %s",
+                    problem_reason(refused, reason));
+        else if (fleet_target(search->fleet) == 1)
+                ADD(search, PROBLEM_PRELOAD_SINGLE, 0,
+                    "preload: its one worker shares memory with nobody, and the template costs memory "
+                    "besides");
+}
+
+static void find_rollout(const struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        const struct rollout *rollout = &fleet->rollout;
+        usec_t blocked = usec_sub(search->now, rollout->progress_at);
+        char reason[PROBLEM_REASON_MAX], span[FORMAT_MAX];
+
+        if (rollout->state == ROLLOUT_HALTED)
+                ADD(search, PROBLEM_ROLLOUT_HALTED,
+                    MIN(MAX(rollout->failed_at, rollout->progress_at), search->now),
+                    "restart halted, old workers keep running: %s", problem_reason(rollout->error, reason));
+        if (rollout->state != ROLLOUT_RUNNING || search->world->shutting_down)
+                return;
+        if (rollout->failures > 0)
+                ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->failed_at,
+                    "restart waits for a new worker to prove itself: %u in a row failed", rollout->failures);
+        else if (search->counts.outdated > 0 && blocked >= fleet->settings->rollout_timeout / 2)
+                ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->progress_at,
+                    "restart has made no progress for %s; it halts after %s (rollout_timeout)",
+                    format_duration(blocked - blocked % USEC_PER_SEC, span, sizeof(span)),
+                    format_duration(fleet->settings->rollout_timeout, reason, sizeof(reason)));
+}
+
+static void find_failed_starts(struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        enum crash_state state = fleet_crash_state(fleet, search->now);
+        char text[CRASH_TEXT_MAX], reason[PROBLEM_REASON_MAX];
+
+        if (fleet_order(fleet) != ORDER_RUN || (state != CRASH_FAILING && state != CRASH_RECOVERING))
+                return;
+        problem_reason(fleet_crash_text(fleet, search->now, text, sizeof(text)), reason);
+        if (state == CRASH_RECOVERING)
+                ADD(search, PROBLEM_CRASH_RECOVERING, fleet->crash.since, "%s", reason);
+        else
+                add_explaining(search,
+                               fleet->crash.count >= FLEET_CRASH_LOOP ? PROBLEM_CRASH_LOOP
+                                                                      : PROBLEM_START_FAILED,
+                               fleet->crash.since, reason);
+}
+
+static void find_churn(const struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        char threshold[FORMAT_MAX];
+
+        if (fleet->churn.count >= CHURN_MIN)
+                ADD(search, PROBLEM_MEMORY_CHURN, fleet->churn.since,
+                    "%u replacements in a row exceeded memory_threshold %s soon after their boot",
+                    fleet->churn.count,
+                    format_size(fleet->settings->memory_threshold, threshold, sizeof(threshold)));
+}
+
+static enum problem_code problem_of_wait(enum wait wait)
+{
+        switch (wait) {
+        case WAIT_PLACES:
+                return PROBLEM_PLACES_HELD;
+        case WAIT_MEMORY:
+                return PROBLEM_MEMORY_SHORT;
+        case WAIT_FORK:
+                return PROBLEM_START_IMPOSSIBLE;
+        case WAIT_HUNG:
+                return PROBLEM_FLEET_SILENT;
+        default:
+                return PROBLEM_NONE;
+        }
+}
+
+/* Waits that are no part of normal operation, once they last. */
+static void find_wait(struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        enum problem_code code = problem_of_wait(fleet->wait_reported);
+        char text[512];
+
+        if (code == PROBLEM_NONE || fleet->waits_for != fleet->wait_reported ||
+            (!search->is_short && usec_sub(search->now, fleet->wait_at) < LASTS_USEC))
+                return;
+        add_explaining(search, code, fleet->wait_at, fleet_waits_for(fleet, search->now, text, sizeof(text)));
+}
+
+/* Workers that are missing, unless another problem has said so. */
+static void find_shortage(struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+        bool starts = search->counts.active + search->counts.starting >= search->target;
+        char waits[512], text[640];
+
+        if (!search->is_short)
+                return;
+        fleet_waits_for(fleet, search->now, waits, sizeof(waits));
+        snprintf(text, sizeof(text), "%u of %u worker%s active, %u starting%s%s", search->counts.active,
+                 search->target, search->target == 1 ? "" : "s", search->counts.starting,
+                 waits[0] != '\0' ? "; " : "", waits);
+        search->lack[0] = '\0';
+        add_explaining(search, starts ? PROBLEM_FLEET_STARTING : PROBLEM_FLEET_SHORT, fleet->short_since,
+                       text);
+}
+
+enum problem_code problem_of_worker(const struct worker *worker)
+{
+        const struct worker_heartbeat *heartbeat = &worker->heartbeat;
+
+        if (worker->state == WORKER_GONE)
+                return PROBLEM_NONE;
+        if (heartbeat->hung)
+                return PROBLEM_WORKER_HUNG;
+        if (heartbeat->ambiguous)
+                return PROBLEM_WORKER_AMBIGUOUS;
+        if (worker->process.booted && !heartbeat->seen)
+                return PROBLEM_WORKER_ELSEWHERE;
+        if (heartbeat->fault != HEARTBEAT_FAULT_NONE && (!heartbeat->seen || heartbeat->stale_reported))
+                return PROBLEM_HEARTBEAT_REFUSED;
+        if (worker->orders.unconfirmed)
+                return PROBLEM_STOP_UNCONFIRMED;
+        if (worker->verdict.waits_for == WAIT_SIGNAL)
+                return PROBLEM_SIGNAL_REFUSED;
+        if (worker->orders.succeeded || worker->evidence.sibling_reported)
+                return PROBLEM_WORKER_SEVERAL;
+        return heartbeat->stale_reported ? PROBLEM_WORKER_STALE : PROBLEM_NONE;
+}
+
+static const char *worker_text(const struct search *search, const struct worker *worker,
+                               enum problem_code code, char *text, size_t size)
+{
+        char span[FORMAT_MAX];
+        usec_t silent = usec_sub(search->now, worker->heartbeat.changed_at);
+
+        format_duration(silent - silent % USEC_PER_SEC, span, sizeof(span));
+        switch (code) {
+        case PROBLEM_WORKER_HUNG:
+                snprintf(text, size, "hangs: no heartbeat for %s%s", span, search->lack);
+                break;
+        case PROBLEM_WORKER_AMBIGUOUS:
+                snprintf(text, size, "%s",
+                         worker->heartbeat.seen
+                                 ? "its process title contradicts its heartbeat, which may be another's"
+                                 : "several processes send heartbeats under its host name and pid");
+                break;
+        case PROBLEM_WORKER_ELSEWHERE:
+                snprintf(text, size, "has booted, but its heartbeat cannot be found");
+                break;
+        case PROBLEM_HEARTBEAT_REFUSED:
+                snprintf(text, size, "its heartbeat does not count: %s",
+                         heartbeat_fault_text(worker->heartbeat.fault));
+                break;
+        case PROBLEM_STOP_UNCONFIRMED:
+                snprintf(text, size,
+                         "may not have received its stop signal: sqmgr ended while it sent the signal, and a "
+                         "second one would end its jobs");
+                break;
+        case PROBLEM_SIGNAL_REFUSED:
+                worker_waits_for(worker, search->now, text, size);
+                break;
+        case PROBLEM_WORKER_SEVERAL:
+                snprintf(text, size, "its command has started another %s, which accepts jobs, too",
+                         worker->fleet->settings->traits->title);
+                break;
+        default:
+                snprintf(text, size, "no heartbeat for %s", span);
+        }
+        return text;
+}
+
+static usec_t worker_since(const struct worker *worker, enum problem_code code)
+{
+        switch (code) {
+        case PROBLEM_WORKER_HUNG:
+        case PROBLEM_WORKER_STALE:
+                return worker->heartbeat.changed_at;
+        case PROBLEM_WORKER_ELSEWHERE:
+                return worker->spawned_at;
+        default:
+                return worker->state_at;
+        }
+}
+
+static void find_in_worker(struct search *search, const struct worker *worker)
+{
+        const struct fleet_counts *counts = &search->counts;
+        enum problem_code code = problem_of_worker(worker);
+        char text[512], command[STOP_COMMAND_MAX];
+        /* Hung workers explain the shortage if no further worker is missing. */
+        bool explains = code == PROBLEM_WORKER_HUNG && search->is_short && counts->hung > 0 &&
+                        counts->active + counts->starting + counts->hung >= search->target;
+        struct problem problem = {.code = code,
+                                  .fleet = worker->fleet,
+                                  .worker = worker,
+                                  .unready = explains,
+                                  .since = code == PROBLEM_NONE ? 0 : worker_since(worker, code)};
+
+        if (code == PROBLEM_NONE)
+                return;
+        if (code == PROBLEM_STOP_UNCONFIRMED && search->facts->stop_signal)
+                problem.command = (char *)worker_stop_command(worker, search->facts->stop_signal(worker),
+                                                              command, sizeof(command));
+        problems_add(search->problems, &problem, NULL, "%s",
+                     worker_text(search, worker, code, text, sizeof(text)));
+        search->is_short &= !explains;
+}
+
+static void find_in_fleet(struct search *search)
+{
+        const struct fleet *fleet = search->fleet;
+
+        search->counts = fleet_count(fleet, search->now);
+        search->target = fleet_target(fleet);
+        search->is_short = fleet_order(fleet) == ORDER_RUN && search->counts.active < search->target;
+        search->lack[0] = '\0';
+        if (search->is_short)
+                snprintf(search->lack, sizeof(search->lack), "; %u of %u worker%s active",
+                         search->counts.active, search->target, search->target == 1 ? "" : "s");
+        if (!fleet->settings->removed) {
+                find_orders(search);
+                if (search->facts->features)
+                        search->facts->features(search->facts->userdata, fleet, search->now,
+                                                search->problems);
+                find_in_settings(search);
+                find_rollout(search);
+                find_failed_starts(search);
+                find_preload(search);
+                find_churn(search);
+        }
+        FLEET_FOREACH_WORKER(fleet, worker)
+                find_in_worker(search, worker);
+        find_wait(search);
+        find_shortage(search);
+}
+
+void problems_judge(struct problems *problems, const struct problem_facts *facts, const struct world *world,
+                    struct fleet *const *fleets, size_t n_fleets, usec_t now)
+{
+        struct search search = {.problems = problems, .facts = facts, .world = world, .now = now};
+
+        find_of_machine(&search);
+        FOREACH_POINTER(fleet, fleets, n_fleets) {
+                search.fleet = fleet;
+                find_in_fleet(&search);
+        }
+}

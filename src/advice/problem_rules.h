@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Judges all that is known: what is a problem, and how severe. status, the page, readiness, metrics and
+ * doctor print the result and judge nothing. No I/O, no clock. */
+#pragma once
+
+#include "advice/problem.h"
+
+struct traits;
+struct world;
+
+/* A connection to Redis. */
+struct problem_redis {
+        const char *url;   /* without passwords */
+        bool up, down;     /* neither: it has not answered yet */
+        const char *error; /* why it is not up; NULL: not known */
+};
+
+/* Facts that the model does not have. */
+struct problem_facts {
+        const struct problem_redis *redis;
+        size_t n_redis;
+        bool is_root;
+        /* The framework whose environment in sqmgr's own process sets another host name than sqmgr uses;
+         * NULL: none. */
+        const struct traits *renamed;
+        uint64_t memory_bytes; /* 0: not known */
+        uint64_t files_limit;  /* descriptors that sqmgr may have; 0: not known */
+        uint64_t files_needed; /* with all workers that its fleets may have */
+        int save_error;        /* errno of the last attempt to write the state; 0: it was written */
+        const char *pressure;  /* the file with the memory pressure; NULL: none readable, or not configured */
+        bool has_readers;      /* read-only clients can connect to read_socket */
+        const char *socket, *config_path; /* for commands, see problem_command() */
+        const char *refused;              /* the config file that the next start would refuse; NULL: none */
+        usec_t refused_since;             /* 0: not known */
+        /* Returns the signal that asks the worker to exit. NULL: not known. */
+        int (*stop_signal)(const struct worker *worker);
+        /* Adds the problems of optional features of one fleet. NULL: no such features. */
+        void (*features)(const void *userdata, const struct fleet *fleet, usec_t now,
+                         struct problems *problems);
+        const void *userdata;
+};
+
+/* Adds the problems of sqmgr and its machine, then those of each of the fleets. */
+void problems_judge(struct problems *problems, const struct problem_facts *facts, const struct world *world,
+                    struct fleet *const *fleets, size_t n_fleets, usec_t now);
+
+/* Returns the problem of one worker, or PROBLEM_NONE. */
+enum problem_code problem_of_worker(const struct worker *worker);
+
+/* Copies a reason without what quotes other programs: those lines may hold secrets. Returns text. */
+#define PROBLEM_REASON_MAX 320
+const char *problem_reason(const char *reason, char text[static PROBLEM_REASON_MAX]);

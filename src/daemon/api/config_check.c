@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the next start would refuse the config file; see the header. */
+#include "daemon/api/config_check.h"
+#include "io/clock.h"
+#include "privileged/program.h"
+#include "privileged/signal.h"
+#include <signal.h>
+#include <sys/wait.h>
+
+/* Included files, keys and users change without a change of the config file itself. */
+#define AGAIN_USEC (10 * USEC_PER_MIN)
+/* The file may be on a disk that does not answer. */
+#define PATIENCE_USEC (20 * USEC_PER_SEC)
+
+/* Returns true if the file is another one than at the last call. A missing file has size -1. */
+static bool observe_file(struct config_check *check)
+{
+        struct stat st = {.st_size = -1};
+
+        (void)stat(check->config_path, &st);
+        bool same = st.st_ino == check->inode && st.st_size == check->size &&
+                    st.st_mtim.tv_sec == check->mtime.tv_sec && st.st_mtim.tv_nsec == check->mtime.tv_nsec;
+        check->inode = st.st_ino;
+        check->size = st.st_size;
+        check->mtime = st.st_mtim;
+        return !same;
+}
+
+void config_check_accept(struct config_check *check, usec_t now)
+{
+        (void)observe_file(check);
+        check->judged_at = now;
+        check->refused = false;
+}
+
+void config_check_doubt(struct config_check *check)
+{
+        check->size = -2;
+}
+
+static void on_exited(struct child *child, const siginfo_t *info)
+{
+        struct config_check *check =
+                (struct config_check *)((char *)child - offsetof(struct config_check, child));
+        bool refused = info->si_code != CLD_EXITED || info->si_status != 0;
+
+        check->output_fd = close_fd(check->output_fd);
+        if (refused && !check->refused)
+                check->refused_at = clock_now(CLOCK_MONOTONIC);
+        check->refused = refused;
+}
+
+static void start(struct config_check *check, usec_t now)
+{
+        const struct program_check question = {
+                .program = check->program,
+                .config_path = check->config_path,
+                .nofile = check->runtime->nofile,
+        };
+        struct program_checking checking;
+
+        if (program_check_start(&question, &checking) < 0)
+                return;
+        /* The output of the child fits into a pipe. Nobody reads it: the command of the problem shows it
+         * again. */
+        check->output_fd = checking.output_fd;
+        check->child = (struct child){.pid = checking.pid, .exited = on_exited};
+        check->child_at = check->judged_at = now;
+        children_add(&check->runtime->children, &check->child);
+}
+
+const char *config_check_refused(struct config_check *check, usec_t now)
+{
+        if (check->child.pid > 0 && now >= usec_add(check->child_at, PATIENCE_USEC))
+                (void)signal_child(check->child.pid, SIGKILL);
+        else if (check->child.pid <= 0 &&
+                 (observe_file(check) || now >= usec_add(check->judged_at, AGAIN_USEC)))
+                start(check, now);
+        return check->refused ? check->config_path : NULL;
+}
+
+void config_check_end(struct config_check *check)
+{
+        if (check->child.pid <= 0)
+                return;
+        check->output_fd = close_fd(check->output_fd);
+        children_remove(&check->runtime->children, &check->child);
+        (void)signal_child(check->child.pid, SIGKILL);
+        (void)waitpid(check->child.pid, NULL, 0);
+        check->child.pid = 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Collects the facts for advice/problem_rules.h; see the header. */
+#include "daemon/api/problems.h"
+#include "base/socket_path.h"
+#include "daemon/api/server.h"
+#include "daemon/poll/pressure_watch.h"
+#include "daemon/runtime/links.h"
+#include "daemon/workers/execute.h"
+#include "io/host.h"
+#include "model/counts.h"
+#include "model/world.h"
+#include <string.h>
+#include <sys/resource.h>
+
+/* Descriptors of a worker: its processes, their memory, and its log. */
+#define FILES_OF_WORKER 5
+/* Redis, /proc, event sources, and files that are open for a moment. */
+#define FILES_APART 64
+
+uint64_t problems_files_needed(const struct world *world)
+{
+        uint64_t needed = FILES_APART + SERVER_CONNECTIONS_MAX;
+
+        WORLD_FOREACH_FLEET(world, fleet)
+                needed += (uint64_t)FILES_OF_WORKER * fleet_max_processes(fleet);
+        return needed;
+}
+
+/* Returns what sqmgrctl needs as option -s; NULL: nothing. */
+static const char *socket_option(const struct world *world)
+{
+        const char *socket = world->settings->socket;
+
+        return !socket || strcmp(socket, SOCKET_PATH_SYSTEM) == 0 ? NULL : socket;
+}
+
+/* Returns the traits of a fleet whose host name variable is set in our environment, which workers inherit; or
+ * NULL. */
+static const struct traits *renamed(const struct settings *settings)
+{
+        FOREACH_POINTER(fleet, settings->fleets, settings->n_fleets)
+                if (fleet->traits->host_variable && getenv(fleet->traits->host_variable))
+                        return fleet->traits;
+        return NULL;
+}
+
+static size_t collect_redis(const struct links *links, struct problem_redis list[static PROBLEM_REDIS_MAX])
+{
+        size_t n = MIN((size_t)PROBLEM_REDIS_MAX, links->n);
+
+        for (size_t i = 0; i < n; i++) {
+                const struct reader *reader = links->list[i]->reader;
+                enum reader_state state = reader_state(reader);
+
+                list[i] = (struct problem_redis){.url = reader_url_text(reader),
+                                                 .up = state == READER_STATE_CONNECTED,
+                                                 .down = state == READER_STATE_DOWN,
+                                                 .error = reader_error(reader)};
+        }
+        return n;
+}
+
+void problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now)
+{
+        const struct persist *persist = source->persist;
+        const struct runtime *runtime = persist->runtime;
+        struct rlimit limit;
+
+        ret->facts = (struct problem_facts){
+                .redis = ret->redis,
+                .n_redis = collect_redis(&runtime->links, ret->redis),
+                .is_root = geteuid() == 0,
+                .renamed = renamed(runtime->world->settings),
+                .files_needed = problems_files_needed(runtime->world),
+                .save_error = -persist->error,
+                .pressure = pressure_watch_path(runtime->pressure),
+                .has_readers = source->readers->may_connect,
+                .socket = socket_option(runtime->world),
+                .config_path = source->config->config_path,
+                .refused = config_check_refused(source->config, now),
+                .refused_since = source->config->refused_at,
+                .stop_signal = execute_stop_signal,
+                .features = subsystems_problems,
+                .userdata = &runtime->subsystems,
+        };
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                ret->facts.files_limit = limit.rlim_cur;
+        (void)proc_total_memory_bytes(runtime->host, &ret->facts.memory_bytes);
+}

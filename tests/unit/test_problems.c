@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of advice/problem_rules.h: what is a problem, how severe, since when, and what is to be done. */
+#include "advice/problem_rules.h"
+#include "decide/command.h"
+#include "golden.h"
+#include "model/fleet.h"
+#include "model/world.h"
+#include "world.h"
+
+static struct problem_facts facts;
+static struct problems problems;
+
+TEST_WORLD(2)
+{
+        facts = (struct problem_facts){.config_path = "/etc/sqmgr/sqmgr.ini", .has_readers = true};
+        test_settle(&t);
+}
+
+static void judge(void)
+{
+        problems_clear(&problems);
+        problems_judge(&problems, &facts, t.world, &t.fleet, 1, t.now);
+        problems_sort(&problems);
+        ck_assert(!problems.lost);
+}
+
+/* The problems are those of that section of tests/golden/problems. */
+static void expect(const char *section)
+{
+        char *text = NULL, about[PROBLEM_ABOUT_MAX];
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        judge();
+        for (size_t i = 0; i < problems.n; i++) {
+                const struct problem *problem = &problems.list[i];
+                _cleanup_free_ char *command = problem_command(problem, facts.socket, facts.config_path);
+
+                fprintf(out, "%s %s%s x%u, %s: %s [%s]", problem_severity_name(problem->severity),
+                        problem_kinds[problem->code].name, problem->unready ? " unready" : "", problem->count,
+                        problem_about(problem, about), problem->text, command);
+                if (problem->since != 0)
+                        fprintf(out, " since %llds",
+                                (long long)((t.now - problem->since + USEC_PER_SEC / 2) / USEC_PER_SEC));
+                fputc('\n', out);
+        }
+        fclose(out);
+        golden_expect("problems", section, text);
+        free(text);
+        problems_clear(&problems);
+}
+
+TEST(a_healthy_fleet_has_none)
+{
+        judge();
+        ck_assert_uint_eq(problems.n, 0);
+        /* In a restart that goes well, too. */
+        test_restart(&t);
+        for (int i = 0; i < 30; i++) {
+                test_run(&t, 1);
+                judge();
+                ck_assert_uint_eq(problems.n, 0);
+        }
+}
+
+TEST(missing_workers_are_one_problem_with_their_reason)
+{
+        test_exit(&t, test_worker(&t, 1), 256);
+        test_run(&t, 1);
+        expect("a worker has crashed");
+        t.newborn.die_usec = USEC_PER_SEC;
+        test_exit(&t, test_worker(&t, 2), 256);
+        test_run(&t, 120);
+        expect("a crash loop");
+        t.newborn.die_usec = USEC_INFINITY;
+        test_run(&t, 200);
+        judge();
+        ck_assert_uint_eq(problems.n, 0);
+}
+
+TEST(workers_that_start_are_a_warning)
+{
+        ck_assert_int_eq(command_scale(t.fleet, 4, NULL, t.now), COMMAND_DONE);
+        test_tick(&t, 1);
+        expect("more are ordered");
+}
+
+TEST(a_halted_restart_is_a_problem_until_it_is_acknowledged)
+{
+        t.newborn.boot_usec = USEC_INFINITY;
+        t.fleet_settings.boot_timeout = USEC_PER_HOUR;
+        t.fleet_settings.rollout_timeout = 100 * USEC_PER_SEC;
+        test_restart(&t);
+        test_run(&t, 52);
+        expect("a restart without progress");
+        (void)test_run_out(&t, 7200);
+        expect("a halted restart");
+}
+
+TEST(churn_is_a_problem_once_it_repeats)
+{
+        t.fleet_settings.memory_threshold = 1000;
+        t.newborn.memory_bytes = 2000;
+        test_process(test_worker(&t, 1))->memory_bytes = 2000;
+        test_run(&t, 90);
+        ck_assert_uint_ge(t.fleet->churn.count, 2);
+        judge();
+        const struct problem *churn = problems_find(&problems, PROBLEM_MEMORY_CHURN);
+        ck_assert_ptr_nonnull(churn);
+        ck_assert_uint_gt(churn->since, 0);
+        ck_assert_uint_le(churn->since, t.fleet->churn.failed_at);
+}
+
+TEST(a_thousand_workers_are_one_problem)
+{
+        test_world_close(&t);
+        test_world_open(&t, 1000);
+        t.fleet_settings.max_processes = 1000;
+        test_settle(&t);
+        FLEET_FOREACH_WORKER(t.fleet, worker)
+                test_process(worker)->hung = true;
+        test_run(&t, 300);
+        judge();
+        ck_assert_uint_le(problems.n, 2);
+        ck_assert_uint_eq(problems_find(&problems, PROBLEM_WORKER_STALE)->count, 1000);
+        ck_assert_int_eq(problem_of_worker(test_worker(&t, 1)), PROBLEM_WORKER_STALE);
+}
+
+TEST(what_an_operator_ordered_is_no_shortage)
+{
+        ck_assert_int_eq(command_stop(t.fleet, false, NULL, t.now), COMMAND_DONE);
+        test_run(&t, 60);
+        expect("stopped");
+}
+
+TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
+{
+        struct problem_redis redis[] = {
+                {.url = "redis://a/0", .up = true},
+                {.url = "redis://b/0", .down = true, .error = "Connection refused"},
+                {.url = "redis://c/0", .down = true, .error = "it answers 'NOPERM for user secret'"},
+                {.url = "redis://d/0"}};
+
+        facts.redis = redis;
+        facts.n_redis = ELEMENTSOF(redis);
+        facts.refused = facts.config_path;
+        facts.refused_since = t.now - 5 * USEC_PER_SEC;
+        facts.socket = "/run/my app/control.sock";
+        expect("of sqmgr");
+        /* Only what ends or lacks workers makes sqmgr unready. */
+        t.world->shutting_down = true;
+        t.world->shutdown_at = t.now;
+        judge();
+        ck_assert(problems_find(&problems, PROBLEM_SHUTTING_DOWN)->unready);
+        ck_assert(!problems_find(&problems, PROBLEM_REDIS_DOWN)->unready);
+}
+
+TEST(commands_are_for_a_shell)
+{
+        const struct problem problem = {.code = PROBLEM_FLEET_STOPPED, .fleet = t.fleet};
+        struct {
+                const char *name, *socket, *command;
+        } cases[] = {{"default", NULL, "sqmgrctl start default"},
+                     {"a b;$(reboot)", NULL, "sqmgrctl start 'a b;$(reboot)'"},
+                     {"it's", "/srv/x", "sqmgrctl -s /srv/x start 'it'\\''s'"},
+                     {"-s", NULL, "sqmgrctl start '-s'"}};
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                char *kept = t.fleet_settings.name;
+
+                t.fleet_settings.name = (char *)cases[i].name;
+                _cleanup_free_ char *command = problem_command(&problem, cases[i].socket, "");
+                t.fleet_settings.name = kept;
+                ck_assert_str_eq(command, cases[i].command);
+        }
+}
+
+TEST_MAIN("problems", .each = {setup, teardown})
