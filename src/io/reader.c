@@ -53,7 +53,7 @@ struct reader {
         usec_t unasked_since; /* start of the current UNASKED_USEC */
         unsigned unasked;     /* messages in it that answer nothing */
         uint64_t connections; /* as reported by processes before this one */
-        bool configured;      /* the process has answered what it makes of the configuration */
+        enum settings_tls_file refused_file; /* by a check; _SETTINGS_TLS_MAX: none */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
@@ -196,7 +196,6 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
                 return;
         }
         int r = answer_read(bytes, (*link)->kind, &answer);
-        reader->configured |= r >= 0 && answer.kind == QUERY_CONFIGURE;
         if (r == -EBADMSG) {
                 refuse(reader);
         } else if (r < 0) {
@@ -204,15 +203,21 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
                 process_failed(reader, "%s", answer.error);
         } else {
+                char why[ANSWER_ERROR_MAX] = "";
                 bool judged = answer.kind == QUERY_CONFIGURE && reader->configuration.check;
 
+                if (judged) {
+                        reader->refused_file = answer.configure.refused;
+                        memcpy(why, answer.error, sizeof(why));
+                }
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
                 if (reader->refused && !reader->freed)
                         refuse(reader);
                 reader->refused = false;
                 if (judged && reader->on_state)
-                        reader->on_state(reader, reader->report.state, NULL, reader->userdata);
+                        reader->on_state(reader, reader->report.state, why[0] != '\0' ? why : NULL,
+                                         reader->userdata);
         }
 }
 
@@ -415,6 +420,7 @@ int reader_new(sd_event *event, struct reader_starter *starter, struct reader_co
         reader->on_state = on_state;
         reader->userdata = userdata;
         reader->end = &reader->queries;
+        reader->refused_file = _SETTINGS_TLS_MAX;
         int r = sd_event_add_time(event, &reader->timer, CLOCK_MONOTONIC, 0, 1, on_timer, reader);
         /* Input goes first: what has arrived counts before the reader is found silent. */
         if (r >= 0)
@@ -506,7 +512,7 @@ uint64_t reader_refusals(const struct reader *reader)
         return reader->refusals;
 }
 
-bool reader_is_configured(const struct reader *reader)
+enum settings_tls_file reader_refused_file(const struct reader *reader)
 {
-        return reader->configured;
+        return reader->refused_file;
 }

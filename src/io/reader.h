@@ -79,5 +79,5 @@ usec_t reader_rtt_usec(const struct reader *reader);
 uint64_t reader_connection_count(const struct reader *reader);
 /* Returns how many readers were ended for what they sent. */
 uint64_t reader_refusals(const struct reader *reader);
-/* Returns true once a process has judged the configuration: an error is then what it says of that. */
-bool reader_is_configured(const struct reader *reader);
+/* Returns the file for TLS that a check has refused; _SETTINGS_TLS_MAX: none. */
+enum settings_tls_file reader_refused_file(const struct reader *reader);

@@ -13,6 +13,7 @@
 #include "model/worker.h"
 #include "observe/rescue.h"
 #include "queries/query.h"
+#include "settings/settings.h"
 
 /* Messages from a reader. */
 enum reader_message {
@@ -45,6 +46,10 @@ enum answer_status {
 /* By any clock: after the year 9999. */
 #define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
 
+struct answer_configure {
+        enum settings_tls_file refused; /* by a check: error says why; _SETTINGS_TLS_MAX: none */
+};
+
 struct answer_heartbeat {
         bool found;
         struct heartbeat heartbeat;
@@ -69,7 +74,7 @@ struct answer_scan {
 };
 
 /* The number and size of the words in the reply to a query about a rollout. */
-#define ANSWER_WORDS_MAX 8192
+#define ANSWER_WORDS_MAX 10240
 #define ANSWER_WORD_MAX  512
 /* QUERY_SHARE: the size of the share of a host, and the number of hosts. */
 #define ANSWER_SHARE_MAX 4096
@@ -117,6 +122,7 @@ struct answer {
         usec_t rtt_usec;              /* duration of the last command; 0: unknown */
         /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {
+                struct answer_configure configure;
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
@@ -170,6 +176,7 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
-        answer_scanners_format, answer_roster_format, answer_requeue_format, answer_words_format,
-        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format;
+extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
+        answer_scan_format, answer_scanners_format, answer_roster_format, answer_requeue_format,
+        answer_words_format, answer_shares_format, answer_queues_format, answer_jobs_format,
+        answer_diagnosis_format;

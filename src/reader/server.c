@@ -226,22 +226,25 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
 static void configure(struct ask *ask)
 {
         struct reader_server *server = ask->server;
-        char why[ANSWER_ERROR_MAX] = "";
+        struct settings_tls_refusal refusal = {.file = _SETTINGS_TLS_MAX};
         int r = server->redis ? -EBADMSG : reader_configuration_read(ask_query(ask), &server->configuration);
 
         if (r >= 0)
                 r = configure_redis(server->event, &server->configuration, on_redis_state, server,
-                                    &server->redis, why);
+                                    &server->redis, &refusal);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
         if (r >= 0 && server->redis && server->connections_fd >= 0)
                 redis_connect_by(server->redis, &server->connector);
-        if (r == -EPROTO)
-                ask_fail(ask, ANSWER_REFUSED, "its reader is of another version");
-        else if (r < 0)
-                ask_fail(ask, ANSWER_REFUSED, "%s", why[0] != '\0' ? why : strerror(-r));
-        else
+        ask->answer.configure.refused = refusal.file;
+        snprintf(ask->answer.error, sizeof(ask->answer.error), "%s", refusal.why);
+        if (r >= 0 || (server->configuration.check && refusal.file != _SETTINGS_TLS_MAX))
                 ask_done(ask);
+        else if (refusal.file != _SETTINGS_TLS_MAX)
+                ask_fail(ask, ANSWER_REFUSED, "%s", refusal.why);
+        else
+                ask_fail(ask, ANSWER_REFUSED, "%s",
+                         r == -EPROTO ? "its reader is of another version" : strerror(-r));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)

@@ -476,12 +476,12 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
         redis->on_state = on_state;
         redis->userdata = userdata;
 
-        char why[TLS_WHY_MAX];
+        struct settings_tls_refusal refusal;
         bool by_sentinels = settings->sentinels;
         const char *url = settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls && !tls)
-                r = tls_new(settings, settings, &redis->tls, why);
+                r = tls_new(settings, settings, &redis->tls, &refusal);
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
         if (r >= 0) {

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Four numbers and the blanks between them. */
+#define COUNTS_MAX 64
 #define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
 /* A view that nobody has requested for this long is dropped. */
 #define VIEW_USEC USEC_PER_MIN
@@ -398,19 +400,28 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
 /* Why this host begins no restart, for the view on the other hosts. */
 static void reason_to_wait(const struct host_group *group, usec_t now, char *text, size_t size)
 {
-        static const char subject[] = "this host ";
         char why[GROUP_ERROR_MAX];
 
         if (group_trouble(group, why)[0] == '\0')
                 rollout_group_pause_text(&group->rule, now, why, sizeof(why));
-        bool is_about_host = strncmp(why, subject, sizeof(subject) - 1) == 0;
-        snprintf(text, size, "%.*s", (int)size - 1, is_about_host ? why + sizeof(subject) - 1 : why);
+        snprintf(text, size, "%.*s", (int)size - 1, why);
+}
+
+/* The progress as numbers, for the script; "" before the restart has begun. */
+static void counts(const struct host_group *group, usec_t now, char *text, size_t size)
+{
+        const struct fleet *fleet = group->fleet;
+        bool begun = group->rule.lease != HOST_LEASE_ROLLING || group->rule.begun;
+
+        if (begun)
+                snprintf(text, size, "%u %u %u %u", fleet->rollout.total, fleet_replaced(fleet, now),
+                         fleet_count(fleet, now).draining, fleet->rollout.failures);
 }
 
 void group_ask(struct host_group *group, usec_t now)
 {
         struct rollout_group *rule = &group->rule;
-        char text[ROLLOUT_TEXT_MAX + 1] = "";
+        char text[ROLLOUT_TEXT_MAX + 1] = "", numbers[COUNTS_MAX] = "";
 
         group->again = group->asked;
         if (!group_reader(group, now) || group->asked)
@@ -420,12 +431,14 @@ void group_ask(struct host_group *group, usec_t now)
         if (word == ROLLOUT_REQUEST_ROLL)
                 progress(group, now, text, sizeof(text));
         else if (word == ROLLOUT_REQUEST_DONE && rule->draining)
-                snprintf(text, sizeof(text), "draining");
+                snprintf(text, sizeof(text), ROLLOUT_DRAINING);
         else if (word == ROLLOUT_REQUEST_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
         else if (word == ROLLOUT_REQUEST_SEE && rule->lease == HOST_LEASE_WAITING)
                 reason_to_wait(group, now, text, sizeof(text));
-        const char *const words[] = {"tick", rollout_request_name(word), text, NULL};
+        if (word == ROLLOUT_REQUEST_ROLL || word == ROLLOUT_REQUEST_DONE || word == ROLLOUT_REQUEST_FAIL)
+                counts(group, now, numbers, sizeof(numbers));
+        const char *const words[] = {"tick", rollout_request_name(word), text, numbers, NULL};
         group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
 

@@ -106,11 +106,12 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
 
 static json_t *render_rollout(const struct fleet *fleet, const struct fleet_counts *counts, usec_t now)
 {
-        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
-                         "generation", (json_int_t)fleet->generation, "replaced",
+        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "state",
+                         rollout_state_name(fleet->rollout.state), "generation",
+                         (json_int_t)fleet->generation, "total", (json_int_t)fleet->rollout.total, "replaced",
                          (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)counts->outdated,
-                         "draining", (json_int_t)counts->draining, "error",
-                         varlink_text(fleet->rollout.error));
+                         "draining", (json_int_t)counts->draining, "failed",
+                         (json_int_t)fleet->rollout.failures, "error", varlink_text(fleet->rollout.error));
 }
 
 static json_t *render_crash(const struct fleet *fleet, usec_t now)
