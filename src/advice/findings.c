@@ -17,6 +17,12 @@
 /* How long a doubt about time is reported. */
 #define DOUBT_USEC USEC_PER_HOUR
 
+void findings_quote(struct findings *findings, const struct quoted *quoted)
+{
+        if (findings->n > 0 && !findings->lost)
+                findings->list[findings->n - 1].quoted = *quoted;
+}
+
 static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
 DEFINE_ENUM_NAMES(finding_level_name, enum finding_level, _FINDING_LEVEL_MAX, level_names)
@@ -90,12 +96,12 @@ static void check_persistence(struct findings *findings, const struct redis_fact
                              "its last snapshot failed: it may refuse to take jobs");
         if (facts->is_appending)
                 findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
-        else if (!facts->has_save)
+        else if (!facts->has_save) {
                 findings_add(findings, FINDING_WARNING, about,
                              "see its settings 'appendonly' and 'save' yourself",
-                             "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
-                             facts->config_error);
-        else if (facts->save[0] == '\0')
+                             "whether it writes anything to disk is not known, since it refuses CONFIG");
+                findings_quote(findings, &facts->config_error);
+        } else if (facts->save[0] == '\0')
                 findings_add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
                              "it writes nothing to disk: all jobs are lost when it restarts");
         else
@@ -135,14 +141,15 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
                              redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
         if (redis->error) {
                 findings_add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
-                             "it cannot be asked: %s", redis->error);
+                             "it cannot be asked: %s", redis->error->text);
+                findings_quote(findings, &redis->error->quoted);
                 return;
         }
         if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,
                              "allow INFO to this user, or see its settings yourself",
-                             "nothing is known of its settings, since it refuses INFO: %s",
-                             redis->facts->info_error);
+                             "nothing is known of its settings, since it refuses INFO");
+                findings_quote(findings, &redis->facts->info_error);
                 return;
         }
         check_eviction(findings, about, redis->facts);
@@ -193,9 +200,10 @@ void doctor_group(struct findings *findings, const struct fleet *fleet, const st
                          "reload' "
                          "there; see sqmgr-rollout(7)",
                          file, file);
-        if (facts->trouble[0] != '\0')
+        if (facts->trouble->text[0] != '\0')
                 findings_add(findings, FINDING_PROBLEM, about, remedy,
-                             "this host takes no part in restarts of group '%s': %s", group, facts->trouble);
+                             "this host takes no part in restarts of group '%s': %s", group,
+                             facts->trouble->text);
         else
                 findings_add(findings, FINDING_OK, about, NULL,
                              "this host takes part in restarts of group '%s'", group);
@@ -466,11 +474,12 @@ static void check_preload(struct findings *findings, const struct fleet *fleet, 
 
         if (!fleet->settings->preload || fleet_target(fleet) == 0)
                 return;
-        if (refused[0] != '\0')
+        if (refused[0] != '\0') {
                 findings_add(findings, FINDING_WARNING, about,
                              "mend that and run 'sqmgrctl restart', or set preload = no: see sqmgr.ini(5)",
                              "preload: its workers boot separately: %s", refused);
-        else if (fleet_target(fleet) == 1)
+                findings_quote(findings, &fleet->preload.quoted);
+        } else if (fleet_target(fleet) == 1)
                 findings_add(findings, FINDING_WARNING, about,
                              "set preload = no, unless a quick replacement is worth that",
                              "preload: its one worker shares with nobody, and the template costs memory "
@@ -490,16 +499,20 @@ static void check_crashes(struct findings *findings, const struct fleet *fleet, 
                          fleet->settings->name, fleet->settings->name);
                 findings_add(findings, FINDING_PROBLEM, about, remedy, "its restart halted: %s",
                              fleet->rollout.error);
+                findings_quote(findings, &fleet->rollout.quoted);
         }
         /* A quieted or stopped fleet starts no worker, and a restart does not start a stopped one. */
         if (fleet_order(fleet) != ORDER_RUN || fleet->crash.count < FLEET_CRASH_LOOP)
                 return;
         fleet_crash_text(fleet, now, text, sizeof(text));
+        if (state != CRASH_FAILING && state != CRASH_RECOVERING)
+                return;
         if (state == CRASH_FAILING)
                 findings_add(findings, FINDING_PROBLEM, about, "mend that, then run 'sqmgrctl restart'", "%s",
                              text);
-        else if (state == CRASH_RECOVERING)
+        else
                 findings_add(findings, FINDING_WARNING, about, "see to what it died of", "%s", text);
+        findings_quote(findings, &fleet->crash_quoted);
 }
 
 void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,

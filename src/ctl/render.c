@@ -306,9 +306,13 @@ char *render_fleet_summary(json_t *fleet)
         return text;
 }
 
-static void render_trouble(FILE *out, char *text, const char *colour, const struct view *view)
+/* object: what the text is a sentence of; NULL: it quotes nothing. */
+static void render_trouble(FILE *out, const json_t *object, const char *text, const char *colour,
+                           const struct view *view)
 {
-        render_text(out, output_log_tail(text), colour, view);
+        char quoting[REPLY_QUOTING_MAX];
+
+        render_text(out, reply_quoting(object, text, quoting), colour, view);
 }
 
 /* Problems and waits, each starting a new line because the text may be long. */
@@ -318,27 +322,28 @@ static void render_troubles(FILE *out, json_t *fleet, const struct view *view)
         json_t *rollout = json_object_get(fleet, "rollout");
         const char *error = reply_string(rollout, "error"), *waits_for = reply_string(fleet, "waits_for");
         const char *crash_state = reply_string(crash, "state");
+        bool halted = error[0] != '\0' && reply_is(rollout, "state", "halted");
+        /* The halted restart shows the log tail already. */
+        json_t *last = halted && reply_is(crash, "quoted", reply_string(rollout, "quoted")) ? NULL : crash;
         char text[4096];
 
         /* The operator who aborted a restart knows the reason. */
-        if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
+        if (halted) {
                 snprintf(text, sizeof(text), "restart: %s", error);
-                render_trouble(out, text, RENDER_RED, view);
+                render_trouble(out, rollout, text, RENDER_RED, view);
         }
         /* An older sqmgr sends only the count. */
         if (strcmp(crash_state, "failing") == 0 ||
             (crash_state[0] == '\0' && reply_integer(crash, "count") > 0)) {
                 snprintf(text, sizeof(text), "crash: %s",
                          reply_string(crash, crash_state[0] != '\0' ? "text" : "last"));
-                render_trouble(out, text, RENDER_RED, view);
+                render_trouble(out, last, text, RENDER_RED, view);
         } else if (strcmp(crash_state, "recovering") == 0) {
-                snprintf(text, sizeof(text), "%s", reply_string(crash, "text"));
-                render_trouble(out, text, RENDER_YELLOW, view);
+                render_trouble(out, last, reply_string(crash, "text"), RENDER_YELLOW, view);
         }
         /* The crash text has already said that the next start is delayed. */
         if (waits_for[0] != '\0' && json_number_value(json_object_get(crash, "next_start_seconds")) <= 0) {
-                snprintf(text, sizeof(text), "%s", waits_for);
-                render_trouble(out, text, RENDER_YELLOW, view);
+                render_text(out, waits_for, RENDER_YELLOW, view);
         }
 }
 
@@ -348,10 +353,7 @@ static void render_template(FILE *out, json_t *template, const struct view *view
         char text[REPLY_TEMPLATE_MAX];
         bool refused = reply_string(template, "refused")[0] != '\0';
 
-        reply_template(template, text);
-        if (refused)
-                output_log_tail(text);
-        render_text(out, text, refused ? RENDER_YELLOW : "", view);
+        render_trouble(out, template, reply_template(template, text), refused ? RENDER_YELLOW : "", view);
 }
 
 /* The jobs that ran in workers whose memory exceeded its limit. */
@@ -411,14 +413,14 @@ static void render_sqmgr(FILE *out, json_t *status, const struct view *view)
         const char *stopping = reply_string(json_object_get(status, "shutdown"), "text");
         if (stopping[0] != '\0') {
                 snprintf(text, sizeof(text), "stopping: %s", stopping);
-                render_trouble(out, text, RENDER_YELLOW, view);
+                render_text(out, text, RENDER_YELLOW, view);
         }
         json_foreach_in(redis, status, "redis") {
                 if (reply_is(redis, "state", "connected"))
                         continue;
                 reply_redis_away(redis, text);
-                render_trouble(out, text, reply_is(redis, "state", "down") ? RENDER_RED : RENDER_YELLOW,
-                               view);
+                render_trouble(out, redis, text,
+                               reply_is(redis, "state", "down") ? RENDER_RED : RENDER_YELLOW, view);
         }
 }
 
@@ -441,22 +443,18 @@ void render_event(FILE *out, json_t *event, const struct view *view)
         const char *level = reply_string(event, "level"), *colour = "";
         time_t at = (time_t)json_number_value(json_object_get(event, "at"));
         bool matters = strcmp(level, "info") != 0;
-        _cleanup_free_ char *text = NULL;
+        char text[REPLY_QUOTING_MAX + 16], quoting[REPLY_QUOTING_MAX], stamp[32] = "";
         struct tm local;
-        char stamp[32] = "";
 
         if (localtime_r(&at, &local))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &local);
         if (view->colour && matters)
                 colour = strcmp(level, "error") == 0 ? RENDER_RED : RENDER_YELLOW;
-        if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "",
-                     reply_string(event, "text")) < 0)
-                text = NULL;
-        if (text && view->columns > 0)
-                output_log_tail(text);
+        snprintf(text, sizeof(text), "%.8s%s%s", matters ? level : "", matters ? ": " : "",
+                 reply_quoting(event, reply_string(event, "text"), quoting));
         int begin = (int)strlen(stamp),
             indent = view->columns - begin < EVENT_COLUMNS_MIN ? RENDER_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);
-        text_print_wrapped(out, text ?: reply_string(event, "text"), begin, indent, view->columns);
+        text_print_wrapped(out, text, begin, indent, view->columns);
         fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
 }

@@ -104,7 +104,8 @@ static void arm(struct reader *reader, usec_t at)
 
 static void set_report(struct reader *reader, const struct reader_report *report)
 {
-        bool same = reader->report.state == report->state && strcmp(reader->report.error, report->error) == 0;
+        bool same = reader->report.state == report->state &&
+                    error_report_equal(&reader->report.error, &report->error);
 
         reader->report = *report;
         if (!same && reader->on_state && !reader->freed)
@@ -130,7 +131,7 @@ static void fail_queries(struct reader *reader)
         while (reader->queries) {
                 struct answer answer = {.kind = reader->queries->kind, .status = ANSWER_LOST};
 
-                snprintf(answer.error, sizeof(answer.error), "the connection was lost");
+                error_report_set(&answer.error, "the connection was lost");
                 finish(reader, &reader->queries, &answer);
         }
 }
@@ -152,7 +153,7 @@ static _printf_(2, 3) void process_failed(struct reader *reader, const char *for
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(report.error, sizeof(report.error), format, arguments);
+        vsnprintf(report.error.text, sizeof(report.error.text), format, arguments);
         va_end(arguments);
         process_drop(reader);
         if (reader->connected_at != 0 &&
@@ -201,22 +202,20 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
         } else if (r < 0) {
                 process_failed(reader, "memory is short");
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
-                process_failed(reader, "%s", answer.error);
+                process_failed(reader, "%s", answer.error.text);
         } else {
-                char why[ANSWER_ERROR_MAX] = "";
+                const struct error_report why = answer.error;
                 bool judged = answer.kind == QUERY_CONFIGURE && reader->configuration.check;
 
-                if (judged) {
+                if (judged)
                         reader->refused_file = answer.configure.refused;
-                        memcpy(why, answer.error, sizeof(why));
-                }
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
                 if (reader->refused && !reader->freed)
                         refuse(reader);
                 reader->refused = false;
                 if (judged && reader->on_state)
-                        reader->on_state(reader, reader->report.state, why[0] != '\0' ? why : NULL,
+                        reader->on_state(reader, reader->report.state, why.text[0] != '\0' ? &why : NULL,
                                          reader->userdata);
         }
 }
@@ -288,7 +287,7 @@ static void on_socket_end(int error, void *userdata)
         if (error == -EMSGSIZE) {
                 refuse(reader);
         } else {
-                snprintf(report.error, sizeof(report.error), "its reader has ended");
+                error_report_set(&report.error, "its reader has ended");
                 reader->message_socket = message_socket_free(reader->message_socket);
                 arm(reader, usec_add(clock_now(CLOCK_MONOTONIC), END_USEC));
                 fail_queries(reader);
@@ -480,9 +479,9 @@ enum reader_state reader_state(const struct reader *reader)
         return reader->report.state;
 }
 
-const char *reader_error(const struct reader *reader)
+const struct error_report *reader_error(const struct reader *reader)
 {
-        return reader->report.error[0] != '\0' ? reader->report.error : NULL;
+        return reader->report.error.text[0] != '\0' ? &reader->report.error : NULL;
 }
 
 const char *reader_url_text(const struct reader *reader)

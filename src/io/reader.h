@@ -34,9 +34,9 @@ struct reader_starter {
         void (*connect)(struct reader_process *process, const char *path);
 };
 
-/* Called if the state or the error changed. error is one sentence without secrets; NULL: no error. */
-typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state, const char *error,
-                                void *userdata);
+/* Called if the state or the error changed. error: NULL: no error. */
+typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state,
+                                const struct error_report *error, void *userdata);
 
 /* Called exactly once for each accepted query, never from within reader_ask(). The callback may do anything,
  * including reader_free(), and may take what the answer owns. */
@@ -66,7 +66,7 @@ enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
 const char *reader_state_name(enum reader_state value);
 /* Returns the reason for the state down; NULL: no error. */
-const char *reader_error(const struct reader *reader);
+const struct error_report *reader_error(const struct reader *reader);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
  * host. */
 const char *reader_url_text(const struct reader *reader);

@@ -29,6 +29,12 @@ void answer_clear(struct answer *answer)
         answer->status = ANSWER_LOST;
 }
 
+static const struct codec_field error_fields[] = {
+        CODEC_FIELD(ARRAY, struct error_report, text),
+        CODEC_FIELD(ARRAY, struct error_report, quoted.quoted_bytes),
+};
+static const struct record error_record = RECORD(error_fields);
+
 void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer)
 {
         const struct answer_format *format = formats[answer->kind];
@@ -37,7 +43,7 @@ void answer_write(struct codec_writer *writer, uint64_t id, const struct answer 
         codec_write_number(writer, id);
         codec_write_number(writer, answer->status);
         codec_write_number(writer, answer->rtt_usec);
-        codec_write_text(writer, answer->error);
+        codec_write(writer, &error_record, &answer->error);
         if (answer->status == ANSWER_OK && format)
                 format->write(writer, &answer->heartbeat);
 }
@@ -47,14 +53,10 @@ uint64_t answer_read_id(struct codec_reader *reader)
         return codec_read_number(reader, 0, UINT64_MAX);
 }
 
-static void read_error(struct codec_reader *reader, char error[static ANSWER_ERROR_MAX])
+static void clean_error(struct error_report *error)
 {
-        size_t length;
-        const char *text = codec_read_text(reader, ANSWER_ERROR_MAX - 1, &length);
-
-        memcpy(error, text, length);
-        error[length] = '\0';
-        printable_replace(error, length, false);
+        printable_replace(error->text, strlen(error->text), false);
+        quoted_clean(&error->quoted);
 }
 
 int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret)
@@ -65,7 +67,8 @@ int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer
         *ret = (struct answer){.kind = kind};
         ret->status = (enum answer_status)codec_read_number(reader, 0, _ANSWER_STATUS_MAX - 1);
         ret->rtt_usec = codec_read_number(reader, 0, USEC_PER_DAY);
-        read_error(reader, ret->error);
+        (void)codec_read(reader, &error_record, &ret->error); /* without a string it allocates nothing */
+        clean_error(&ret->error);
         if (!reader->wrong && ret->status == ANSWER_OK && format)
                 r = format->read(reader, body_of(ret));
         if (r == 0 && (reader->wrong || reader->left > 0))
@@ -78,7 +81,8 @@ int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer
 static const struct codec_field report_fields[] = {
         CODEC_RANGE(struct reader_report, state, 0, _READER_STATE_MAX - 1),
         CODEC_FIELD(NUMBER, struct reader_report, connections),
-        CODEC_FIELD(ARRAY, struct reader_report, error),
+        CODEC_FIELD(ARRAY, struct reader_report, error.text),
+        CODEC_FIELD(ARRAY, struct reader_report, error.quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct reader_report, server),
 };
 static const struct record report_record = RECORD(report_fields);
@@ -93,7 +97,7 @@ int reader_report_read(struct codec_reader *reader, struct reader_report *ret)
 {
         *ret = (struct reader_report){0};
         (void)codec_read(reader, &report_record, ret); /* without a string it allocates nothing */
-        printable_replace(ret->error, strlen(ret->error), false);
+        clean_error(&ret->error);
         printable_replace(ret->server, strlen(ret->server), false);
         return reader->wrong || reader->left > 0 ? -EBADMSG : 0;
 }

@@ -14,6 +14,7 @@
 #include "observe/rescue.h"
 #include "queries/query.h"
 #include "settings/settings.h"
+#include "wire/quoted.h"
 
 /* Messages from a reader. */
 enum reader_message {
@@ -29,7 +30,7 @@ enum reader_message {
 
 enum answer_status {
         ANSWER_OK,
-        ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
+        ANSWER_REFUSED, /* error quotes the reply of the server, or is why the query makes no sense there */
         ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
                       * carried out */
         _ANSWER_STATUS_MAX,
@@ -118,8 +119,8 @@ struct answer_jobs {
 struct answer {
         enum query_kind kind;
         enum answer_status status;
-        char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
-        usec_t rtt_usec;              /* duration of the last command; 0: unknown */
+        struct error_report error; /* none unless the status or the kind says otherwise; printable */
+        usec_t rtt_usec;           /* duration of the last command; 0: unknown */
         /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {
                 struct answer_configure configure;
@@ -158,8 +159,8 @@ enum reader_state {
 
 struct reader_report {
         enum reader_state state;
-        uint64_t connections;          /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX];  /* a sentence without secrets; "": none */
+        uint64_t connections; /* how many have succeeded */
+        struct error_report error;
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 

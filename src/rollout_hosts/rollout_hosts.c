@@ -87,12 +87,12 @@ static void put_groups(const void *self _unused_, struct metrics *metrics)
 
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
 {
-        char trouble[GROUP_ERROR_MAX];
+        struct error_report trouble;
 
         if (!fleet->group)
                 return;
         const struct doctor_group facts = {
-                .trouble = group_trouble(fleet->group, trouble),
+                .trouble = group_trouble(fleet->group, &trouble),
                 .is_unsigned = fleet->group->rule.trouble == ROLLOUT_TROUBLE_UNSIGNED,
                 .default_key = DEFAULT_KEY,
                 .has_default_key = access(DEFAULT_KEY, F_OK) == 0,

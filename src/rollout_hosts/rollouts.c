@@ -102,7 +102,7 @@ static json_t *render_left(const char *left)
 
 static bool is_answered(struct host_group *group, usec_t now)
 {
-        return group_reader(group, now) && group->error[0] == '\0';
+        return group_reader(group, now) && group->error.text[0] == '\0';
 }
 
 /* Returns an empty view if Redis does not answer and had no rollout before: that says nothing about now. */
@@ -127,9 +127,10 @@ static json_t *render_group(struct host_group *group, usec_t now)
         const struct group_view *view = view_of(group, now);
         struct rollout_reply rollout = rollout_of(group, view);
         const char *here = links_host_name(&group->groups->persist->runtime->links);
-        char trouble[GROUP_ERROR_MAX], pause[GROUP_ERROR_MAX] = "", waits_for[GROUP_ERROR_MAX + 16] = "";
+        char pause[GROUP_ERROR_MAX] = "", waits_for[GROUP_ERROR_MAX + 16] = "";
+        struct error_report trouble;
 
-        if (group_trouble(group, trouble)[0] == '\0')
+        if (group_trouble(group, &trouble)->text[0] == '\0')
                 rollout_group_pause_text(&group->rule, now, pause, sizeof(pause));
         if (pause[0] != '\0')
                 snprintf(waits_for, sizeof(waits_for), "this host %s", pause);
@@ -139,7 +140,7 @@ static json_t *render_group(struct host_group *group, usec_t now)
                               ? rollout_reply_left_usec(&rollout, view->hosts, view->n_hosts)
                               : USEC_INFINITY;
         struct rollout_counts counts = count_hosts(view);
-        return json_pack(
+        json_t *object = json_pack(
                 "{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
                 varlink_text(group->fleet->settings->name), "group", varlink_text(group->name), "epoch",
                 (json_int_t)rollout.number, "release", varlink_text(rollout.release), "state",
@@ -147,9 +148,10 @@ static json_t *render_group(struct host_group *group, usec_t now)
                 rollout.number > 0 && view->hosts ? json_real(seconds(rollout.age_usec)) : json_null(),
                 "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
                 "hosts_at_once", varlink_text(rollout.asked), "began_by", varlink_text(rollout.by), "trouble",
-                varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
+                varlink_text(trouble.text), "waits_for", varlink_text(waits_for), "left",
                 render_left(rollout.left), "hosts", render_hosts(view, here), "counts",
                 view->hosts ? render_counts(&counts) : json_null());
+        return quoted_put(object, &trouble.quoted);
 }
 
 /* Returns the group of the fleet with this name; NULL: no group any more. */
@@ -183,7 +185,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         group->shows = false;
         group->view.at = view.at;
         wakeup_arm(group->groups->persist->runtime->wakeup);
-        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
+        group->error = answer->error ? *answer->error : (struct error_report){0};
         if (!answer->reply)
                 return;
         const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;

@@ -171,16 +171,20 @@ static void find_halt(const struct finding_search *search, const json_t *fleet)
 {
         const json_t *rollout = json_object_get(fleet, "rollout");
         const char *name = reply_string(fleet, "name");
+        char quoting[REPLY_QUOTING_MAX];
 
         if (reply_is(rollout, "state", "halted"))
-                report(search, ROLLOUT_HALTED, reply_string(rollout, "error"), name,
+                report(search, ROLLOUT_HALTED,
+                       reply_quoting(rollout, reply_string(rollout, "error"), quoting), name,
                        "%.100s: the restart has halted, the old workers go on", name);
 }
 
 static void find_crash(const struct finding_search *search, const json_t *fleet)
 {
         const json_t *crash = json_object_get(fleet, "crash");
-        const char *name = reply_string(fleet, "name"), *text = reply_string(crash, "text");
+        char quoting[REPLY_QUOTING_MAX];
+        const char *name = reply_string(fleet, "name"),
+                   *text = reply_quoting(crash, reply_string(crash, "text"), quoting);
 
         if (reply_is(crash, "state", "failing"))
                 report(search, WORKERS_FAIL, text, name, "%.100s: workers do not stay, %lld of %lld active",

@@ -6,6 +6,7 @@
 #include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "quoting.h"
 #include "redis/redis_info.h"
 #include "unit.h"
 
@@ -57,18 +58,22 @@ static const struct {
         const char *info; /* the text of INFO; NULL: refused */
         struct redis_facts facts;
 } redis_cases[] = {
-        {.redis = {.url = "r", .error = "connection refused"}},
+        {.redis = {.url = "r", .error = ERROR_REPORT("connection refused")}},
         {.redis = {.url = "r",
-                   .error = "memory is short",
+                   .error = ERROR_REPORT("memory is short"),
                    .left_out = "HGETALL app:a:1:b:work",
                    .n_left_out = 1}},
         {.redis = {.url = "r", .left_out = "SMEMBERS queues", .n_left_out = 2},
          .info = GOOD "aof_enabled:1\n"},
-        {.redis.url = "r", .facts = {.info_error = "NOPERM"}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:1\r\n", .facts = {.config_error = "NOPERM"}},
+        {.redis.url = "r", .facts = {.info_error.quoted_bytes = "NOPERM"}},
+        {.redis.url = "r",
+         .info = GOOD "aof_enabled:1\r\n",
+         .facts = {.config_error.quoted_bytes = "NOPERM"}},
         {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true, .save = "3600 1"}},
         {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.config_error = "NOPERM x"}},
+        {.redis.url = "r",
+         .info = GOOD "aof_enabled:0\r\n",
+         .facts = {.config_error.quoted_bytes = "NOPERM x"}},
         {.redis.url = "r",
          .info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n",
          .facts = {.has_save = true, .save = "1 1"}},
@@ -92,6 +97,7 @@ TEST_LOOP(what_redis_reports_is_judged_and_what_it_refuses_is_said, ELEMENTSOF(r
         expect(section);
 }
 
+static const struct error_report no_error;
 static char state_file[] = "/run/state", read_socket[] = "/run/read.sock", name[] = "web", user[] = "app",
             dyno[] = "DYNO=web.1";
 static struct settings settings = {.state_file = state_file};
@@ -338,7 +344,8 @@ TEST(a_group_without_a_key_is_told_in_one_line_how_to_have_one)
 {
         struct fleet_settings own = {.name = (char *)"default", .rollout_group = (char *)"shop"};
         struct fleet one = {.settings = &own};
-        struct doctor_group facts = {.trouble = "", .default_key = "/etc/key", .has_default_key = true};
+        struct doctor_group facts = {
+                .trouble = &no_error, .default_key = "/etc/key", .has_default_key = true};
 
         doctor_group(&findings, &one, &facts);
         ck_assert_uint_eq(findings.n, 2);
@@ -355,14 +362,14 @@ TEST(a_key_that_another_host_lacks_is_to_be_brought_there)
         struct fleet_settings own = {
                 .name = (char *)"default", .rollout_group = (char *)"shop", .rollout_key_file = (char *)"/k"};
         struct fleet one = {.settings = &own};
-        struct doctor_group facts = {.trouble = ""};
+        struct doctor_group facts = {.trouble = &no_error};
 
         doctor_group(&findings, &one, &facts);
         ck_assert_uint_eq(findings.n, 2);
         ck_assert_int_eq(findings.list[1].level, FINDING_OK);
         ck_assert_ptr_nonnull(strstr(findings.list[1].text, "scp -p /k root@HOST:/k"));
         findings_clear(&findings);
-        facts = (struct doctor_group){.trouble = "it is not signed", .is_unsigned = true};
+        facts = (struct doctor_group){.trouble = ERROR_REPORT("it is not signed"), .is_unsigned = true};
         doctor_group(&findings, &one, &facts);
         ck_assert_int_eq(findings.list[0].level, FINDING_PROBLEM);
         ck_assert_ptr_nonnull(strstr(findings.list[0].remedy, "scp -p /k root@HOST:/k"));

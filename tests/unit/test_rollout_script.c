@@ -5,6 +5,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
 #include "local_reader.h"
+#include "quoting.h"
 #include "redis/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
@@ -22,7 +23,7 @@ static bool answered;
 static void on_answer(const struct rollout_answer *answer, void *userdata _unused_)
 {
         answered = true;
-        snprintf(last_error, sizeof(last_error), "%s", answer->error ?: "");
+        snprintf(last_error, sizeof(last_error), "%s", error_shown(answer->error));
         if (!answer->reply)
                 return;
         last = *answer->reply;

@@ -28,9 +28,9 @@ struct diagnosis;
 /* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader; /* asked; NULL: no answer is pending */
-        char *url;             /* owned, like error */
-        char *error;           /* NULL: it has answered */
+        struct reader *reader;     /* asked; NULL: no answer is pending */
+        char *url;                 /* owned */
+        struct error_report error; /* the text is "" if it has answered */
         struct redis_facts facts;
         bool has_group;
 };
@@ -61,7 +61,6 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 if (redis->reader)
                         reader_forget(redis->reader, redis);
                 free(redis->url);
-                free(redis->error);
         }
         free(diagnosis->servers);
         findings_clear(&diagnosis->findings);
@@ -189,7 +188,7 @@ static json_t *render(const struct findings *findings)
                                   "about", varlink_text(finding->about), "text", varlink_text(finding->text),
                                   "remedy", varlink_text(finding->remedy));
 
-                if (json_array_append_new(list, entry) < 0)
+                if (json_array_append_new(list, quoted_put(entry, &finding->quoted)) < 0)
                         return NULL;
         }
         return json_pack("{s:O}", "findings", list);
@@ -260,8 +259,7 @@ static void on_answer(struct answer *answer, void *userdata)
         if (answer->status == ANSWER_OK)
                 redis->facts = answer->diagnosis;
         else
-                redis->error = strdup(answer->error);
-        diagnosis->findings.lost |= answer->status != ANSWER_OK && !redis->error;
+                redis->error = answer->error;
         if (--diagnosis->pending == 0)
                 finish(diagnosis);
 }
@@ -269,7 +267,7 @@ static void on_answer(struct answer *answer, void *userdata)
 static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
 {
         const struct query query = {.kind = QUERY_DIAGNOSIS, .numbers = {redis->has_group}};
-        const char *error = reader_error(reader);
+        const struct error_report *error = reader_error(reader);
         int r = reader_ask(reader, &query, on_answer, redis);
 
         redis->url = strdup(reader_url_text(reader));
@@ -278,8 +276,10 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
                 redis->diagnosis->pending++;
                 return;
         }
-        redis->error = strdup(r == -ENOMEM ? "memory is short" : error ?: "it is not connected yet");
-        redis->diagnosis->findings.lost |= !redis->error;
+        if (error && r != -ENOMEM)
+                redis->error = *error;
+        else
+                error_report_set(&redis->error, r == -ENOMEM ? "memory is short" : "it is not connected yet");
 }
 
 static void ask_servers(struct diagnosis *diagnosis)
@@ -327,12 +327,13 @@ static void finish(struct diagnosis *diagnosis)
 
                 findings->lost |= !redis->url;
                 if (redis->url)
-                        doctor_redis(findings, &(struct doctor_redis){
-                                                       .url = redis->url,
-                                                       .error = redis->error,
-                                                       .facts = &redis->facts,
-                                                       .has_group = redis->has_group,
-                                               });
+                        doctor_redis(findings,
+                                     &(struct doctor_redis){
+                                             .url = redis->url,
+                                             .error = redis->error.text[0] != '\0' ? &redis->error : NULL,
+                                             .facts = &redis->facts,
+                                             .has_group = redis->has_group,
+                                     });
         }
         doctor_machine(findings, &machine, world, clock_now(CLOCK_MONOTONIC));
         WORLD_FOREACH_FLEET(world, fleet) {

@@ -4,7 +4,7 @@
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
-#include "wire/withhold.h"
+#include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,9 +167,8 @@ static int output_add(struct client_connection *connection, const char *text, si
                 connection->output = output;
                 connection->output_allocated = connection->output_end + size;
         }
-        /* The only path of output to a client. */
-        char *there = memcpy(connection->output + connection->output_end, text, size);
-        connection->output_end += is_view(connection) ? withhold_cut(there, size) : size;
+        memcpy(connection->output + connection->output_end, text, size);
+        connection->output_end += size;
         return 0;
 }
 
@@ -235,6 +234,9 @@ void server_reply(struct call *call, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
+
+        if (call_is_view(call))
+                quoted_drop(parameters);
         int r = varlink_encode_reply(parameters, continues, &text, &size);
 
         call_send(call, r, text, size, continues);
@@ -244,14 +246,40 @@ void server_reply_error(struct call *call, const char *error, json_t *parameters
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
+
+        if (call_is_view(call))
+                quoted_drop(parameters);
         int r = varlink_encode_error(error, parameters, &text, &size);
 
         call_send(call, r, text, size, false);
 }
 
-void server_reply_text(struct call *call, const char *text, size_t size)
+void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters)
 {
-        call_send(call, 0, text, size, false);
+        int r;
+
+        *ret = (struct shared_reply){.is_view = is_view};
+        if (is_view)
+                quoted_drop(parameters);
+        if (error)
+                r = varlink_encode_error(error, parameters, &ret->text, &ret->size);
+        else
+                r = varlink_encode_reply(parameters, false, &ret->text, &ret->size);
+        if (r < 0)
+                ret->text = NULL;
+}
+
+void shared_reply_clear(struct shared_reply *reply)
+{
+        free(reply->text);
+        *reply = (struct shared_reply){0};
+}
+
+void server_reply_shared(struct call *call, const struct shared_reply *reply)
+{
+        bool may_see = reply->text && (reply->is_view || !call_is_view(call));
+
+        call_send(call, may_see ? 0 : -EINVAL, reply->text, reply->size, false);
 }
 
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)

@@ -210,12 +210,13 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         const struct reported_fleet *reported = &watched->reported;
         uint64_t superseded = watched->order.superseded;
         uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
+        static const struct quoted nothing;
         char ordered[FLEET_ORDERED_MAX] = "";
 
         if (fleet)
                 fleet_ordered_text(fleet, now, ordered);
 
-        return json_pack(
+        json_t *object = json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
                 varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
                 reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state),
@@ -228,6 +229,7 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
                 varlink_text(ordered), "waits_for_code",
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
+        return quoted_put(object, fleet && !watched->order.refused ? &fleet->rollout.quoted : &nothing);
 }
 
 /* Returns 0, or -1 when memory is short. */

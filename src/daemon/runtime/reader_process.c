@@ -195,13 +195,13 @@ struct judgment {
         struct settings_tls_refusal *refusal;
 };
 
-static void on_judgment(struct reader *reader, enum reader_state state _unused_, const char *error,
-                        void *userdata)
+static void on_judgment(struct reader *reader, enum reader_state state _unused_,
+                        const struct error_report *error, void *userdata)
 {
         struct judgment *judgment = userdata;
 
         judgment->refusal->file = reader_refused_file(reader);
-        snprintf(judgment->refusal->why, sizeof(judgment->refusal->why), "%s", error ?: "");
+        snprintf(judgment->refusal->why, sizeof(judgment->refusal->why), "%s", error ? error->text : "");
         (void)sd_event_exit(judgment->event, !error                                         ? 0
                                              : judgment->refusal->file != _SETTINGS_TLS_MAX ? -EINVAL
                                                                                             : -EIO);
