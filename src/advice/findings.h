@@ -19,7 +19,7 @@ struct finding {
         char *about;          /* the subject; all three strings are owned */
         char *text;           /* one sentence without a full stop */
         char *remedy;         /* one sentence without a full stop; NULL if no action is needed */
-        struct quoted quoted; /* what text quotes */
+        struct quoted quoted; /* quoted by text */
 };
 
 struct findings {

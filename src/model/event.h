@@ -154,7 +154,7 @@ struct event {
         enum reason reason;
         uint64_t generation;   /* the worker's, else the fleet's; 0: no fleet */
         char *text;            /* one sentence, owned by the world */
-        struct quoted *quoted; /* what the sentence quotes, owned by the world; NULL: nothing */
+        struct quoted *quoted; /* quoted by the sentence, owned by the world; NULL: nothing */
         struct orderer by;     /* for orders and their immediate effects */
 };
 

@@ -50,7 +50,7 @@ struct rollout {
         unsigned failures;  /* failed new workers in a row */
         usec_t failed_at;   /* the last failure */
         char error[ROLLOUT_ERROR_MAX];
-        struct quoted quoted; /* what that error quotes */
+        struct quoted quoted; /* quoted by that error */
         uint64_t lines_token; /* the log tail in quoted is still being read; 0: no */
 };
 
@@ -137,7 +137,7 @@ struct fleet {
         struct rollout rollout;
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "": none has */
-        struct quoted crash_quoted;      /* what crash_last quotes */
+        struct quoted crash_quoted;      /* quoted by crash_last */
         bool crash_last_apart;           /* crash_last was no failed start, and is not part of the row */
         uint64_t lines_token;            /* the log tail in crash_quoted is still being read; 0: no */
         struct backoff churn;            /* replacements that exceeded the threshold themselves */

@@ -17,8 +17,10 @@ void start_failure_describe(struct fleet *fleet, const struct exit_status *exit,
         vsnprintf(fleet->crash_last, sizeof(fleet->crash_last), format, arguments);
         va_end(arguments);
         fleet->crash_quoted = (struct quoted){0};
-        if (exit && (exit->launch_error || exit->log_tail))
-                fleet->crash_quoted = *(exit->launch_error ?: exit->log_tail);
+        if (exit && exit->launch_error)
+                fleet->crash_quoted = *exit->launch_error;
+        if (exit && exit->log_tail)
+                quoted_append(&fleet->crash_quoted, exit->log_tail);
         fleet->lines_token = exit ? exit->lines_token : 0;
 }
 

@@ -11,7 +11,7 @@ struct fleet;
 struct worker;
 
 /* Writes how a worker, a template or a start of the fleet has failed into fleet->crash_last. Quotes the
- * launch error or the log tail of exit, if any; exit may be NULL. */
+ * launch error and the log tail of exit, if any; exit may be NULL. */
 void start_failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
         _printf_(3, 4);
 

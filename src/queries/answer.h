@@ -119,7 +119,7 @@ struct answer_jobs {
 struct answer {
         enum query_kind kind;
         enum answer_status status;
-        struct error_report error; /* none unless the status or the kind says otherwise; printable */
+        struct error_report error; /* empty unless the status or the kind says otherwise; printable */
         usec_t rtt_usec;           /* duration of the last command; 0: unknown */
         /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {

@@ -94,7 +94,7 @@ void ask_fail_as(struct ask *ask, enum answer_status status, const struct error_
 
 void ask_quote_refusal(struct error_report *ret, const redisReply *reply)
 {
-        error_report_quote(ret, reply->str, "Redis refuses the command");
+        error_report_quote(ret, reply->str, "it refuses the command");
 }
 
 void ask_fail_errno(struct ask *ask, int error)

@@ -386,7 +386,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
                 group_ask(group, now);
 }
 
-/* What sentences quote does not leave this host. */
+/* Quoted text does not leave this host. */
 static void progress(const struct host_group *group, usec_t now, char *text, size_t size)
 {
         const struct fleet *fleet = group->fleet;

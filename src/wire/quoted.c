@@ -21,6 +21,15 @@ void quoted_clean(struct quoted *quoted)
         printable_replace(quoted->quoted_bytes, strlen(quoted->quoted_bytes), true);
 }
 
+void quoted_append(struct quoted *quoted, const struct quoted *more)
+{
+        size_t length = strlen(quoted->quoted_bytes);
+
+        snprintf(quoted->quoted_bytes + length, QUOTED_MAX - length, "%s%s", length > 0 ? "\n" : "",
+                 more->quoted_bytes);
+        quoted_clean(quoted);
+}
+
 bool quoted_is_empty(const struct quoted *quoted)
 {
         return quoted->quoted_bytes[0] == '\0';

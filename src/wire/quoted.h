@@ -16,6 +16,8 @@ struct quoted {
 
 /* Copies text, truncated to fit and made printable. NULL: nothing is quoted. */
 void quoted_set(struct quoted *quoted, const char *text);
+/* Appends the other text as further lines. */
+void quoted_append(struct quoted *quoted, const struct quoted *more);
 /* Makes bytes printable that were read into the struct. */
 void quoted_clean(struct quoted *quoted);
 bool quoted_is_empty(const struct quoted *quoted);

@@ -409,14 +409,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
                 clients[i] = i == VIEWER ? client_open_view(server) : client_open(server);
-        /* Each canary is sent, though not to viewers, before anybody changes anything. */
+        /* Canaries are all sent, though not to viewers, before anybody changes anything. */
         ask_all(&clients[VIEWER]);
         ask_all(&clients[0]);
         for (size_t i = 0; i < ELEMENTSOF(canaries); i++)
                 fuzz_check(clients[0].seen[i]);
         talk(clients, &input);
 
-        /* Whatever those did: another one is answered, and a viewer is sent no canary. */
+        /* Another client is still answered, and a viewer is sent no canary. */
         struct client other = client_open(server), viewer = client_connect_view();
         fuzz_check(send(other.fd, PING, sizeof(PING), MSG_NOSIGNAL) == sizeof(PING));
         fuzz_check(client_iterate(&other) == 1);

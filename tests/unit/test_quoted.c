@@ -41,6 +41,21 @@ TEST(a_text_is_bounded_and_printable_and_keeps_its_lines)
         ck_assert_int_eq(quoted_reveal(&quoted)[0], '?');
 }
 
+TEST(a_text_is_appended_as_further_lines)
+{
+        struct quoted more;
+
+        quoted_set(&quoted, "");
+        quoted_set(&more, "boom");
+        quoted_append(&quoted, &more);
+        ck_assert_str_eq(quoted_reveal(&quoted), "boom");
+        quoted_append(&quoted, &more);
+        ck_assert_str_eq(quoted_reveal(&quoted), "boom\nboom");
+        memset(quoted.quoted_bytes, 'x', QUOTED_MAX - 1);
+        quoted_append(&quoted, &more);
+        ck_assert_uint_eq(strlen(quoted_reveal(&quoted)), QUOTED_MAX - 1);
+}
+
 TEST(codes_and_texts_of_the_other_side_are_found)
 {
         quoted_set(&quoted, "NOPERM this user has no permissions");

@@ -142,7 +142,7 @@ static void assert_texts_and_dead(void)
 {
         const struct state_fleet *halted = saved_fleet("halted"), *failing = saved_fleet("failing");
 
-        /* Its sentences quote log tails. */
+        /* The sentences of the first version quote log tails. */
         ck_assert(quoted_contains(&halted->rollout.quoted, "3 new workers in a row failed; the last: "));
         ck_assert(quoted_contains(&failing->crash_quoted, "exited with status 1 before its first beat"));
         ck_assert_ptr_null(strstr(halted->rollout.error, "failed"));

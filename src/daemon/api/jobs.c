@@ -47,7 +47,7 @@ struct jobs_query {
         size_t n_read; /* number of readings without an error */
         json_t *jobs;
         json_t *errors;
-        struct quoted quoted; /* what Redis said of the last error */
+        struct quoted quoted; /* by the last error */
 };
 
 static void query_free(struct jobs_query *query)

@@ -238,7 +238,6 @@ void server_reply(struct call *call, json_t *parameters, bool continues)
         if (call_is_view(call))
                 quoted_drop(parameters);
         int r = varlink_encode_reply(parameters, continues, &text, &size);
-
         call_send(call, r, text, size, continues);
 }
 
@@ -250,29 +249,7 @@ void server_reply_error(struct call *call, const char *error, json_t *parameters
         if (call_is_view(call))
                 quoted_drop(parameters);
         int r = varlink_encode_error(error, parameters, &text, &size);
-
         call_send(call, r, text, size, false);
-}
-
-void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters)
-{
-        int r;
-
-        *ret = (struct shared_reply){.is_view = is_view};
-        if (is_view)
-                quoted_drop(parameters);
-        if (error)
-                r = varlink_encode_error(error, parameters, &ret->text, &ret->size);
-        else
-                r = varlink_encode_reply(parameters, false, &ret->text, &ret->size);
-        if (r < 0)
-                ret->text = NULL;
-}
-
-void shared_reply_clear(struct shared_reply *reply)
-{
-        free(reply->text);
-        *reply = (struct shared_reply){0};
 }
 
 void server_reply_shared(struct call *call, const struct shared_reply *reply)

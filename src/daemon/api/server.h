@@ -6,6 +6,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "daemon/api/quota.h"
+#include "daemon/api/shared_reply.h"
 #include "privileged/listen.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
@@ -66,17 +67,8 @@ void server_reply(struct call *call, json_t *parameters, bool continues);
 /* Ends the call with an error; parameters as for server_reply(). */
 void server_reply_error(struct call *call, const char *error, json_t *parameters);
 
-/* A reply that several calls share. What a viewer is sent has no text from elsewhere. */
-struct shared_reply {
-        char *text; /* NULL: none */
-        size_t size;
-        bool is_view; /* for viewers */
-};
-/* Encodes a reply, or an error unless error is NULL. Takes ownership of parameters. The caller clears *ret
- * also on failure, when it has no text. */
-void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error, json_t *parameters);
-void shared_reply_clear(struct shared_reply *reply);
-/* Ends the call with it. Without a text, or for a viewer with a reply for others, closes the connection. */
+/* Ends the call with a reply. Without a text, or if it is for others than viewers and the caller is one,
+ * closes the connection. */
 void server_reply_shared(struct call *call, const struct shared_reply *reply);
 
 /* Keeps the call in progress after the handler returns. cancelled is called if the connection closes before

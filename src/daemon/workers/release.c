@@ -22,6 +22,7 @@ struct release_check {
         bool late;
         release_fn fn;
         void *userdata;
+        char release[];
 };
 
 struct release_check *release_check_cancel(struct release_check *check)
@@ -50,7 +51,8 @@ static void on_exited(struct child *child, const siginfo_t *info)
                 error_report_set(&error,
                                  "the fleet's directory did not answer within 30s: is a file server away?");
         else if (report.outcome == LAUNCH_FAILED)
-                error_report_set(&error, "the release was not found: see the log of this host");
+                error_report_set(&error, "release '%s' was not found: see the log of this host",
+                                 check->release);
         else if (info->si_code != CLD_EXITED || info->si_status != 0)
                 error_report_set(&error, "the process that looks for the release died");
         if (report.error)
@@ -82,7 +84,8 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 .base_environment = environ,
                 .release = release,
         };
-        struct release_check *check = calloc(1, sizeof(*check));
+        size_t size = strlen(release) + 1;
+        struct release_check *check = calloc(1, sizeof(*check) + size);
         struct launched launched;
 
         if (!check)
@@ -97,6 +100,7 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 free(check);
                 return r;
         }
+        memcpy(check->release, release, size);
         check->runtime = runtime;
         check->child = (struct child){.pid = launched.pid, .exited = on_exited};
         check->report_fd = launched.report_fd;
