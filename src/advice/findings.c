@@ -10,6 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void findings_quote(struct findings *findings, const struct quoted *quoted)
+{
+        if (findings->n > 0 && !findings->lost)
+                findings->list[findings->n - 1].quoted = *quoted;
+}
+
 static const char *const level_names[] = {
         [FINDING_OK] = "ok", [FINDING_WARNING] = "warning", [FINDING_PROBLEM] = "problem"};
 DEFINE_ENUM_NAMES(finding_level_name, enum finding_level, _FINDING_LEVEL_MAX, level_names)
@@ -83,12 +89,12 @@ static void check_persistence(struct findings *findings, const struct redis_fact
                              "its last snapshot failed: it may refuse to take jobs");
         if (facts->is_appending)
                 findings_add(findings, FINDING_OK, about, NULL, "it writes all to disk (appendonly)");
-        else if (!facts->has_save)
+        else if (!facts->has_save) {
                 findings_add(findings, FINDING_WARNING, about,
                              "see its settings 'appendonly' and 'save' yourself",
-                             "whether it writes anything to disk is not known, since it refuses CONFIG: %s",
-                             facts->config_error);
-        else if (facts->save[0] == '\0')
+                             "whether it writes anything to disk is not known, since it refuses CONFIG");
+                findings_quote(findings, &facts->config_error);
+        } else if (facts->save[0] == '\0')
                 findings_add(findings, FINDING_PROBLEM, about, "set appendonly to yes",
                              "it writes nothing to disk: all jobs are lost when it restarts");
         else
@@ -128,14 +134,15 @@ void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
                              redis->left_out, redis->n_left_out > 1 ? ", and more of them" : "");
         if (redis->error) {
                 findings_add(findings, FINDING_PROBLEM, about, "see whether it runs, and the section [redis]",
-                             "it cannot be asked: %s", redis->error);
+                             "it cannot be asked: %s", redis->error->text);
+                findings_quote(findings, &redis->error->quoted);
                 return;
         }
         if (!redis->facts->has_info) {
                 findings_add(findings, FINDING_WARNING, about,
                              "allow INFO to this user, or see its settings yourself",
-                             "nothing is known of its settings, since it refuses INFO: %s",
-                             redis->facts->info_error);
+                             "nothing is known of its settings, since it refuses INFO");
+                findings_quote(findings, &redis->facts->info_error);
                 return;
         }
         check_eviction(findings, about, redis->facts);
@@ -208,9 +215,12 @@ static void add_problems(struct findings *findings, const struct problems *probl
                                          command[0] != '\0' ? ": " : "", command) < 0)
                         remedy = NULL;
                 findings->lost |= !remedy;
-                if (remedy)
-                        findings_add(findings, levels[problem->severity], problem_about(problem, about),
-                                     remedy, "%s", problem->text);
+                if (!remedy)
+                        continue;
+                findings_add(findings, levels[problem->severity], problem_about(problem, about), remedy, "%s",
+                             problem->text);
+                if (problem->quoted)
+                        findings_quote(findings, problem->quoted);
         }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "wire/quoted.h"
 
 struct fleet;
 struct problem_facts;
@@ -17,9 +18,10 @@ enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_PROBLEM, _FINDING_LEVE
 
 struct finding {
         enum finding_level level;
-        char *about;  /* the subject; all three strings are owned */
-        char *text;   /* one sentence without a full stop */
-        char *remedy; /* one sentence without a full stop; NULL if no action is needed */
+        char *about;          /* the subject; all three strings are owned */
+        char *text;           /* one sentence without a full stop */
+        char *remedy;         /* one sentence without a full stop; NULL if no action is needed */
+        struct quoted quoted; /* quoted by text */
 };
 
 struct findings {
@@ -33,15 +35,18 @@ void findings_clear(struct findings *findings);
 void findings_add(struct findings *findings, enum finding_level level, const char *about, const char *remedy,
                   const char *format, ...) _printf_(5, 6);
 
+/* Quotes text from elsewhere with the last finding. */
+void findings_quote(struct findings *findings, const struct quoted *quoted);
+
 /* "ok", "warning", "problem". */
 const char *finding_level_name(enum finding_level value);
 
 /* The facts that one Redis reported about itself. */
 struct doctor_redis {
         const char *url;
-        const char *error;               /* why Redis did not answer; NULL: it answered */
-        const struct redis_facts *facts; /* if it answered */
-        bool has_group;                  /* one of its fleets has a rollout_group */
+        const struct error_report *error; /* why Redis did not answer; NULL: it answered */
+        const struct redis_facts *facts;  /* if it answered */
+        bool has_group;                   /* one of its fleets has a rollout_group */
         const char *left_out; /* a query that is skipped because its reply was too large; NULL: none */
         size_t n_left_out;
 };

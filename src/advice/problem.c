@@ -5,6 +5,7 @@
 #include "base/memstream.h"
 #include "model/fleet.h"
 #include "model/names.h"
+#include "wire/quoted.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,19 @@ static void problem_free(struct problem *problem)
         free(problem->about);
         free(problem->text);
         free(problem->command);
+        free((void *)problem->quoted);
+}
+
+/* Returns false when memory is short. */
+static bool copy_quoted(const struct quoted **quoted)
+{
+        bool any = *quoted && !quoted_is_empty(*quoted);
+        struct quoted *copy = any ? malloc(sizeof(*copy)) : NULL;
+
+        if (copy)
+                *copy = **quoted;
+        *quoted = copy;
+        return copy || !any;
 }
 
 void problems_clear(struct problems *problems)
@@ -65,11 +79,12 @@ void problems_add(struct problems *problems, const struct problem *problem, cons
         added.severity = MAX(problem->severity, problem_kinds[problem->code].severity);
         added.about = about ? strdup(about) : NULL;
         added.command = problem->command ? strdup(problem->command) : NULL;
+        bool has_quoted = copy_quoted(&added.quoted);
         va_start(arguments, format);
         if (vasprintf(&added.text, format, arguments) < 0)
                 added.text = NULL;
         va_end(arguments);
-        if (!added.text || (about && !added.about) || (problem->command && !added.command) ||
+        if (!added.text || (about && !added.about) || (problem->command && !added.command) || !has_quoted ||
             !ARRAY_RESERVE(problems->list, problems->n, problems->allocated)) {
                 problems->lost = true;
                 problem_free(&added);

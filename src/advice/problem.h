@@ -6,6 +6,7 @@
 #include "base/usec.h"
 
 struct fleet;
+struct quoted; /* wire/quoted.h */
 struct worker;
 
 /* The codes: code, name, severity, cause, remedy, command. The name is a contract and never changes. Cause
@@ -202,6 +203,7 @@ struct problem {
         char *about;                    /* the subject; NULL: the worker, else the fleet. Owned, as text is */
         char *text;                     /* state and reason, without a full stop */
         char *command;                  /* instead of the kind's; NULL: the kind's. Owned */
+        const struct quoted *quoted;    /* by the text, which has none of its bytes; NULL: nothing. Owned */
 };
 
 struct problems {
@@ -210,8 +212,9 @@ struct problems {
         bool lost; /* memory was short: some problems are missing */
 };
 
-/* Adds a copy of problem, with the text. about: copied; NULL: see there. The severity of the kind is the
- * least. A problem of a worker whose fleet has one of the same code already only raises the count. */
+/* Adds a copy of problem and of what it owns, with the text. about: copied; NULL: see there. The severity of
+ * the kind is the least. A problem of a worker whose fleet has one of the same code already only raises the
+ * count. */
 void problems_add(struct problems *problems, const struct problem *problem, const char *about,
                   const char *format, ...) _printf_(4, 5);
 void problems_clear(struct problems *problems);

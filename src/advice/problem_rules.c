@@ -9,7 +9,7 @@
 #include "model/preload.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
-#include "wire/withhold.h"
+#include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,16 +36,16 @@ struct search {
         problems_add((search)->problems,                                                                     \
                      &(struct problem){.code = (problem_code), .fleet = (search)->fleet, .since = (at)},     \
                      NULL, __VA_ARGS__)
+#define ADD_QUOTING(search, problem_code, at, quotes, ...)                                                   \
+        problems_add((search)->problems,                                                                     \
+                     &(struct problem){.code = (problem_code),                                               \
+                                       .fleet = (search)->fleet,                                             \
+                                       .since = (at),                                                        \
+                                       .quoted = (quotes)},                                                  \
+                     NULL, __VA_ARGS__)
 #define ADD_ABOUT(search, problem_code, about, at, ...)                                                      \
         problems_add((search)->problems, &(struct problem){.code = (problem_code), .since = (at)}, about,    \
                      __VA_ARGS__)
-
-const char *problem_reason(const char *reason, char text[static PROBLEM_REASON_MAX])
-{
-        snprintf(text, PROBLEM_REASON_MAX, "%.*s", PROBLEM_REASON_MAX - 1, reason);
-        withhold_end(text);
-        return text;
-}
 
 /* When the connection was lost, as far as a fleet knows. */
 static usec_t lost_at(const struct world *world)
@@ -60,7 +60,7 @@ static usec_t lost_at(const struct world *world)
 
 static void find_redis(const struct search *search)
 {
-        char about[300], reason[PROBLEM_REASON_MAX];
+        char about[300];
 
         for (size_t i = 0; i < search->facts->n_redis; i++) {
                 const struct problem_redis *redis = &search->facts->redis[i];
@@ -68,11 +68,15 @@ static void find_redis(const struct search *search)
                 if (redis->up)
                         continue;
                 snprintf(about, sizeof(about), "Redis %s", redis->url);
-                ADD_ABOUT(search, redis->down ? PROBLEM_REDIS_DOWN : PROBLEM_REDIS_CONNECTING, about,
-                          search->facts->n_redis == 1 ? lost_at(search->world) : 0,
-                          "%s%s%s; no worker is quieted or stopped meanwhile",
-                          redis->down ? "does not answer" : "has not answered yet", redis->error ? ": " : "",
-                          problem_reason(redis->error ?: "", reason));
+                problems_add(search->problems,
+                             &(struct problem){
+                                     .code = redis->down ? PROBLEM_REDIS_DOWN : PROBLEM_REDIS_CONNECTING,
+                                     .since = search->facts->n_redis == 1 ? lost_at(search->world) : 0,
+                                     .quoted = redis->error ? &redis->error->quoted : NULL,
+                             },
+                             about, "%s%s%s; no worker is quieted or stopped meanwhile",
+                             redis->down ? "does not answer" : "has not answered yet",
+                             redis->error ? ": " : "", redis->error ? redis->error->text : "");
         }
 }
 
@@ -133,7 +137,8 @@ static void find_of_machine(const struct search *search)
 }
 
 /* Only the first problem that explains why workers are missing reports them. */
-static void add_explaining(struct search *search, enum problem_code code, usec_t since, const char *text)
+static void add_explaining(struct search *search, enum problem_code code, usec_t since,
+                           const struct quoted *quoted, const char *text)
 {
         bool enough_start = search->counts.active + search->counts.starting >= search->target;
 
@@ -144,6 +149,7 @@ static void add_explaining(struct search *search, enum problem_code code, usec_t
                              .since = since,
                              .unready = search->is_short,
                              .severity = search->is_short && !enough_start ? PROBLEM_ERROR : PROBLEM_NOTICE,
+                             .quoted = quoted,
                      },
                      NULL, "%s%s", text, search->is_short ? search->lack : "");
         search->is_short = false;
@@ -222,13 +228,13 @@ static void find_in_settings(const struct search *search)
 static void find_preload(const struct search *search)
 {
         const char *refused = fleet_preload_refused(search->fleet);
-        char reason[PROBLEM_REASON_MAX];
 
         if (!search->fleet->settings->preload || fleet_target(search->fleet) == 0)
                 return;
         if (refused[0] != '\0')
-                ADD(search, PROBLEM_PRELOAD_REFUSED, 0, "its workers boot separately in spite of preload: %s",
-                    problem_reason(refused, reason));
+                ADD_QUOTING(search, PROBLEM_PRELOAD_REFUSED, 0,
+                            fleet_preload_is_refused(search->fleet) ? &search->fleet->preload.quoted : NULL,
+                            "its workers boot separately in spite of preload: %s", refused);
         else if (fleet_target(search->fleet) == 1)
                 ADD(search, PROBLEM_PRELOAD_SINGLE, 0,
                     "preload: its one worker shares memory with nobody, and the template costs memory "
@@ -240,12 +246,12 @@ static void find_rollout(const struct search *search)
         const struct fleet *fleet = search->fleet;
         const struct rollout *rollout = &fleet->rollout;
         usec_t blocked = usec_sub(search->now, rollout->progress_at);
-        char reason[PROBLEM_REASON_MAX], span[FORMAT_MAX];
+        char timeout[FORMAT_MAX], span[FORMAT_MAX];
 
         if (rollout->state == ROLLOUT_HALTED)
-                ADD(search, PROBLEM_ROLLOUT_HALTED,
-                    MIN(MAX(rollout->failed_at, rollout->progress_at), search->now),
-                    "restart halted, old workers keep running: %s", problem_reason(rollout->error, reason));
+                ADD_QUOTING(search, PROBLEM_ROLLOUT_HALTED,
+                            MIN(MAX(rollout->failed_at, rollout->progress_at), search->now), &rollout->quoted,
+                            "restart halted, old workers keep running: %s", rollout->error);
         if (rollout->state != ROLLOUT_RUNNING || search->world->shutting_down)
                 return;
         if (rollout->failures > 0)
@@ -255,25 +261,26 @@ static void find_rollout(const struct search *search)
                 ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->progress_at,
                     "restart has made no progress for %s; it halts after %s (rollout_timeout)",
                     format_duration(blocked - blocked % USEC_PER_SEC, span, sizeof(span)),
-                    format_duration(fleet->settings->rollout_timeout, reason, sizeof(reason)));
+                    format_duration(fleet->settings->rollout_timeout, timeout, sizeof(timeout)));
 }
 
 static void find_failed_starts(struct search *search)
 {
         const struct fleet *fleet = search->fleet;
         enum crash_state state = fleet_crash_state(fleet, search->now);
-        char text[CRASH_TEXT_MAX], reason[PROBLEM_REASON_MAX];
+        char text[CRASH_TEXT_MAX];
 
         if (fleet_order(fleet) != ORDER_RUN || (state != CRASH_FAILING && state != CRASH_RECOVERING))
                 return;
-        problem_reason(fleet_crash_text(fleet, search->now, text, sizeof(text)), reason);
+        fleet_crash_text(fleet, search->now, text, sizeof(text));
         if (state == CRASH_RECOVERING)
-                ADD(search, PROBLEM_CRASH_RECOVERING, fleet->crash.since, "%s", reason);
+                ADD_QUOTING(search, PROBLEM_CRASH_RECOVERING, fleet->crash.since, fleet_crash_quoted(fleet),
+                            "%s", text);
         else
                 add_explaining(search,
                                fleet->crash.count >= FLEET_CRASH_LOOP ? PROBLEM_CRASH_LOOP
                                                                       : PROBLEM_START_FAILED,
-                               fleet->crash.since, reason);
+                               fleet->crash.since, fleet_crash_quoted(fleet), text);
 }
 
 static void find_churn(const struct search *search)
@@ -314,7 +321,8 @@ static void find_wait(struct search *search)
         if (code == PROBLEM_NONE || fleet->waits_for != fleet->wait_reported ||
             (!search->is_short && usec_sub(search->now, fleet->wait_at) < LASTS_USEC))
                 return;
-        add_explaining(search, code, fleet->wait_at, fleet_waits_for(fleet, search->now, text, sizeof(text)));
+        add_explaining(search, code, fleet->wait_at, NULL,
+                       fleet_waits_for(fleet, search->now, text, sizeof(text)));
 }
 
 /* Workers that are missing, unless another problem has said so. */
@@ -332,7 +340,7 @@ static void find_shortage(struct search *search)
                  waits[0] != '\0' ? "; " : "", waits);
         search->lack[0] = '\0';
         add_explaining(search, starts ? PROBLEM_FLEET_STARTING : PROBLEM_FLEET_SHORT, fleet->short_since,
-                       text);
+                       NULL, text);
 }
 
 enum problem_code problem_of_worker(const struct worker *worker)

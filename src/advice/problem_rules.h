@@ -5,14 +5,15 @@
 
 #include "advice/problem.h"
 
+struct error_report; /* wire/quoted.h */
 struct traits;
 struct world;
 
 /* A connection to Redis. */
 struct problem_redis {
-        const char *url;   /* without passwords */
-        bool up, down;     /* neither: it has not answered yet */
-        const char *error; /* why it is not up; NULL: not known */
+        const char *url;                  /* without passwords */
+        bool up, down;                    /* neither: it has not answered yet */
+        const struct error_report *error; /* why it is not up; NULL: not known */
 };
 
 /* Facts that the model does not have. */
@@ -46,7 +47,3 @@ void problems_judge(struct problems *problems, const struct problem_facts *facts
 
 /* Returns the problem of one worker, or PROBLEM_NONE. */
 enum problem_code problem_of_worker(const struct worker *worker);
-
-/* Copies a reason without what quotes other programs: those lines may hold secrets. Returns text. */
-#define PROBLEM_REASON_MAX 320
-const char *problem_reason(const char *reason, char text[static PROBLEM_REASON_MAX]);

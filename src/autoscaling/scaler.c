@@ -119,8 +119,9 @@ static void on_demand(struct answer *answer, void *userdata)
         scaled->asked = false;
         scaled->answered = true;
         if (failed && !scaled->error_reported)
-                log_warning("Redis %s: the queues that counts of workers follow cannot be read: %s",
-                            reader_url_text(link->reader), answer->error);
+                log_quoted(LOG_WARNING, &answer->error.quoted,
+                           "Redis %s: the queues that counts of workers follow cannot be read: %s",
+                           reader_url_text(link->reader), answer->error.text);
         scaled->error_reported = failed;
         wakeup_arm(link->links->wakeup);
 }

@@ -3,7 +3,6 @@
 #include "autoscaling/scaling_exchange.h"
 #include "io/clock.h"
 #include "io/reader.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,11 +69,8 @@ static void on_answer(struct answer *answer, void *userdata)
         scaling_exchange->pending = false;
         if (answer->status == ANSWER_LOST)
                 return;
-        if (answer->error[0] != '\0')
-                snprintf(scaling_exchange->error, sizeof(scaling_exchange->error), WITHHOLD_ANSWER "%.200s'",
-                         answer->error);
-        else if (scaling_exchange->reads)
-                scaling_exchange->error[0] = '\0';
+        if (answer->error.text[0] != '\0' || scaling_exchange->reads)
+                scaling_exchange->error = answer->error;
         if (answer->status == ANSWER_REFUSED)
                 replace(scaling_exchange, &none, now);
         else if (scaling_exchange->reads)

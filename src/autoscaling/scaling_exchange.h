@@ -6,6 +6,7 @@
 
 #include "autoscaling/scaling_peer_rules.h"
 #include "model/group_key.h"
+#include "wire/quoted.h"
 
 struct reader;
 
@@ -21,9 +22,9 @@ struct scaling_exchange {
         usec_t next_at;
 
         /* Read by the caller: */
-        bool known;         /* the shares were read, or Redis refuses to give them */
-        struct peers peers; /* as last read */
-        char error[256];    /* why shares cannot be read or written; "": no error */
+        bool known;                /* the shares were read, or Redis refuses to give them */
+        struct peers peers;        /* as last read */
+        struct error_report error; /* why shares cannot be read or written */
 };
 
 /* reader must outlive the object. Returns 0 with *ret, which the caller frees with scaling_exchange_free(),

@@ -108,15 +108,16 @@ static double count_idle_here(const struct scaled_link *scaled, const struct fle
 
 static void report_error(const struct link *link, struct scaling_share *scaling_share)
 {
-        const char *error = scaling_share->scaling_exchange->error;
+        const struct error_report *error = &scaling_share->scaling_exchange->error;
 
-        if (error[0] != '\0' && !scaling_share->error_reported)
-                log_warning(
+        if (error->text[0] != '\0' && !scaling_share->error_reported)
+                log_quoted(
+                        LOG_WARNING, &error->quoted,
                         "Redis %s: the hosts of group '%s' do not know what each takes of the need of fleet "
                         "'%s', so each may take all; see PERMISSIONS in sqmgr-rollout(7): %s",
                         reader_url_text(link->reader), scaling_share->scaling_exchange->group,
-                        scaling_share->fleet->settings->name, error);
-        scaling_share->error_reported = error[0] != '\0';
+                        scaling_share->fleet->settings->name, error->text);
+        scaling_share->error_reported = error->text[0] != '\0';
 }
 
 static void poll_fleet(struct scaled_link *scaled, struct fleet *fleet, usec_t now)

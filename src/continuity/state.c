@@ -16,7 +16,7 @@
  * in other layouts. Their numbers are never reused, so no such file is mistaken for the current
  * layout. */
 #define STATE_VERSION_FIRST 1
-#define STATE_VERSION       8
+#define STATE_VERSION       9
 #define STATE_HEADER_SIZE   (sizeof(STATE_MAGIC) - 1 + 4 + 8 + 8)
 
 static const struct codec_field backoff_fields[] = {
@@ -133,6 +133,9 @@ static const struct codec_field fleet_fields[] = {
         CODEC_PART(RECORD, struct state_fleet, preload, preload_record),
         CODEC_PART(RECORD, struct state_fleet, templates[0], template_record),
         CODEC_PART(RECORD, struct state_fleet, templates[1], template_record),
+        CODEC_FIELD(ARRAY, struct state_fleet, rollout.quoted.quoted_bytes),
+        CODEC_FIELD(ARRAY, struct state_fleet, crash_quoted.quoted_bytes),
+        CODEC_FIELD(ARRAY, struct state_fleet, preload.quoted.quoted_bytes),
 };
 static const struct record fleet_record = CODEC_GROWN(fleet_fields, 14);
 static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2, "each has its row");
@@ -230,6 +233,7 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
                 .redis_url = url,
                 .rollout = fleet->rollout,
                 .crash = fleet->crash,
+                .crash_quoted = fleet->crash_quoted,
                 .churn = fleet->churn,
                 .random = fleet->random,
                 .scaled = fleet->automatic_count,
@@ -265,10 +269,26 @@ static int unpack_features(struct codec_reader *reader, struct state_features *f
         return 0;
 }
 
+/* The first version quotes log tails within its sentences: the whole sentence counts as quoted. */
+static void quote_sentence(char *sentence, size_t size, struct quoted *quoted)
+{
+        if (sentence[0] == '\0')
+                return;
+        quoted_set(quoted, sentence);
+        snprintf(sentence, size, "reported by an earlier version of sqmgr");
+}
+
 static int unpack_fleet(struct codec_reader *reader, struct state_fleet *fleet)
 {
         int r = codec_read(reader, &fleet_record, fleet);
 
+        quoted_clean(&fleet->rollout.quoted);
+        quoted_clean(&fleet->crash_quoted);
+        quoted_clean(&fleet->preload.quoted);
+        if (reader->first_version) {
+                quote_sentence(fleet->rollout.error, sizeof(fleet->rollout.error), &fleet->rollout.quoted);
+                quote_sentence(fleet->crash_last, sizeof(fleet->crash_last), &fleet->crash_quoted);
+        }
         for (size_t i = 0; i < TEMPLATES_MAX; i++) {
                 const struct template *template = &fleet->templates[i];
 
@@ -477,6 +497,7 @@ void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, 
         fleet->crash = saved->crash;
         fleet->churn = saved->churn;
         memcpy(fleet->crash_last, saved->crash_last, sizeof(fleet->crash_last));
+        fleet->crash_quoted = saved->crash_quoted;
         fleet->random = saved->random;
         fleet->preload = saved->preload;
         memcpy(fleet->leak.past, saved->grown, sizeof(fleet->leak.past));

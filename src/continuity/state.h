@@ -52,6 +52,7 @@ struct state_fleet {
         struct backoff crash;
         struct backoff churn;
         char crash_last[CRASH_LAST_MAX];
+        struct quoted crash_quoted;
         uint64_t random;
 
         struct state_features features;

@@ -161,11 +161,13 @@ static void print_finding(json_t *finding, const struct view *view)
                             : strcmp(level, "warning") == 0 ? "\033[33m"
                                                             : "\033[32m";
 
+        char quoting[REPLY_QUOTING_MAX];
         _cleanup_free_ char *text = NULL;
-        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"), reply_string(finding, "text"),
-                     remedy[0] == '\0'   ? ""
-                     : view->columns > 0 ? "\nremedy: "
-                                         : "; ",
+        if (asprintf(&text, "%s: %s%s%s", reply_string(finding, "about"),
+                     reply_quoting(finding, reply_string(finding, "text"), quoting),
+                     remedy[0] == '\0'                            ? ""
+                     : view->columns > 0 || strchr(quoting, '\n') ? "\nremedy: "
+                                                                  : "; ",
                      remedy) < 0)
                 text = NULL;
         printf("%s%-*s%s", view->colour ? begin : "", TEXT_INDENT, level, view->colour ? "\033[0m" : "");
@@ -191,6 +193,7 @@ static int judge_findings(const struct ctl *ctl, json_t *reply)
 static int judge_jobs(const struct ctl *ctl, json_t *reply)
 {
         json_t *jobs = json_object_get(reply, "jobs"), *errors = json_object_get(reply, "errors"), *error;
+        char quoting[REPLY_QUOTING_MAX];
         struct view view = screen_view();
         int r = CTL_DONE;
 
@@ -201,7 +204,7 @@ static int judge_jobs(const struct ctl *ctl, json_t *reply)
         if (json_array_size(jobs) == 0 && json_array_size(errors) == 0)
                 printf("no job is known to run\n");
         json_foreach(error, errors)
-                r = output_error(CTL_FAILED, "%s", json_string_value(error));
+                r = output_error(CTL_FAILED, "%s", reply_quoting(reply, json_string_value(error), quoting));
         return r;
 }
 
@@ -220,11 +223,12 @@ static bool was_read(json_t *redis)
 static void print_redis(json_t *redis)
 {
         json_t *queues = json_object_get(redis, "queues"), *queue;
+        char quoting[REPLY_QUOTING_MAX];
         int width = (int)strlen("QUEUE");
 
         if (!was_read(redis)) {
                 output_line("%s: cannot be read: %s", reply_string(redis, "url"),
-                            reply_string(redis, "error"));
+                            reply_quoting(redis, reply_string(redis, "error"), quoting));
                 return;
         }
         output_line("%s: %lld to be retried, %lld scheduled, %lld dead", reply_string(redis, "url"),

@@ -351,9 +351,10 @@ static int report_error(const struct ctl *ctl, const struct varlink_reply *reply
 {
         const char *error = reply->error;
         json_t *parameters = reply->parameters;
+        char reason[REPLY_QUOTING_MAX];
 
         if (strcmp(error, CONTROL_REFUSED) == 0)
-                return output_refusal(reply_string(parameters, "reason"),
+                return output_refusal(reply_quoting(parameters, reply_string(parameters, "reason"), reason),
                                       json_object_get(parameters, "details"));
         if (strcmp(error, VARLINK_PERMISSION_DENIED) == 0)
                 return report_permission(parameters);

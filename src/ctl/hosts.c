@@ -319,7 +319,8 @@ static void print_head(FILE *out, const json_t *rollout, const struct view *view
 {
         const char *error = reply_string(rollout, "error"), *trouble = reply_string(rollout, "trouble"),
                    *waits_for = reply_string(rollout, "waits_for");
-        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], text[2 * REPLY_HOSTS_MAX + 320];
+        char title[REPLY_HOSTS_MAX], more[REPLY_HOSTS_MAX], text[2 * REPLY_HOSTS_MAX + 320],
+                quoting[REPLY_QUOTING_MAX];
 
         reply_hosts_details(rollout, more);
         snprintf(text, sizeof(text), "%.256s: %s%s%s", reply_string(rollout, "fleet"),
@@ -330,7 +331,7 @@ static void print_head(FILE *out, const json_t *rollout, const struct view *view
         render_text(out, error, RENDER_RED, view);
         if (trouble[0] != '\0') {
                 snprintf(text, sizeof(text), "this host: %.1200s", trouble);
-                render_text(out, text, RENDER_YELLOW, view);
+                render_text(out, reply_quoting(rollout, text, quoting), RENDER_YELLOW, view);
         }
         render_text(out, waits_for, "", view);
         render_text(out, reply_hosts_left(rollout, more), RENDER_YELLOW, view);

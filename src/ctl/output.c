@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "ctl/screen.h"
 #include "wire/json.h"
-#include "wire/withhold.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,19 +130,6 @@ const char *output_names(json_t *names)
                 }
                 text_append(text, sizeof(text), "%s'%s'", i > 0 ? ", " : "", json_string_value(name));
         }
-        return text;
-}
-
-char *output_log_tail(char *text)
-{
-        char *at = strstr(text, WITHHOLD_LAST_LINES);
-
-        if (!at)
-                return text;
-        at += strlen(WITHHOLD_LAST_LINES);
-        at[-1] = '\n';
-        while ((at = strchr(at, WITHHOLD_LAST_LINES_BAR)))
-                *at = '\n';
         return text;
 }
 

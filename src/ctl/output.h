@@ -39,9 +39,5 @@ const char *output_stamp(void);
 /* The list of strings as a phrase: "there are 'a', 'b'". Valid until the next call. */
 const char *output_names(json_t *names);
 
-/* Puts each quoted line of a worker's log tail on a line of its own, for a terminal. Modifies and returns
- * text. */
-char *output_log_tail(char *text);
-
 /* Prints one JSON object on a line of its own and flushes standard output. */
 void output_print_json(json_t *json);

@@ -306,27 +306,14 @@ char *render_fleet_summary(json_t *fleet)
         return text;
 }
 
-/* The wait of the fleet, and the details of its problems, each starting a new line: the text may be long.
- */
-static void render_details(FILE *out, json_t *fleet, const struct view *view)
+/* The wait of the fleet starts a new line, because the text may be long. */
+static void render_wait(FILE *out, json_t *fleet, const struct view *view)
 {
         json_t *crash = json_object_get(fleet, "crash");
-        json_t *rollout = json_object_get(fleet, "rollout");
-        const char *error = reply_string(rollout, "error"), *waits_for = reply_string(fleet, "waits_for");
-        char text[4096];
 
-        /* The operator who aborted a restart knows the reason. */
-        if (error[0] != '\0' && reply_is(rollout, "state", "halted")) {
-                snprintf(text, sizeof(text), "restart: %s", error);
-                render_text(out, output_log_tail(text), "", view);
-        }
-        if (reply_string(crash, "text")[0] != '\0' && !reply_is(crash, "state", "settled")) {
-                snprintf(text, sizeof(text), "crash: %s", reply_string(crash, "text"));
-                render_text(out, output_log_tail(text), "", view);
-        }
-        /* The crash text has already said that the next start is delayed. */
+        /* A problem has already said that the next start is delayed. */
         if (json_number_value(json_object_get(crash, "next_start_seconds")) <= 0)
-                render_text(out, waits_for, "", view);
+                render_text(out, reply_string(fleet, "waits_for"), "", view);
 }
 
 /* The template that workers are forked from, or why there is none. */
@@ -335,10 +322,7 @@ static void render_template(FILE *out, json_t *template, const struct view *view
         char text[REPLY_TEMPLATE_MAX];
         bool refused = reply_string(template, "refused")[0] != '\0';
 
-        reply_template(template, text);
-        if (refused)
-                output_log_tail(text);
-        render_text(out, text, refused ? RENDER_YELLOW : "", view);
+        render_text(out, reply_template(template, text), refused ? RENDER_YELLOW : "", view);
 }
 
 /* The jobs that ran in workers whose memory exceeded its limit. */
@@ -363,7 +347,7 @@ static int render_fleet(FILE *out, json_t *fleet, const struct view *view)
         if (!summary)
                 return output_error(CTL_FAILED, "there is too little memory");
         text_print_wrapped(out, summary, 0, RENDER_INDENT, view->columns);
-        render_details(out, fleet, view);
+        render_wait(out, fleet, view);
         render_text(out, reply_string(json_object_get(fleet, "growth"), "text"), "", view);
         render_template(out, json_object_get(fleet, "template"), view);
         render_text(out, reply_scaling(json_object_get(fleet, "scaling"), scaling), "", view);
@@ -406,7 +390,7 @@ const char *render_problem_colour(json_t *problem)
 
 char *render_problem_text(json_t *problem, bool with_remedy)
 {
-        const char *command = reply_string(problem, "command");
+        const char *command = reply_string(problem, "command"), *quoted = reply_string(problem, "quoted");
         time_t since = (time_t)(reply_usec(problem, "since") / USEC_PER_SEC);
         char stamp[48] = "", *text = NULL;
         struct tm local;
@@ -419,8 +403,8 @@ char *render_problem_text(json_t *problem, bool with_remedy)
                 strftime(stamp, sizeof(stamp), " (since %Y-%m-%d %H:%M:%S)", &local);
         fprintf(out, "%s: %s%s", reply_string(problem, "severity"), reply_string(problem, "summary"), stamp);
         if (with_remedy)
-                fprintf(out, ". %s%s%s", reply_string(problem, "remedy"), command[0] != '\0' ? ": " : "",
-                        command);
+                fprintf(out, ". %s%s%s%s%s", reply_string(problem, "remedy"), command[0] != '\0' ? ": " : "",
+                        command, quoted[0] != '\0' ? "\n" : "", quoted);
         (void)memstream_close(out, &text);
         return text;
 }
@@ -457,22 +441,18 @@ void render_event(FILE *out, json_t *event, const struct view *view)
         const char *level = reply_string(event, "level"), *colour = "";
         time_t at = (time_t)json_number_value(json_object_get(event, "at"));
         bool matters = strcmp(level, "info") != 0;
-        _cleanup_free_ char *text = NULL;
+        char text[REPLY_QUOTING_MAX + 16], quoting[REPLY_QUOTING_MAX], stamp[32] = "";
         struct tm local;
-        char stamp[32] = "";
 
         if (localtime_r(&at, &local))
                 strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &local);
         if (view->colour && matters)
                 colour = strcmp(level, "error") == 0 ? RENDER_RED : RENDER_YELLOW;
-        if (asprintf(&text, "%s%s%s", matters ? level : "", matters ? ": " : "",
-                     reply_string(event, "text")) < 0)
-                text = NULL;
-        if (text && view->columns > 0)
-                output_log_tail(text);
+        snprintf(text, sizeof(text), "%.8s%s%s", matters ? level : "", matters ? ": " : "",
+                 reply_quoting(event, reply_string(event, "text"), quoting));
         int begin = (int)strlen(stamp),
             indent = view->columns - begin < EVENT_COLUMNS_MIN ? RENDER_INDENT : begin;
         fprintf(out, "%s%s", stamp, colour);
-        text_print_wrapped(out, text ?: reply_string(event, "text"), begin, indent, view->columns);
+        text_print_wrapped(out, text, begin, indent, view->columns);
         fputs(colour[0] != '\0' ? RENDER_PLAIN : "", out);
 }

@@ -11,12 +11,13 @@
 int render_status(FILE *out, json_t *status, const struct view *view);
 /* Shows a table of workers. threshold: memory_threshold of their fleet in bytes; 0: none. */
 int render_workers(FILE *out, json_t *workers, long long threshold, const struct view *view);
-/* Shows one event with its time, on one line if view->columns is 0. */
+/* Shows one event with its time. What the event quotes follows on lines of its own. */
 void render_event(FILE *out, json_t *event, const struct view *view);
 
 /* The colour of a problem's severity: an escape sequence, or "". */
 const char *render_problem_colour(json_t *problem);
-/* A problem in one line. The caller frees the text. Returns NULL if memory is short. */
+/* A problem in one line; with its remedy, what it quotes follows on lines of its own. The caller frees the
+ * text. Returns NULL if memory is short. */
 char *render_problem_text(json_t *problem, bool with_remedy);
 
 /* The summary of a fleet. The caller frees the text. Returns NULL if memory is short. */

@@ -117,6 +117,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
 {
         json_t *fleets = json_object_get(reply, "fleets"), *fleet, *change, *event;
         json_t *events = json_object_get(reply, "events");
+        char quoting[REPLY_QUOTING_MAX];
 
         json_foreach(fleet, fleets) {
                 json_t *old = find_fleet(before, reply_string(fleet, "name"));
@@ -128,7 +129,7 @@ static void print_progress(json_t *reply, json_t *before, bool live)
                 return;
         json_foreach(event, events)
                 output_line("%s%s: %s", output_stamp(), reply_string(event, "level"),
-                            reply_string(event, "text"));
+                            reply_quoting(event, reply_string(event, "text"), quoting));
         json_foreach_in(change, reply, "changes")
                 print_change(change, events);
         json_foreach(fleet, fleets) {
@@ -177,24 +178,23 @@ static void draw(FILE *out, const struct view *view, void *userdata)
 
 static int report_halt(json_t *fleet)
 {
-        const char *name = reply_string(fleet, "name"), *error = reply_string(fleet, "error");
+        const char *name = reply_string(fleet, "name");
         bool any_old = reply_integer(fleet, "outdated") > 0;
-        _cleanup_free_ char *text = isatty(STDERR_FILENO) ? strdup(error) : NULL;
+        char error[REPLY_QUOTING_MAX];
 
         return output_error(
                 CTL_FAILED,
                 "%s: restart halted, %s; mend what is wrong, then run 'sqmgrctl restart %s' again: %s", name,
                 any_old ? "the old workers go on" : "there are no old workers to go on", name,
-                text ? output_log_tail(text) : error);
+                reply_quoting(fleet, reply_string(fleet, "error"), error));
 }
 
 /* Prints how the restart of one fleet ended, or that it began. */
 static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
         const char *name = reply_string(fleet, "name"), *state = reply_string(fleet, "state");
-        const char *error = reply_string(fleet, "error");
+        char drains[DRAINS_MAX], error[REPLY_QUOTING_MAX];
         long long total = reply_integer(fleet, "total");
-        char drains[DRAINS_MAX];
 
         if (strcmp(state, "stopped") == 0) {
                 const char *ordered = reply_string(fleet, "state_text");
@@ -212,7 +212,8 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         if (strcmp(state, "halted") == 0)
                 return report_halt(fleet);
         if (strcmp(state, "aborted") == 0)
-                return output_error(CTL_FAILED, "%s: restart aborted: %s", name, error);
+                return output_error(CTL_FAILED, "%s: restart aborted: %s", name,
+                                    reply_quoting(fleet, reply_string(fleet, "error"), error));
         output_line("%s: restart done, generation %lld is in force: %lld worker%s replaced%s", name,
                     reply_integer(fleet, "generation"), total, plural(total),
                     drained ? " and gone" : drains_text(fleet, drains));

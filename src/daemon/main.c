@@ -187,8 +187,8 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
 
         if (r == 0)
                 r = launch_rehearse(&request, REHEARSAL_USEC, &report);
-        _cleanup_free_ char *error = report.error;
-        const char *why = error ?: strerrordesc_np(r < 0 ? -r : ENOMEM);
+        _cleanup_free_ struct quoted *error = report.error;
+        const char *why = error ? quoted_reveal(error) : strerrordesc_np(r < 0 ? -r : ENOMEM);
         if (r == 0 && report.outcome == LAUNCH_PENDING)
                 why = "what it needs did not answer within 10s, is a file server away?";
         if (r < 0 || report.outcome != LAUNCH_RUNNING)

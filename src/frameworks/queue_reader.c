@@ -5,7 +5,6 @@
 #include "redis/redis.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_command.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +19,8 @@ struct queue_reader {
         struct queues_found found;       /* of the current reading; measures persist */
         bool named;                      /* the current reading is of named queues */
         bool each;                       /* the QUEUES_EACH questions were sent */
-        usec_t minute;   /* when the once-a-minute questions were last sent, in minutes since 1970 */
-        char error[256]; /* "": none */
+        usec_t minute; /* when the once-a-minute questions were last sent, in minutes since 1970 */
+        struct error_report error;
 };
 
 struct queue_reader *queue_reader_free(struct queue_reader *reader)
@@ -38,11 +37,11 @@ struct queue_reader *queue_reader_free(struct queue_reader *reader)
         return NULL;
 }
 
-static void fail(struct queue_reader *reader, const char *error, bool is_answer)
+/* said: what the server said of it; NULL: nothing. */
+static void fail(struct queue_reader *reader, const char *error, const char *said)
 {
-        if (reader->error[0] == '\0')
-                snprintf(reader->error, sizeof(reader->error), is_answer ? WITHHOLD_ANSWER "%.200s'" : "%s",
-                         error);
+        if (reader->error.text[0] == '\0')
+                error_report_quote(&reader->error, said, "%s", error);
 }
 
 /* Returns 0 also if the question is not due. */
@@ -70,13 +69,13 @@ static void ask(struct queue_reader *reader, unsigned asked)
 {
         const size_t n = reader->format->n, times = asked == QUEUES_EACH ? reader->found.queues->n : 1;
 
-        for (size_t tag = 0; tag < n * times && reader->error[0] == '\0'; tag++) {
+        for (size_t tag = 0; tag < n * times && reader->error.text[0] == '\0'; tag++) {
                 const struct queues_question *question = &reader->format->questions[tag % n];
                 const char *queue = asked == QUEUES_EACH ? reader->found.queues->list[tag / n].name : NULL;
                 int r = question->asked & asked ? ask_question(reader, question, queue, tag) : 0;
 
                 if (r < 0)
-                        fail(reader, r == -ENOMEM ? "memory is short" : "Redis went away", false);
+                        fail(reader, r == -ENOMEM ? "memory is short" : "Redis went away", NULL);
         }
         if (asked == QUEUES_NAMED)
                 reader->minute = reader->found.realtime / USEC_PER_MIN;
@@ -172,7 +171,7 @@ static void take(struct queue_reader *reader, const struct queues_question *ques
         if (!question->take)
                 *(uint64_t *)((char *)found->queues + question->counter) += queues_number(reply);
         else if (question->take(reply, found) < 0)
-                fail(reader, "memory is short", false);
+                fail(reader, "memory is short", NULL);
 }
 
 static void on_reply(const redisReply *reply, size_t tag, void *userdata)
@@ -181,13 +180,13 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         const struct queues_question *question = &reader->format->questions[tag % reader->format->n];
 
         if (!reply)
-                fail(reader, "Redis went away or did not answer in time", false);
+                fail(reader, "Redis went away or did not answer in time", NULL);
         else if (reply->type != REDIS_REPLY_ERROR)
                 take(reader, question, reply, tag / reader->format->n);
         /* A queue's key of the wrong type must not hide the other queues. */
         else if (!(reader->named && question->optional) &&
                  !((reader->named || question->asked & QUEUES_EACH) && reply_is_wrong_type(reply)))
-                fail(reader, reply->str, true);
+                fail(reader, "it refuses the command", reply->str);
 }
 
 static void on_round(void *userdata)
@@ -195,13 +194,13 @@ static void on_round(void *userdata)
         struct queue_reader *reader = userdata;
         struct queues_found *found = &reader->found;
 
-        if (reader->error[0] == '\0' && !reader->each)
+        if (reader->error.text[0] == '\0' && !reader->each)
                 ask(reader, QUEUES_EACH);
         /* If a question could not be sent, replies to earlier ones are still pending. */
         if (redis_batch_pending(reader->redis_batch) > 0)
                 return;
         struct queues_reading reading = {.done_known = found->done_known, .done = found->done};
-        const char *error = reader->error[0] != '\0' ? reader->error : NULL;
+        const struct error_report *error = reader->error.text[0] != '\0' ? &reader->error : NULL;
         if (!error)
                 reading.queues = TAKE_PTR(found->queues);
         if (reading.queues && !reader->named)
@@ -268,7 +267,7 @@ int queue_reader_read(struct queue_reader *reader, const char *names, usec_t rea
                 return r;
         reader->named = names;
         reader->each = false;
-        reader->error[0] = '\0';
+        reader->error = (struct error_report){0};
         ask(reader, names ? QUEUES_NAMED : QUEUES_ALL);
         if (names)
                 ask(reader, QUEUES_EACH);

@@ -6,6 +6,7 @@
 
 #include "base/field.h"
 #include "model/queues.h"
+#include "wire/quoted.h"
 
 struct redis;
 struct redisReply; /* from hiredis */
@@ -81,7 +82,8 @@ void queues_pause_all(struct queues *queues);
 /* Called once per reading, from the event loop. reading->queues is NULL if the reading failed; the callback
  * may take ownership. error: why it failed, valid during the callback; NULL: success. The callback must not
  * free the reader. */
-typedef void (*queues_reading_fn)(struct queues_reading *reading, const char *error, void *userdata);
+typedef void (*queues_reading_fn)(struct queues_reading *reading, const struct error_report *error,
+                                  void *userdata);
 
 struct queue_reader;
 

@@ -3,7 +3,6 @@
 #include "frameworks/redis_running_jobs.h"
 #include "redis/redis_batch.h"
 #include "redis/redis_command.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@ struct redis_running_jobs {
         struct redis_batch *redis_batch; /* tag: index of the list times n_asks, plus index of the command */
         sd_event_source *decode;         /* one-shot timer, armed for each slice once all replies are in */
         size_t decoding;                 /* index of the list being decoded */
-        char error[256];
+        struct error_report error;
         redis_running_jobs_fn done;
         void *userdata;
 };
@@ -37,7 +36,7 @@ struct redis_running_jobs *redis_running_jobs_free(struct redis_running_jobs *ru
 
 static void too_little_memory(struct redis_running_jobs *running_jobs)
 {
-        snprintf(running_jobs->error, sizeof(running_jobs->error), "there is too little memory");
+        error_report_set(&running_jobs->error, "there is too little memory");
 }
 
 static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userdata)
@@ -55,7 +54,7 @@ static int on_decode(sd_event_source *source, uint64_t due _unused_, void *userd
                         too_little_memory(running_jobs);
         }
         running_jobs->done(TAKE_PTR(running_jobs->lists),
-                           running_jobs->error[0] != '\0' ? running_jobs->error : NULL,
+                           running_jobs->error.text[0] != '\0' ? &running_jobs->error : NULL,
                            running_jobs->userdata);
         redis_running_jobs_free(running_jobs);
         return 0;
@@ -67,9 +66,9 @@ static void on_list(const redisReply *reply, size_t tag, void *userdata)
         const size_t each = running_jobs->format->n_asks;
 
         if (!reply)
-                snprintf(running_jobs->error, sizeof(running_jobs->error), "the connection was lost");
+                error_report_set(&running_jobs->error, "the connection was lost");
         else if (reply->type == REDIS_REPLY_ERROR)
-                snprintf(running_jobs->error, sizeof(running_jobs->error), WITHHOLD_ANSWER "%s'", reply->str);
+                error_report_quote(&running_jobs->error, reply->str, "it refuses the command");
         else if (running_jobs->format->take(reply, tag % each, &running_jobs->lists[tag / each]) < 0)
                 too_little_memory(running_jobs);
 }

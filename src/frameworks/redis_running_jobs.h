@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/job.h"
+#include "wire/quoted.h"
 #include <systemd/sd-event.h>
 
 struct redis_command;
@@ -34,7 +35,8 @@ struct redis_running_jobs; /* a reading in progress */
 /* lists: one per identity, in the same order, which the callback frees by job_lists_free(). error: NULL, or a
  * sentence: some lists could not be read. Called once, never from within redis_running_jobs_read(). The
  * reading is freed after the callback returns. */
-typedef void (*redis_running_jobs_fn)(struct job_list *lists, const char *error, void *userdata);
+typedef void (*redis_running_jobs_fn)(struct job_list *lists, const struct error_report *error,
+                                      void *userdata);
 
 /* Reads the lists in one round trip and decodes them in slices. The event loop runs between slices. format
  * must outlive the reading. Returns 0 with *ret; -ENOTCONN, -ENOMEM or another -errno of sd-event: done is

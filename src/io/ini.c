@@ -424,12 +424,12 @@ static int check_tls(const struct load *load)
         const struct {
                 const char *key, *path;
         } files[] = {
-                {"tls_ca_file", redis->tls_ca_file},
-                {"tls_cert_file", redis->tls_cert_file},
-                {"tls_key_file", redis->tls_key_file},
+                [SETTINGS_TLS_CA] = {"tls_ca_file", redis->tls_ca_file},
+                [SETTINGS_TLS_CERT] = {"tls_cert_file", redis->tls_cert_file},
+                [SETTINGS_TLS_KEY] = {"tls_key_file", redis->tls_key_file},
         };
         size_t before = load->errors->n;
-        char why[SETTINGS_TLS_WHY_MAX];
+        struct settings_tls_refusal refusal;
         bool any = false;
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
@@ -449,7 +449,7 @@ static int check_tls(const struct load *load)
         }
         if (!any || !load->judge_tls || load->errors->n > before || load->errors->lost)
                 return 0;
-        int r = load->judge_tls(redis, why);
+        int r = load->judge_tls(redis, &refusal);
         if (r == 0 || r == -ENOMEM)
                 return r;
         if (r != -EINVAL) {
@@ -457,9 +457,7 @@ static int check_tls(const struct load *load)
                                     strerrordesc_np(-r));
                 return 0;
         }
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if (strncmp(why, files[i].key, strlen(files[i].key)) == 0)
-                        refuse_key(load, NULL, files[i].key, "%s", why);
+        refuse_key(load, NULL, files[refusal.file].key, "%s", refusal.why);
         return 0;
 }
 

@@ -3,6 +3,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
 #include "model/names.h"
+#include "wire/quoted.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -83,7 +84,20 @@ static bool journal_is_ready(void)
         return false;
 }
 
-static void log_line(int level, const char *text)
+/* Writes each quoted line on a line of its own. */
+static void write_quoted(const struct quoted *quoted)
+{
+        const char *line = quoted && !quoted_is_empty(quoted) ? quoted_reveal(quoted) : NULL;
+
+        while (line && log_has_space()) {
+                size_t length = strcspn(line, "\n");
+
+                dprintf(STDERR_FILENO, "    | %.*s\n", (int)length, line);
+                line = line[length] != '\0' ? line + length + 1 : NULL;
+        }
+}
+
+static void log_line(int level, const char *text, const struct quoted *quoted)
 {
         static unsigned lost;
         static const char *const names[] = {
@@ -103,29 +117,15 @@ static void log_line(int level, const char *text)
                 dprintf(STDERR_FILENO, "%s warning: %u %s lost here: nobody read %s\n", stamp, lost,
                         lost == 1 ? "line was" : "lines were", lost == 1 ? "it" : "them");
         lost = 0;
-        if (log_has_space())
+        if (log_has_space()) {
                 dprintf(STDERR_FILENO, "%s %s%s\n", stamp, name, text);
-        else
+                write_quoted(quoted);
+        } else {
                 lost++;
+        }
 }
 
-void log_write(int level, const char *format, ...)
-{
-        char text[2048];
-        va_list arguments;
-
-        if (level > log_level)
-                return;
-        va_start(arguments, format);
-        vsnprintf(text, sizeof(text), format, arguments);
-        va_end(arguments);
-        if (!log_is_journal())
-                log_line(level, text);
-        else if (journal_is_ready())
-                sd_journal_send("MESSAGE=%s", text, "PRIORITY=%d", level, NULL);
-}
-
-#define FIELDS_MAX 10
+#define FIELDS_MAX 11
 
 struct fields {
         struct iovec list[FIELDS_MAX];
@@ -144,6 +144,55 @@ static _printf_(2, 3) void add_field(struct fields *fields, const char *format, 
         va_end(arguments);
         if (length >= 0)
                 fields->list[fields->n++] = (struct iovec){.iov_base = text, .iov_len = (size_t)length};
+}
+
+static void add_quoted(struct fields *fields, const struct quoted *quoted)
+{
+        if (quoted && !quoted_is_empty(quoted))
+                add_field(fields, "SQMGR_QUOTED=%s", quoted_reveal(quoted));
+}
+
+static void send_fields(struct fields *fields)
+{
+        sd_journal_sendv(fields->list, fields->n);
+        for (int i = 0; i < fields->n; i++)
+                free(fields->list[i].iov_base);
+}
+
+static void write_sentence(int level, const struct quoted *quoted, const char *format, va_list arguments)
+{
+        struct fields fields = {0};
+        char text[2048];
+
+        if (level > log_level)
+                return;
+        vsnprintf(text, sizeof(text), format, arguments);
+        if (!log_is_journal()) {
+                log_line(level, text, quoted);
+        } else if (journal_is_ready()) {
+                add_field(&fields, "MESSAGE=%s", text);
+                add_field(&fields, "PRIORITY=%d", level);
+                add_quoted(&fields, quoted);
+                send_fields(&fields);
+        }
+}
+
+void log_write(int level, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        write_sentence(level, NULL, format, arguments);
+        va_end(arguments);
+}
+
+void log_quoted(int level, const struct quoted *quoted, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        write_sentence(level, quoted, format, arguments);
+        va_end(arguments);
 }
 
 static void send_event(const struct event *event)
@@ -166,9 +215,8 @@ static void send_event(const struct event *event)
         }
         if (event->by.known)
                 add_field(&fields, "SQMGR_BY_UID=%u", event->by.uid);
-        sd_journal_sendv(fields.list, fields.n);
-        for (int i = 0; i < fields.n; i++)
-                free(fields.list[i].iov_base);
+        add_quoted(&fields, event->quoted);
+        send_fields(&fields);
 }
 
 void log_event(const struct event *event)
@@ -178,7 +226,7 @@ void log_event(const struct event *event)
         if (level > log_level)
                 return;
         if (!log_is_journal())
-                log_line(level, event->text);
+                log_line(level, event->text, event->quoted);
         else if (journal_is_ready())
                 send_event(event);
 }

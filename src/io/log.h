@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 struct event;
+struct quoted; /* wire/quoted.h */
 
 /* Sets the least urgent level that is logged, LOG_ERR to LOG_DEBUG. */
 void log_set_level(int level);
@@ -16,6 +17,10 @@ bool log_is_journal(void);
 
 /* Logs one sentence. %m is the errno at the call. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
+
+/* Logs a sentence with text from elsewhere, which follows on lines of its own, or in the journal in a field
+ * of its own. quoted may be NULL. */
+void log_quoted(int level, const struct quoted *quoted, const char *format, ...) _printf_(3, 4);
 
 /* Logs an event. In the journal, with its fields. */
 void log_event(const struct event *event);

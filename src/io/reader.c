@@ -53,7 +53,7 @@ struct reader {
         usec_t unasked_since; /* start of the current UNASKED_USEC */
         unsigned unasked;     /* messages in it that answer nothing */
         uint64_t connections; /* as reported by processes before this one */
-        bool configured;      /* the process has answered what it makes of the configuration */
+        enum settings_tls_file refused_file; /* by a check; _SETTINGS_TLS_MAX: none */
         uint64_t refusals;
         struct reader_report report;
         usec_t rtt_usec;
@@ -104,7 +104,8 @@ static void arm(struct reader *reader, usec_t at)
 
 static void set_report(struct reader *reader, const struct reader_report *report)
 {
-        bool same = reader->report.state == report->state && strcmp(reader->report.error, report->error) == 0;
+        bool same = reader->report.state == report->state &&
+                    error_report_equal(&reader->report.error, &report->error);
 
         reader->report = *report;
         if (!same && reader->on_state && !reader->freed)
@@ -130,7 +131,7 @@ static void fail_queries(struct reader *reader)
         while (reader->queries) {
                 struct answer answer = {.kind = reader->queries->kind, .status = ANSWER_LOST};
 
-                snprintf(answer.error, sizeof(answer.error), "the connection was lost");
+                error_report_set(&answer.error, "the connection was lost");
                 finish(reader, &reader->queries, &answer);
         }
 }
@@ -152,7 +153,7 @@ static _printf_(2, 3) void process_failed(struct reader *reader, const char *for
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(report.error, sizeof(report.error), format, arguments);
+        vsnprintf(report.error.text, sizeof(report.error.text), format, arguments);
         va_end(arguments);
         process_drop(reader);
         if (reader->connected_at != 0 &&
@@ -196,23 +197,26 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
                 return;
         }
         int r = answer_read(bytes, (*link)->kind, &answer);
-        reader->configured |= r >= 0 && answer.kind == QUERY_CONFIGURE;
         if (r == -EBADMSG) {
                 refuse(reader);
         } else if (r < 0) {
                 process_failed(reader, "memory is short");
         } else if (answer.kind == QUERY_CONFIGURE && answer.status != ANSWER_OK) {
-                process_failed(reader, "%s", answer.error);
+                process_failed(reader, "%s", answer.error.text);
         } else {
+                const struct error_report why = answer.error;
                 bool judged = answer.kind == QUERY_CONFIGURE && reader->configuration.check;
 
+                if (judged)
+                        reader->refused_file = answer.configure.refused;
                 reader->rtt_usec = answer.rtt_usec;
                 finish(reader, link, &answer);
                 if (reader->refused && !reader->freed)
                         refuse(reader);
                 reader->refused = false;
                 if (judged && reader->on_state)
-                        reader->on_state(reader, reader->report.state, NULL, reader->userdata);
+                        reader->on_state(reader, reader->report.state, why.text[0] != '\0' ? &why : NULL,
+                                         reader->userdata);
         }
 }
 
@@ -283,7 +287,7 @@ static void on_socket_end(int error, void *userdata)
         if (error == -EMSGSIZE) {
                 refuse(reader);
         } else {
-                snprintf(report.error, sizeof(report.error), "its reader has ended");
+                error_report_set(&report.error, "its reader has ended");
                 reader->message_socket = message_socket_free(reader->message_socket);
                 arm(reader, usec_add(clock_now(CLOCK_MONOTONIC), END_USEC));
                 fail_queries(reader);
@@ -415,6 +419,7 @@ int reader_new(sd_event *event, struct reader_starter *starter, struct reader_co
         reader->on_state = on_state;
         reader->userdata = userdata;
         reader->end = &reader->queries;
+        reader->refused_file = _SETTINGS_TLS_MAX;
         int r = sd_event_add_time(event, &reader->timer, CLOCK_MONOTONIC, 0, 1, on_timer, reader);
         /* Input goes first: what has arrived counts before the reader is found silent. */
         if (r >= 0)
@@ -474,9 +479,9 @@ enum reader_state reader_state(const struct reader *reader)
         return reader->report.state;
 }
 
-const char *reader_error(const struct reader *reader)
+const struct error_report *reader_error(const struct reader *reader)
 {
-        return reader->report.error[0] != '\0' ? reader->report.error : NULL;
+        return reader->report.error.text[0] != '\0' ? &reader->report.error : NULL;
 }
 
 const char *reader_url_text(const struct reader *reader)
@@ -506,7 +511,7 @@ uint64_t reader_refusals(const struct reader *reader)
         return reader->refusals;
 }
 
-bool reader_is_configured(const struct reader *reader)
+enum settings_tls_file reader_refused_file(const struct reader *reader)
 {
-        return reader->configured;
+        return reader->refused_file;
 }

@@ -34,9 +34,9 @@ struct reader_starter {
         void (*connect)(struct reader_process *process, const char *path);
 };
 
-/* Called if the state or the error changed. error is one sentence without secrets; NULL: no error. */
-typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state, const char *error,
-                                void *userdata);
+/* Called if the state or the error changed. error: NULL: no error. */
+typedef void (*reader_state_fn)(struct reader *reader, enum reader_state state,
+                                const struct error_report *error, void *userdata);
 
 /* Called exactly once for each accepted query, never from within reader_ask(). The callback may do anything,
  * including reader_free(), and may take what the answer owns. */
@@ -66,7 +66,7 @@ enum reader_state reader_state(const struct reader *reader);
 /* Returns "connecting", "connected" or "down". */
 const char *reader_state_name(enum reader_state value);
 /* Returns the reason for the state down; NULL: no error. */
-const char *reader_error(const struct reader *reader);
+const struct error_report *reader_error(const struct reader *reader);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
  * host. */
 const char *reader_url_text(const struct reader *reader);
@@ -79,5 +79,5 @@ usec_t reader_rtt_usec(const struct reader *reader);
 uint64_t reader_connection_count(const struct reader *reader);
 /* Returns how many readers were ended for what they sent. */
 uint64_t reader_refusals(const struct reader *reader);
-/* Returns true once a process has judged the configuration: an error is then what it says of that. */
-bool reader_is_configured(const struct reader *reader);
+/* Returns the file for TLS that a check has refused; _SETTINGS_TLS_MAX: none. */
+enum settings_tls_file reader_refused_file(const struct reader *reader);

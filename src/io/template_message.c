@@ -38,11 +38,11 @@ static void append(char *text, size_t size, const char *more)
         size_t length = strlen(text);
 
         snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", more);
-        printable_replace(text, strlen(text), false);
 }
 
 bool template_message_ready(const struct template_message *message, struct template_ready *ret)
 {
+        char unsafe[256] = "", threads[256] = "";
         const char *word, *value;
         bool known = false;
         size_t at = 0;
@@ -54,21 +54,23 @@ bool template_message_ready(const struct template_message *message, struct templ
                 if ((value = value_of(word, "version")))
                         known = strcmp(value, "1") == 0;
                 else if ((value = value_of(word, "unsafe")))
-                        append(ret->unsafe, sizeof(ret->unsafe), value);
+                        append(unsafe, sizeof(unsafe), value);
                 else if ((value = value_of(word, "thread")))
-                        append(ret->threads, sizeof(ret->threads), value);
+                        append(threads, sizeof(threads), value);
         }
+        quoted_set(&ret->unsafe, unsafe);
+        quoted_set(&ret->threads, threads);
         return known;
 }
 
-bool template_message_error(struct template_message *message, int *ret_errno, const char **ret_text)
+bool template_message_error(const struct template_message *message, int *ret_errno, struct quoted *ret_text)
 {
         const char *word, *value;
         uint64_t number = 0;
         size_t at = 0;
 
         *ret_errno = 0;
-        *ret_text = "";
+        quoted_set(ret_text, NULL);
         if (!template_message_is(message, "error"))
                 return false;
         (void)message_word(message, &at);
@@ -76,8 +78,7 @@ bool template_message_error(struct template_message *message, int *ret_errno, co
                 if ((value = value_of(word, "errno")) && parse_unsigned(value, 1, INT16_MAX, &number) == 0)
                         *ret_errno = (int)number;
                 else
-                        *ret_text = word;
+                        quoted_set(ret_text, word);
         }
-        printable_replace((char *)*ret_text, strlen(*ret_text), false);
         return true;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include "wire/quoted.h"
 #include <sys/types.h>
 
 #define TEMPLATE_MESSAGE_MAX 4096
@@ -17,14 +18,13 @@ struct template_message {
 
 /* The properties that a ready template reports. */
 struct template_ready {
-        char unsafe[256];  /* the first reasons why the template cannot be forked; "": none */
-        char threads[256]; /* threads that a fork leaves behind, separated by ", "; "": none. Both texts are
-                            * printable */
+        struct quoted unsafe;  /* the first reasons why the template cannot be forked; empty: none */
+        struct quoted threads; /* threads that a fork leaves behind, separated by ", "; empty: none */
 };
 
 bool template_message_is(const struct template_message *message, const char *word);
 /* Parses a "ready" message. Returns false if the message is another one or has an unknown version. */
 bool template_message_ready(const struct template_message *message, struct template_ready *ret);
-/* Parses an "error" message. ret_errno is positive, or 0 if it is not a number; text is borrowed and
- * printable. Returns false if the message is another one. */
-bool template_message_error(struct template_message *message, int *ret_errno, const char **ret_text);
+/* Parses an "error" message. ret_errno is positive, or 0 if it is not a number. Returns false if the
+ * message is another one. */
+bool template_message_error(const struct template_message *message, int *ret_errno, struct quoted *ret_text);

@@ -11,7 +11,6 @@
 #include "model/preload.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -397,12 +396,20 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
         return text;
 }
 
-/* Returns true if the error of the halted restart already contains the last crash, or its log tail. */
+/* Returns true if the halted restart shows the last failure already, or one with the same log tail. */
 static bool halt_shows_crash(const struct fleet *fleet)
 {
-        const char *last = fleet->crash_last, *lines = strstr(last, WITHHOLD_LAST_LINES);
+        const struct rollout *rollout = &fleet->rollout;
+        bool same_tail = !quoted_is_empty(&fleet->crash_quoted) &&
+                         quoted_equal(&fleet->crash_quoted, &rollout->quoted);
 
-        return fleet->rollout.state == ROLLOUT_HALTED && strstr(fleet->rollout.error, lines ? lines : last);
+        return rollout->state == ROLLOUT_HALTED &&
+               (same_tail || (!fleet->crash_last_apart && fleet->crash.failed_at <= rollout->failed_at));
+}
+
+const struct quoted *fleet_crash_quoted(const struct fleet *fleet)
+{
+        return halt_shows_crash(fleet) ? NULL : &fleet->crash_quoted;
 }
 
 const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size)

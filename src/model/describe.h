@@ -34,6 +34,8 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
 #define CRASH_TEXT_MAX (CRASH_LAST_MAX + 256)
 
 const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size);
+/* Returns what that sentence is about; NULL if a halted restart shows it already. */
+const struct quoted *fleet_crash_quoted(const struct fleet *fleet);
 
 /* The progress of sqmgr's shutdown: "2 workers left, 3 running jobs, 25s until all are told to exit". */
 const char *world_stopping_text(const struct world *world, usec_t now, char *text, size_t size);

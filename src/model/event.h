@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 struct fleet;
+struct quoted; /* wire/quoted.h */
 
 /* The kinds: message id, kind, name, level, and the kind that reports the end of the problem. Every table of
  * kinds is generated from this list. tests/check-docs compares it with the documents; the manual has the
@@ -151,9 +152,10 @@ struct event {
         unsigned index;            /* of the worker; 0: no worker */
         pid_t pid;
         enum reason reason;
-        uint64_t generation; /* the worker's, else the fleet's; 0: no fleet */
-        char *text;          /* one sentence, owned by the world */
-        struct orderer by;   /* for orders and their immediate effects */
+        uint64_t generation;   /* the worker's, else the fleet's; 0: no fleet */
+        char *text;            /* one sentence, owned by the world */
+        struct quoted *quoted; /* quoted by the sentence, owned by the world; NULL: nothing */
+        struct orderer by;     /* for orders and their immediate effects */
 };
 
 /* The properties of each kind, from EVENT_KINDS. */

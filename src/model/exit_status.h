@@ -4,19 +4,17 @@
 
 #include "base/macro.h"
 
+struct quoted; /* wire/quoted.h */
+
 /* How a process ended. */
 struct exit_status {
         bool known; /* false: not our child, or lost */
         int status; /* exit status, or signal number */
         bool by_signal;
-        const char *log_tail;     /* the last lines that the process logged; NULL: not known */
-        uint64_t lines_token;     /* not 0: the log tail is still being read, see observe_log_tail() */
-        const char *launch_error; /* why the command was never executed; NULL: it was executed */
+        const struct quoted *log_tail; /* the last lines that the process logged; NULL: not known */
+        uint64_t lines_token;          /* not 0: the log tail is still being read, see observe_log_tail() */
+        const struct quoted *launch_error; /* why the command was never executed; NULL: it was executed */
 };
 
 /* Writes the status in words: "was killed by signal 9 (SIGKILL)". */
 void exit_status_text(const struct exit_status *exit, char *text, size_t size);
-
-/* Appends the log tail to such a sentence, truncated to size. The result is one line: bars separate the log
- * lines. */
-void exit_lines_quote(char *text, size_t size, const char *lines);

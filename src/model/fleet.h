@@ -10,6 +10,7 @@
 #include "model/template.h"
 #include "model/worker.h"
 #include "settings/settings.h"
+#include "wire/quoted.h"
 #include <sys/types.h>
 
 struct world;
@@ -49,7 +50,8 @@ struct rollout {
         unsigned failures;  /* failed new workers in a row */
         usec_t failed_at;   /* the last failure */
         char error[ROLLOUT_ERROR_MAX];
-        uint64_t lines_token; /* the log tail in error is still being read; 0: no */
+        struct quoted quoted; /* quoted by that error */
+        uint64_t lines_token; /* the log tail in quoted is still being read; 0: no */
 };
 
 /* Number of failed starts in a row that count as a crash loop. */
@@ -136,8 +138,9 @@ struct fleet {
         struct rollout rollout;
         struct backoff crash;
         char crash_last[CRASH_LAST_MAX]; /* how the last worker died; "": none has */
+        struct quoted crash_quoted;      /* quoted by crash_last */
         bool crash_last_apart;           /* crash_last was no failed start, and is not part of the row */
-        uint64_t lines_token;            /* the log tail in crash_last is still being read; 0: no */
+        uint64_t lines_token;            /* the log tail in crash_quoted is still being read; 0: no */
         struct backoff churn;            /* replacements that exceeded the threshold themselves */
         struct backoff shortage; /* starts that sqmgr itself could not make: no fault of the release */
         int shortage_error;      /* errno of the last one */

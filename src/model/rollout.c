@@ -51,6 +51,7 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
                 return;
         fleet->rollout.state = ROLLOUT_ABORTED;
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "%s", why);
+        fleet->rollout.quoted = (struct quoted){0};
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_ABORTED, ": restart aborted, %s", why));
 }
 
@@ -65,6 +66,7 @@ void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
         rollout->lines_token = 0;
         snprintf(rollout->error, sizeof(rollout->error), "it had halted, and %s acknowledged that",
                  orderer_text(by, who));
+        rollout->quoted = (struct quoted){0};
         backoff_reset(&fleet->crash);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
 }
@@ -74,9 +76,10 @@ static void rollout_halt(struct fleet *fleet, usec_t now)
         bool any_old = fleet_count(fleet, now).outdated > 0;
 
         fleet->rollout.state = ROLLOUT_HALTED;
-        fleet_event(fleet, EVENT_ROLLOUT_HALTED, ": restart halted, %s: %s",
-                    any_old ? "the old workers go on" : "there are no old workers to go on",
-                    fleet->rollout.error);
+        event_quote(fleet_event(fleet, EVENT_ROLLOUT_HALTED, ": restart halted, %s: %s",
+                                any_old ? "the old workers go on" : "there are no old workers to go on",
+                                fleet->rollout.error),
+                    &fleet->rollout.quoted);
 }
 
 void rollout_observe_progress(struct fleet *fleet, usec_t now)
@@ -95,6 +98,7 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
                 return;
         snprintf(rollout->error, sizeof(rollout->error), "%u new workers in a row failed; the last: %s",
                  rollout->failures, fleet->crash_last);
+        rollout->quoted = fleet->crash_quoted;
         rollout->lines_token = fleet->lines_token;
         rollout_halt(fleet, now);
 }

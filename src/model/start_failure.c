@@ -5,6 +5,7 @@
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/rollout.h"
+#include "model/world.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,9 +16,18 @@ void start_failure_describe(struct fleet *fleet, const struct exit_status *exit,
         va_start(arguments, format);
         vsnprintf(fleet->crash_last, sizeof(fleet->crash_last), format, arguments);
         va_end(arguments);
+        fleet->crash_quoted = (struct quoted){0};
+        if (exit && exit->launch_error)
+                fleet->crash_quoted = *exit->launch_error;
         if (exit && exit->log_tail)
-                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), exit->log_tail);
+                quoted_append(&fleet->crash_quoted, exit->log_tail);
         fleet->lines_token = exit ? exit->lines_token : 0;
+}
+
+void start_failure_report(struct fleet *fleet, enum event_kind kind, const struct worker *worker)
+{
+        event_quote(world_event(fleet->world, kind, fleet, worker, "%s", fleet->crash_last),
+                    &fleet->crash_quoted);
 }
 
 void start_failure_back_off(struct fleet *fleet, usec_t now)

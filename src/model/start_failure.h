@@ -4,14 +4,19 @@
 
 #include "base/macro.h"
 #include "base/usec.h"
+#include "model/event.h"
 
 struct exit_status;
 struct fleet;
+struct worker;
 
-/* Writes how a worker, a template or a start of the fleet has failed into fleet->crash_last. Appends the log
- * tail of exit, if any; exit may be NULL. */
+/* Writes how a worker, a template or a start of the fleet has failed into fleet->crash_last. Quotes the
+ * launch error and the log tail of exit, if any; exit may be NULL. */
 void start_failure_describe(struct fleet *fleet, const struct exit_status *exit, const char *format, ...)
         _printf_(3, 4);
+
+/* Adds an event with fleet->crash_last and what it quotes. worker may be NULL. */
+void start_failure_report(struct fleet *fleet, enum event_kind kind, const struct worker *worker);
 
 /* sqmgr itself could not start a process, or not watch it: it lacks descriptors, memory or processes. That
  * says nothing about the release: the next start waits, and neither the failed starts in a row nor a restart

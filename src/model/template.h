@@ -5,6 +5,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "model/event.h"
+#include "wire/quoted.h"
 
 struct fleet;
 
@@ -56,6 +57,7 @@ struct template
 struct preload {
         char refused[PRELOAD_REFUSED_MAX]; /* why workers of that generation boot separately; "": not refused
                                             */
+        struct quoted quoted;              /* quoted by that sentence */
         uint64_t refused_generation;
         bool unrecorded;      /* the state could not be written for boot_timeout: no worker is forked, since
                                  the next sqmgr would not find it */

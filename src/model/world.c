@@ -3,6 +3,7 @@
 #include "model/world.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
+#include "wire/quoted.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,10 +69,22 @@ struct event *fleet_event(struct fleet *fleet, enum event_kind kind, const char 
         return world_event(fleet->world, kind, fleet, NULL, "fleet '%s'%s", fleet->settings->name, text);
 }
 
+void event_quote(struct event *event, const struct quoted *quoted)
+{
+        if (!event || !quoted || quoted_is_empty(quoted))
+                return;
+        free(event->quoted);
+        event->quoted = malloc(sizeof(*event->quoted));
+        if (event->quoted)
+                *event->quoted = *quoted;
+}
+
 void world_events_clear(struct world *world)
 {
-        for (size_t i = 0; i < world->n_events; i++)
+        for (size_t i = 0; i < world->n_events; i++) {
                 free(world->events[i].text);
+                free(world->events[i].quoted);
+        }
         /* A burst is rare: return its memory. */
         free(world->events);
         world->events = NULL;

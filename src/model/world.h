@@ -88,6 +88,10 @@ static inline void event_by(const struct orderer *by, struct event *event)
                 event->by = *by;
 }
 
+/* Quotes text from elsewhere with the event; event: NULL if it was lost; quoted: NULL: nothing. If memory is
+ * short, the event stays without it. */
+void event_quote(struct event *event, const struct quoted *quoted);
+
 void world_events_clear(struct world *world);
 
 /* Returns true if memory pressure is high. No worker beyond the count is then started, and none replaces a

@@ -14,7 +14,6 @@
 #include "model/world.h"
 #include "observe/observe_jobs.h"
 #include "observe/observe_memory.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -103,14 +102,14 @@ void observe_unconfirmed(const struct worker *worker, int signo)
 void observe_start_failed(struct fleet *fleet, unsigned index, int error, usec_t now)
 {
         world_event(fleet->world, EVENT_START_FAILED, fleet, NULL,
-                    "%s " WITHHOLD_NOT_STARTED "sqmgr itself failed: %s",
+                    "%s could not be started: sqmgr itself failed: %s",
                     WORKER_ID_OF(fleet->settings->name, index), strerrordesc_np(error));
         start_failure_observe_shortage(fleet, error, now);
 }
 
 void observe_unwatched(struct worker *worker, int error, usec_t now)
 {
-        worker_event(worker, EVENT_START_FAILED, " " WITHHOLD_NOT_STARTED "sqmgr itself cannot watch it: %s",
+        worker_event(worker, EVENT_START_FAILED, " could not be started: sqmgr itself cannot watch it: %s",
                      strerrordesc_np(error));
         start_failure_observe_shortage(worker->fleet, error, now);
         worker->orders.stop_at = worker->orders.killed_at = now;
@@ -144,7 +143,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
 
         start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
                                WORKER_EVENT_NAME(worker));
-        world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
+        start_failure_report(fleet, EVENT_CRASHED, worker);
         usec_t uptime = usec_sub(now, worker->active_at);
         fleet->crash_last_apart = !is_failed_start(worker, uptime);
         observe_uptime(worker, uptime, now);
@@ -534,7 +533,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                                exit->launch_error ? "" : when);
         fleet->crash_last_apart =
                 worker->state == WORKER_QUIET || (had_heartbeat && !is_failed_start(worker, uptime));
-        world_event(fleet->world, EVENT_CRASHED, fleet, worker, "%s", fleet->crash_last);
+        start_failure_report(fleet, EVENT_CRASHED, worker);
 
         if (worker->state == WORKER_QUIET)
                 return;
@@ -556,14 +555,14 @@ static void worker_observe_lost_fork(struct worker *worker, const struct exit_st
         if (!exit->known)
                 return;
         start_failure_describe(fleet, NULL, "%s %s as it was forked", WORKER_EVENT_NAME(worker), how);
-        world_event(fleet->world, EVENT_START_FAILED, fleet, worker, "%s", fleet->crash_last);
+        start_failure_report(fleet, EVENT_START_FAILED, worker);
         start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char how[1100];
+        char how[64];
 
         exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
@@ -585,7 +584,7 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
                          usec_t now)
 {
         bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
-        char how[1100];
+        char how[64];
 
         exit_status_text(exit, how, sizeof(how));
         worker_event(worker, EVENT_SEVERAL, " %s and left process %d behind, %s", how, (int)pid,
@@ -603,21 +602,21 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         worker->process.start = pid_start;
 }
 
-void observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines)
+void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines)
 {
         struct rollout *rollout = &fleet->rollout;
         const char *reported = NULL;
 
         if (rollout->lines_token == token) {
                 rollout->lines_token = 0;
-                exit_lines_quote(rollout->error, sizeof(rollout->error), lines);
+                rollout->quoted = *lines;
                 reported = rollout->error;
         }
         if (fleet->lines_token == token) {
                 fleet->lines_token = 0;
-                exit_lines_quote(fleet->crash_last, sizeof(fleet->crash_last), lines);
+                fleet->crash_quoted = *lines;
                 reported = fleet->crash_last;
         }
-        if (reported && lines[0] != '\0')
-                world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", reported);
+        if (reported && !quoted_is_empty(lines))
+                event_quote(world_event(fleet->world, EVENT_LAST_LINES, fleet, NULL, "%s", reported), lines);
 }

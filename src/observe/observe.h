@@ -71,4 +71,4 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
 
 /* The log tail of a dead worker has arrived; "" if there is none. Call once for each token. Errors that were
  * recorded for other workers since then remain unchanged. */
-void observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines);
+void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines);

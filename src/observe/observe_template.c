@@ -10,7 +10,6 @@
 #include "model/start_failure.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "wire/withhold.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,8 +44,8 @@ static const char *name_of(const struct template *template, char text[static NAM
 /* name_of() as an expression; the text is valid until the end of the enclosing block. */
 #define NAME_OF(template) name_of(template, (char[NAME_MAX_BYTES]){""})
 
-/* Makes workers of this generation boot separately, and reports why. */
-static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
+/* Makes workers of this generation boot separately, and reports why. quoted: NULL: nothing. */
+static _printf_(3, 4) void refuse(struct fleet *fleet, const struct quoted *quoted, const char *format, ...)
 {
         struct preload *preload = &fleet->preload;
         va_list ap;
@@ -54,16 +53,19 @@ static _printf_(2, 3) void refuse(struct fleet *fleet, const char *format, ...)
         va_start(ap, format);
         vsnprintf(preload->refused, sizeof(preload->refused), format, ap);
         va_end(ap);
+        preload->quoted = quoted ? *quoted : (struct quoted){0};
         preload->refused_generation = fleet->generation;
-        fleet_event(fleet, EVENT_PRELOAD_REFUSED, ": workers of generation %llu boot separately: %s",
-                    (unsigned long long)fleet->generation, preload->refused);
+        event_quote(fleet_event(fleet, EVENT_PRELOAD_REFUSED,
+                                ": workers of generation %llu boot separately: %s",
+                                (unsigned long long)fleet->generation, preload->refused),
+                    &preload->quoted);
 }
 
 /* Reports the failure in fleet->crash_last. During a restart it counts as a failed new worker. */
 static void report_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         fleet->totals.template_failures++;
-        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
         start_failure_observe(fleet, generation, since, true, now);
 }
 
@@ -76,7 +78,8 @@ static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t sin
 
         report_failure(fleet, generation, since, now);
         if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
-                refuse(fleet, "%u times in a row; the last: %s", preload->failures, fleet->crash_last);
+                refuse(fleet, &fleet->crash_quoted, "%u times in a row; the last: %s", preload->failures,
+                       fleet->crash_last);
 }
 
 static void template_forget(struct template *template)
@@ -107,7 +110,7 @@ struct template *template_observe_started(struct fleet *fleet, pid_t pid, uint64
 void template_observe_start_failed(struct fleet *fleet, int error, usec_t now)
 {
         world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL,
-                    "the template of fleet '%s' " WITHHOLD_NOT_STARTED "sqmgr itself failed: %s",
+                    "the template of fleet '%s' could not be started: sqmgr itself failed: %s",
                     fleet->settings->name, strerrordesc_np(error));
         start_failure_observe_shortage(fleet, error, now);
 }
@@ -131,7 +134,7 @@ struct template *template_observe_adopted(struct fleet *fleet, const struct temp
 }
 
 void template_observe_ready(struct template *template, pid_t serving_pid, uint64_t serving_start,
-                            const char *unsafe, usec_t now)
+                            const struct quoted *unsafe, usec_t now)
 {
         struct fleet *fleet = template->fleet;
         char span[FORMAT_MAX];
@@ -142,7 +145,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
         if (template->state != TEMPLATE_LOADING)
                 return;
         if (unsafe && template_is_current(template))
-                refuse(fleet, "%s", unsafe);
+                refuse(fleet, unsafe, "its application leaves open what all workers would share");
         if (unsafe)
                 return;
         usec_t took = usec_sub(now, template->started_at);
@@ -179,7 +182,7 @@ struct worker *template_observe_booted(struct template *template, bool booted, u
         if (!worker)
                 return NULL;
         if (template_is_current(template) && !fleet_preload_is_refused(fleet))
-                refuse(fleet,
+                refuse(fleet, NULL,
                        "its command went on to work instead of waiting to be forked, and is worker %s: is "
                        "RUBYOPT kept on the way to Sidekiq's command line?",
                        WORKER_ID(worker));
@@ -202,7 +205,7 @@ void template_observe_fork_asked(struct template *template, unsigned index, enum
         template->fork.asked_at = template->fork.seen_at = now;
         template->fork.waited = 0;
         if (error != 0)
-                template_observe_fork_failed(template, error, strerrordesc_np(error), now);
+                template_observe_fork_failed(template, error, strerrordesc_np(error), NULL, now);
 }
 
 void template_observe_fork_waits(struct template *template, bool held, usec_t now)
@@ -242,7 +245,8 @@ struct worker *template_observe_hello(struct template *template, pid_t pid, uint
         return worker;
 }
 
-void template_observe_fork_failed(struct template *template, int error, const char *why, usec_t now)
+void template_observe_fork_failed(struct template *template, int error, const char *why,
+                                  const struct quoted *said, usec_t now)
 {
         struct fleet *fleet = template->fleet;
         unsigned index = template->fork.index;
@@ -258,8 +262,10 @@ void template_observe_fork_failed(struct template *template, int error, const ch
         if (fleet->crash.freed > 0)
                 fleet->crash.freed--;
         fleet->preload.retry_at = 0;
-        start_failure_describe(fleet, NULL, "%s " WITHHOLD_NOT_FORKED "%s",
+        start_failure_describe(fleet, NULL, "%s could not be forked: %s",
                                WORKER_ID_OF(fleet->settings->name, index), why);
+        if (said)
+                fleet->crash_quoted = *said;
         observe_failure(fleet, template->generation, asked_at, now);
 }
 
@@ -304,15 +310,17 @@ void template_observe_killed(struct template *template, usec_t now)
 
 /* Refuses preloading if the log tail shows that the script was not found: Ruby names the first file that it
  * cannot load. Such a failure does not count against the release. Returns true if the log tail shows it. */
-static bool refuse_unseen(struct fleet *fleet, const char *log_tail, const char *script)
+static bool refuse_unseen(struct fleet *fleet, const struct quoted *log_tail, const char *script)
 {
-        if (!log_tail || !strstr(log_tail, "cannot load such file") || !strstr(log_tail, script))
+        if (!log_tail || !quoted_contains(log_tail, "cannot load such file") ||
+            !quoted_contains(log_tail, script))
                 return false;
-        refuse(fleet, "its command does not see '%s' where it runs", script);
+        refuse(fleet, NULL, "its command does not see '%s' where it runs", script);
         return true;
 }
 
-void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script)
+void template_observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines,
+                               const char *script)
 {
         struct preload *preload = &fleet->preload;
 
@@ -333,7 +341,7 @@ static void observe_crash(struct template *template, usec_t uptime, usec_t now)
                 return;
         }
         fleet->totals.template_failures++;
-        world_event(fleet->world, EVENT_TEMPLATE_FAILED, fleet, NULL, "%s", fleet->crash_last);
+        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
         fleet->crash_last_apart = uptime >= FAILED_START_USEC;
         if (uptime < FAILED_START_USEC)
                 start_failure_back_off(fleet, now);
@@ -345,7 +353,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
         usec_t uptime = usec_sub(now, ready ? template->state_at : template->started_at);
-        char how[1100], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
+        char how[64], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
                 template_forget(template);

@@ -17,10 +17,10 @@ void template_observe_start_failed(struct fleet *fleet, int error, usec_t now);
  * template, or NULL if none of its processes lives or no slot is free. */
 struct template *template_observe_adopted(struct fleet *fleet, const struct template *known, bool connected,
                                           uint64_t pid_start, uint64_t serving_start);
-/* The template has loaded the application. serving_pid: the process that reports so and forks. unsafe: one
- * sentence why it cannot be forked; NULL: it can. */
+/* The template has loaded the application. serving_pid: the process that reports so and forks. unsafe: what
+ * it says of why it cannot be forked; NULL: it can. */
 void template_observe_ready(struct template *template, pid_t serving_pid, uint64_t serving_start,
-                            const char *unsafe, usec_t now);
+                            const struct quoted *unsafe, usec_t now);
 /* The main process has exited, and the serving process lives. The latter is the template's main process from
  * now on. */
 void template_observe_promoted(struct template *template);
@@ -40,8 +40,9 @@ void template_observe_fork_waits(struct template *template, bool held, usec_t no
  * NULL if out of memory: the caller then closes its socket, which ends the process. */
 struct worker *template_observe_hello(struct template *template, pid_t pid, uint64_t pid_start, usec_t now);
 /* The fork failed. error: a positive errno; 0: the forked process ended before it connected. why: the reason
- * in words. */
-void template_observe_fork_failed(struct template *template, int error, const char *why, usec_t now);
+ * in words. said: what the template says of it; NULL: nothing. */
+void template_observe_fork_failed(struct template *template, int error, const char *why,
+                                  const struct quoted *said, usec_t now);
 /* A forked worker was allowed to continue; its time to boot begins. */
 void template_observe_go(struct worker *worker, usec_t now);
 
@@ -54,6 +55,7 @@ void template_observe_killed(struct template *template, usec_t now);
 void template_observe_exit(struct template *template, const struct exit_status *exit, const char *script,
                            usec_t now);
 /* The log tail of such a template has arrived later. Call before observe_log_tail(). */
-void template_observe_log_tail(struct fleet *fleet, uint64_t token, const char *lines, const char *script);
+void template_observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *lines,
+                               const char *script);
 /* Time has passed: workers boot separately once the state could not be written for boot_timeout. */
 void template_observe_time(struct fleet *fleet, usec_t now);

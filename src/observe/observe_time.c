@@ -72,9 +72,12 @@ static void loop_observe_time(struct fleet *fleet, usec_t now)
                 return;
         crash->loop_reported = true;
         format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
-        fleet_event(fleet, EVENT_CRASH_LOOP,
-                    " is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
-                    crash->count, span, fleet->crash_last);
+        event_quote(
+                fleet_event(
+                        fleet, EVENT_CRASH_LOOP,
+                        " is in a crash loop: %u short lives in a row, the next start in %s; the last: %s",
+                        crash->count, span, fleet->crash_last),
+                &fleet->crash_quoted);
 }
 
 /* A place held by a boot, or by a drain without jobs, is soon free again. */

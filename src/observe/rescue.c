@@ -65,11 +65,13 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                     (int)worker_pid(dead), how, kinds[outcome].text, count);
 }
 
-void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why)
+void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
 {
-        world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                    "what %s (pid %d) was running when it died cannot be learned any more, Redis: %s",
-                    WORKER_ID(dead), (int)worker_pid(dead), why);
+        event_quote(
+                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
+                            "what %s (pid %d) was running when it died cannot be learned any more, Redis: %s",
+                            WORKER_ID(dead), (int)worker_pid(dead), why->text),
+                &why->quoted);
 }
 
 void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs)

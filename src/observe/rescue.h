@@ -29,8 +29,8 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at);
  * worker ended. */
 void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
                     enum rescue_outcome outcome, unsigned times, const char *how);
-/* Redis could not be read before the jobs expired. why: the reason in words. */
-void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const char *why);
+/* Redis could not be read before the jobs expired. */
+void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why);
 /* Reports the entries of the worker's work list that are unknown, if any: those that do not have Sidekiq's
  * format, and those that are too large to be read. They are not put back. */
 void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs);

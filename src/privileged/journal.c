@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
+#include "wire/quoted.h"
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -131,9 +132,12 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
 
 static void finish(struct journal_read *read, const char *lines)
 {
+        struct quoted quoted;
+
         read->answer = sd_event_source_disable_unref(read->answer);
         read->deadline = sd_event_source_disable_unref(read->deadline);
-        read->callback(lines, read->userdata);
+        quoted_set(&quoted, lines);
+        read->callback(&quoted, read->userdata);
 }
 
 static int on_answer(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)

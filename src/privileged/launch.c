@@ -3,10 +3,10 @@
 #include "privileged/launch.h"
 
 #include "base/fd.h"
-#include "base/printable.h"
 #include "io/clock.h"
 #include "privileged/launch_child.h"
 #include "privileged/launch_request.h"
+#include "wire/quoted.h"
 #include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -138,10 +138,10 @@ int launch_report_read(int report_fd, struct launch_report *report)
                         report->log_uid = message.log_uid;
                         report->log_gid = message.log_gid;
                 } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
-                        report->error =
-                                strndup(message.text, MIN((size_t)message.length, sizeof(message.text)));
+                        message.text[MIN((size_t)message.length, sizeof(message.text) - 1)] = '\0';
+                        report->error = malloc(sizeof(*report->error));
                         if (report->error)
-                                printable_replace(report->error, strlen(report->error), false);
+                                quoted_set(report->error, message.text);
                         report->outcome = LAUNCH_FAILED;
                 }
         }

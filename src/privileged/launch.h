@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct launch_request; /* privileged/launch_request.h */
+struct quoted;         /* wire/quoted.h */
 
 struct launched {
         pid_t pid;     /* a child: the caller must reap it */
@@ -41,8 +42,8 @@ struct launch_report {
         uint64_t log_start_bytes; /* size of the log when it was opened */
         uid_t log_uid;            /* user that opened the log */
         gid_t log_gid;
-        char *error; /* owned by the caller once set: one sentence without a full stop, printable UTF-8; NULL
-                      * if there is none, or memory is short */
+        struct quoted *error; /* owned by the caller once set: one sentence without a full stop, which names
+                               * commands and paths; NULL if there is none, or memory is short */
 };
 
 #define LAUNCH_REPORT_INIT ((struct launch_report){.outcome = LAUNCH_PENDING, .log_fd = -1})

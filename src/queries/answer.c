@@ -5,12 +5,13 @@
 #include <string.h>
 
 static const struct answer_format *const formats[_QUERY_KIND_MAX] = {
-        [QUERY_HEARTBEAT] = &answer_heartbeat_format, [QUERY_WORK_LIST] = &answer_work_list_format,
-        [QUERY_SCAN] = &answer_scan_format,           [QUERY_SCANNERS] = &answer_scanners_format,
-        [QUERY_ROSTER] = &answer_roster_format,       [QUERY_REQUEUE] = &answer_requeue_format,
-        [QUERY_SHARE] = &answer_shares_format,        [QUERY_ROLLOUT] = &answer_words_format,
-        [QUERY_GLANCE] = &answer_words_format,        [QUERY_QUEUES] = &answer_queues_format,
-        [QUERY_JOBS] = &answer_jobs_format,           [QUERY_DIAGNOSIS] = &answer_diagnosis_format,
+        [QUERY_CONFIGURE] = &answer_configure_format, [QUERY_HEARTBEAT] = &answer_heartbeat_format,
+        [QUERY_WORK_LIST] = &answer_work_list_format, [QUERY_SCAN] = &answer_scan_format,
+        [QUERY_SCANNERS] = &answer_scanners_format,   [QUERY_ROSTER] = &answer_roster_format,
+        [QUERY_REQUEUE] = &answer_requeue_format,     [QUERY_SHARE] = &answer_shares_format,
+        [QUERY_ROLLOUT] = &answer_words_format,       [QUERY_GLANCE] = &answer_words_format,
+        [QUERY_QUEUES] = &answer_queues_format,       [QUERY_JOBS] = &answer_jobs_format,
+        [QUERY_DIAGNOSIS] = &answer_diagnosis_format,
 };
 
 /* Kinds without a format have no body: their answer is the status alone. */
@@ -28,6 +29,12 @@ void answer_clear(struct answer *answer)
         answer->status = ANSWER_LOST;
 }
 
+static const struct codec_field error_fields[] = {
+        CODEC_FIELD(ARRAY, struct error_report, text),
+        CODEC_FIELD(ARRAY, struct error_report, quoted.quoted_bytes),
+};
+static const struct record error_record = RECORD(error_fields);
+
 void answer_write(struct codec_writer *writer, uint64_t id, const struct answer *answer)
 {
         const struct answer_format *format = formats[answer->kind];
@@ -36,7 +43,7 @@ void answer_write(struct codec_writer *writer, uint64_t id, const struct answer 
         codec_write_number(writer, id);
         codec_write_number(writer, answer->status);
         codec_write_number(writer, answer->rtt_usec);
-        codec_write_text(writer, answer->error);
+        codec_write(writer, &error_record, &answer->error);
         if (answer->status == ANSWER_OK && format)
                 format->write(writer, &answer->heartbeat);
 }
@@ -46,14 +53,10 @@ uint64_t answer_read_id(struct codec_reader *reader)
         return codec_read_number(reader, 0, UINT64_MAX);
 }
 
-static void read_error(struct codec_reader *reader, char error[static ANSWER_ERROR_MAX])
+static void clean_error(struct error_report *error)
 {
-        size_t length;
-        const char *text = codec_read_text(reader, ANSWER_ERROR_MAX - 1, &length);
-
-        memcpy(error, text, length);
-        error[length] = '\0';
-        printable_replace(error, length, false);
+        printable_replace(error->text, strlen(error->text), false);
+        quoted_clean(&error->quoted);
 }
 
 int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer *ret)
@@ -64,7 +67,8 @@ int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer
         *ret = (struct answer){.kind = kind};
         ret->status = (enum answer_status)codec_read_number(reader, 0, _ANSWER_STATUS_MAX - 1);
         ret->rtt_usec = codec_read_number(reader, 0, USEC_PER_DAY);
-        read_error(reader, ret->error);
+        (void)codec_read(reader, &error_record, &ret->error); /* without a string it allocates nothing */
+        clean_error(&ret->error);
         if (!reader->wrong && ret->status == ANSWER_OK && format)
                 r = format->read(reader, body_of(ret));
         if (r == 0 && (reader->wrong || reader->left > 0))
@@ -77,7 +81,8 @@ int answer_read(struct codec_reader *reader, enum query_kind kind, struct answer
 static const struct codec_field report_fields[] = {
         CODEC_RANGE(struct reader_report, state, 0, _READER_STATE_MAX - 1),
         CODEC_FIELD(NUMBER, struct reader_report, connections),
-        CODEC_FIELD(ARRAY, struct reader_report, error),
+        CODEC_FIELD(ARRAY, struct reader_report, error.text),
+        CODEC_FIELD(ARRAY, struct reader_report, error.quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct reader_report, server),
 };
 static const struct record report_record = RECORD(report_fields);
@@ -92,7 +97,7 @@ int reader_report_read(struct codec_reader *reader, struct reader_report *ret)
 {
         *ret = (struct reader_report){0};
         (void)codec_read(reader, &report_record, ret); /* without a string it allocates nothing */
-        printable_replace(ret->error, strlen(ret->error), false);
+        clean_error(&ret->error);
         printable_replace(ret->server, strlen(ret->server), false);
         return reader->wrong || reader->left > 0 ? -EBADMSG : 0;
 }

@@ -13,6 +13,8 @@
 #include "model/worker.h"
 #include "observe/rescue.h"
 #include "queries/query.h"
+#include "settings/settings.h"
+#include "wire/quoted.h"
 
 /* Messages from a reader. */
 enum reader_message {
@@ -28,7 +30,7 @@ enum reader_message {
 
 enum answer_status {
         ANSWER_OK,
-        ANSWER_REFUSED, /* error is a reply of the server, or why the query makes no sense there */
+        ANSWER_REFUSED, /* error quotes the reply of the server, or is why the query makes no sense there */
         ANSWER_LOST, /* the connection was lost, or a reply makes no sense: the query may or may not have been
                       * carried out */
         _ANSWER_STATUS_MAX,
@@ -44,6 +46,10 @@ enum answer_status {
 #define ANSWER_ROSTER_MAX 4096
 /* By any clock: after the year 9999. */
 #define ANSWER_CLOCK_MAX_USEC (UINT64_C(300000000000) * USEC_PER_SEC)
+
+struct answer_configure {
+        enum settings_tls_file refused; /* by a check: error says why; _SETTINGS_TLS_MAX: none */
+};
 
 struct answer_heartbeat {
         bool found;
@@ -69,7 +75,7 @@ struct answer_scan {
 };
 
 /* The number and size of the words in the reply to a query about a rollout. */
-#define ANSWER_WORDS_MAX 8192
+#define ANSWER_WORDS_MAX 10240
 #define ANSWER_WORD_MAX  512
 /* QUERY_SHARE: the size of the share of a host, and the number of hosts. */
 #define ANSWER_SHARE_MAX 4096
@@ -113,10 +119,11 @@ struct answer_jobs {
 struct answer {
         enum query_kind kind;
         enum answer_status status;
-        char error[ANSWER_ERROR_MAX]; /* "" unless the status or the kind says otherwise; printable */
-        usec_t rtt_usec;              /* duration of the last command; 0: unknown */
+        struct error_report error; /* empty unless the status or the kind says otherwise; printable */
+        usec_t rtt_usec;           /* duration of the last command; 0: unknown */
         /* The member of the query's kind is set if the status is ANSWER_OK; otherwise all are zeroed. */
         union {
+                struct answer_configure configure;
                 struct answer_heartbeat heartbeat;
                 struct answer_work_list work_list;
                 struct answer_scan scan;
@@ -152,8 +159,8 @@ enum reader_state {
 
 struct reader_report {
         enum reader_state state;
-        uint64_t connections;          /* how many have succeeded */
-        char error[ANSWER_ERROR_MAX];  /* a sentence without secrets; "": none */
+        uint64_t connections; /* how many have succeeded */
+        struct error_report error;
         char server[ANSWER_ERROR_MAX]; /* `host:port` of the master that Sentinels named; "": none */
 };
 
@@ -170,6 +177,7 @@ struct answer_format {
         void (*clear)(void *body); /* NULL: it owns nothing */
 };
 
-extern const struct answer_format answer_heartbeat_format, answer_work_list_format, answer_scan_format,
-        answer_scanners_format, answer_roster_format, answer_requeue_format, answer_words_format,
-        answer_shares_format, answer_queues_format, answer_jobs_format, answer_diagnosis_format;
+extern const struct answer_format answer_configure_format, answer_heartbeat_format, answer_work_list_format,
+        answer_scan_format, answer_scanners_format, answer_roster_format, answer_requeue_format,
+        answer_words_format, answer_shares_format, answer_queues_format, answer_jobs_format,
+        answer_diagnosis_format;

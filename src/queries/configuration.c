@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The configuration of a reader, as a query. */
 #include "queries/configuration.h"
+#include "queries/answer.h"
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +20,14 @@ static const size_t members[] = {
         TEXT(master_name),
         TEXT(sentinel_password),
         TEXT(namespace),
-        TEXT(files[READER_FILE_CA].name),
-        TEXT(files[READER_FILE_CERT].name),
-        TEXT(files[READER_FILE_KEY].name),
+        TEXT(files[SETTINGS_TLS_CA].name),
+        TEXT(files[SETTINGS_TLS_CERT].name),
+        TEXT(files[SETTINGS_TLS_KEY].name),
 };
 
 #define N_MEMBERS ELEMENTSOF(members)
 /* The set members, each member, each file. */
-#define N_TEXTS (1 + N_MEMBERS + _READER_FILE_MAX)
+#define N_TEXTS (1 + N_MEMBERS + _SETTINGS_TLS_MAX)
 
 static char **member(const struct reader_configuration *configuration, size_t i)
 {
@@ -60,10 +61,10 @@ static int copy_settings(const struct redis_settings *settings, const char *url,
         if (r >= 0)
                 r = copy(settings->namespace, &ret->namespace);
         if (r >= 0)
-                r = copy(settings->tls_ca_file, &ret->files[READER_FILE_CA].name);
+                r = copy(settings->tls_ca_file, &ret->files[SETTINGS_TLS_CA].name);
         if (r >= 0)
-                r = copy(settings->tls_cert_file, &ret->files[READER_FILE_CERT].name);
-        return r < 0 ? r : copy(settings->tls_key_file, &ret->files[READER_FILE_KEY].name);
+                r = copy(settings->tls_cert_file, &ret->files[SETTINGS_TLS_CERT].name);
+        return r < 0 ? r : copy(settings->tls_key_file, &ret->files[SETTINGS_TLS_KEY].name);
 }
 
 /* Sets what sqmgr itself needs of the URL. */
@@ -135,7 +136,7 @@ void reader_configuration_write(struct codec_writer *writer, const struct reader
         set[N_MEMBERS] = configuration->check ? '1' : '0';
         set[N_MEMBERS + 1] = '\0';
         texts[0] = (struct field)QUERY_TEXT(set);
-        for (size_t i = 0; i < _READER_FILE_MAX; i++)
+        for (size_t i = 0; i < _SETTINGS_TLS_MAX; i++)
                 texts[1 + N_MEMBERS + i] = (struct field){.text = configuration->files[i].bytes ?: "",
                                                           .len = configuration->files[i].length};
         query_write(writer, 0, &query);
@@ -168,10 +169,27 @@ int reader_configuration_read(const struct query *query, struct reader_configura
         ret->check = set[N_MEMBERS] == '1';
         for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
                 r = copy(set[i] == '1' ? query_text(query, 1 + i) : NULL, member(ret, i));
-        for (size_t i = 0; i < _READER_FILE_MAX && r == 0; i++)
+        for (size_t i = 0; i < _SETTINGS_TLS_MAX && r == 0; i++)
                 if (ret->files[i].name)
                         r = take_file(&query->texts[1 + N_MEMBERS + i], &ret->files[i]);
         if (r < 0)
                 reader_configuration_clear(ret);
         return r;
 }
+
+static const struct codec_field answer_fields[] = {
+        CODEC_RANGE(struct answer_configure, refused, 0, _SETTINGS_TLS_MAX),
+};
+static const struct record answer_record = RECORD(answer_fields);
+
+static void write_answer(struct codec_writer *writer, const void *body)
+{
+        codec_write(writer, &answer_record, body);
+}
+
+static int read_answer(struct codec_reader *reader, void *body)
+{
+        return codec_read(reader, &answer_record, body);
+}
+
+const struct answer_format answer_configure_format = {.write = write_answer, .read = read_answer};

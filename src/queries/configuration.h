@@ -12,13 +12,6 @@ struct reader_file {
         size_t length;
 };
 
-enum {
-        READER_FILE_CA,
-        READER_FILE_CERT,
-        READER_FILE_KEY,
-        _READER_FILE_MAX,
-};
-
 #define READER_FILE_BYTES_MAX ((size_t)1024 * 1024)
 
 /* All texts are owned; NULL: none. */
@@ -35,8 +28,8 @@ struct reader_configuration {
         char *namespace;
         usec_t connect_timeout;
         usec_t command_timeout;
-        struct reader_file files[_READER_FILE_MAX]; /* name NULL: not set */
-        char *url_text;                             /* for people; not sent */
+        struct reader_file files[_SETTINGS_TLS_MAX]; /* name NULL: not set */
+        char *url_text;                              /* for people; not sent */
         char *path; /* of the Unix socket that the URL names; NULL: none; not sent */
 };
 

@@ -13,10 +13,10 @@ static const struct codec_field facts_fields[] = {
         CODEC_FIELD(NUMBER, struct redis_facts, evicted),
         CODEC_FIELD(NUMBER, struct redis_facts, replicas),
         CODEC_FIELD(ARRAY, struct redis_facts, policy),
-        CODEC_FIELD(ARRAY, struct redis_facts, info_error),
+        CODEC_FIELD(ARRAY, struct redis_facts, info_error.quoted_bytes),
         CODEC_FIELD(NUMBER, struct redis_facts, has_save),
         CODEC_FIELD(ARRAY, struct redis_facts, save),
-        CODEC_FIELD(ARRAY, struct redis_facts, config_error),
+        CODEC_FIELD(ARRAY, struct redis_facts, config_error.quoted_bytes),
         CODEC_FIELD(ARRAY, struct redis_facts, min_replicas),
 };
 static const struct record facts_record = RECORD(facts_fields);
@@ -29,12 +29,13 @@ static void write_facts(struct codec_writer *writer, const void *body)
 static int read_facts(struct codec_reader *reader, void *body)
 {
         struct redis_facts *facts = body;
-        char *const texts[] = {facts->policy, facts->info_error, facts->save, facts->config_error,
-                               facts->min_replicas};
+        char *const texts[] = {facts->policy, facts->save, facts->min_replicas};
 
         (void)codec_read(reader, &facts_record, facts);
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 printable_replace(texts[i], strlen(texts[i]), false);
+        quoted_clean(&facts->info_error);
+        quoted_clean(&facts->config_error);
         return 0;
 }
 

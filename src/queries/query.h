@@ -8,7 +8,7 @@
 #include "queries/texts.h"
 
 /* Changes with each change of what is sent. A reader of another version refuses to be configured. */
-#define QUERY_VERSION 1
+#define QUERY_VERSION 2
 
 enum query_kind {
         QUERY_PING,      /* answered at once, whatever the server does */

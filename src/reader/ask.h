@@ -24,6 +24,9 @@ struct ask {
 void ask_done(struct ask *ask);
 /* Ends the ask with an error in words. status: not ANSWER_OK. */
 _printf_(3, 4) void ask_fail(struct ask *ask, enum answer_status status, const char *format, ...);
+void ask_fail_as(struct ask *ask, enum answer_status status, const struct error_report *error);
+/* Writes that the server refuses a command, with its error as what it said. */
+void ask_quote_refusal(struct error_report *ret, const redisReply *reply);
 /* The same for a command that could not be sent: -errno. */
 void ask_fail_errno(struct ask *ask, int error);
 /* If there is no usable reply, ends the ask and returns true: reply is NULL or an error of the server. */

@@ -30,32 +30,31 @@ static int make_file(const struct reader_file *file, struct memory_file *ret)
         return r;
 }
 
-static int load_tls(const struct reader_configuration *configuration, struct tls **ret, char *why)
+static int load_tls(const struct reader_configuration *configuration, struct tls **ret,
+                    struct settings_tls_refusal *refusal)
 {
-        struct memory_file files[_READER_FILE_MAX] = {{-1, ""}, {-1, ""}, {-1, ""}};
-        const char *paths[_READER_FILE_MAX] = {NULL};
+        struct memory_file files[_SETTINGS_TLS_MAX] = {{-1, ""}, {-1, ""}, {-1, ""}};
+        const char *paths[_SETTINGS_TLS_MAX] = {NULL};
         int r = 0;
 
-        for (size_t i = 0; i < _READER_FILE_MAX && r >= 0; i++) {
+        for (size_t i = 0; i < _SETTINGS_TLS_MAX && r >= 0; i++) {
                 if (!configuration->files[i].name)
                         continue;
                 r = make_file(&configuration->files[i], &files[i]);
                 paths[i] = files[i].path;
         }
         const struct redis_settings settings = {
-                .tls_ca_file = (char *)paths[READER_FILE_CA],
-                .tls_cert_file = (char *)paths[READER_FILE_CERT],
-                .tls_key_file = (char *)paths[READER_FILE_KEY],
+                .tls_ca_file = (char *)paths[SETTINGS_TLS_CA],
+                .tls_cert_file = (char *)paths[SETTINGS_TLS_CERT],
+                .tls_key_file = (char *)paths[SETTINGS_TLS_KEY],
         };
         const struct redis_settings shown = {
-                .tls_ca_file = configuration->files[READER_FILE_CA].name,
-                .tls_cert_file = configuration->files[READER_FILE_CERT].name,
-                .tls_key_file = configuration->files[READER_FILE_KEY].name,
+                .tls_ca_file = configuration->files[SETTINGS_TLS_CA].name,
+                .tls_cert_file = configuration->files[SETTINGS_TLS_CERT].name,
+                .tls_key_file = configuration->files[SETTINGS_TLS_KEY].name,
         };
-        char reason[TLS_WHY_MAX] = "";
         if (r >= 0)
-                r = tls_new(&settings, &shown, ret, reason);
-        snprintf(why, ANSWER_ERROR_MAX, "%s", reason);
+                r = tls_new(&settings, &shown, ret, refusal);
         FOREACH_ELEMENT(file, files)
                 close_fd(file->fd);
         return r;
@@ -72,7 +71,7 @@ static int probe(struct redis *redis, const struct redis_format *format, const c
 
 int configure_redis(sd_event *event, const struct reader_configuration *configuration,
                     redis_state_fn on_state, void *userdata, struct redis **ret,
-                    char why[static ANSWER_ERROR_MAX])
+                    struct settings_tls_refusal *refusal)
 {
         const struct redis_settings settings = {
                 .url = configuration->url ?: configuration->default_url,
@@ -88,10 +87,12 @@ int configure_redis(sd_event *event, const struct reader_configuration *configur
         _cleanup_redis_url_ struct redis_url parsed = {0};
         struct redis *redis = NULL;
         struct tls *tls = NULL;
+
+        *refusal = (struct settings_tls_refusal){.file = _SETTINGS_TLS_MAX};
         int r = format && settings.url ? redis_url_parse(settings.url, &parsed, NULL) : -EBADMSG;
 
         if (r >= 0 && (parsed.tls || configuration->check))
-                r = load_tls(configuration, &tls, why);
+                r = load_tls(configuration, &tls, refusal);
         if (r < 0 || configuration->check) {
                 if (tls)
                         tls_free(tls);

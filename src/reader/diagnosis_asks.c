@@ -35,16 +35,16 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
         const char *setting = reply ? setting_of(reply) : NULL;
 
         if (!reply) {
-                SET(ask->answer.error, "it went away or did not answer in time");
+                error_report_set(&ask->answer.error, "it went away or did not answer in time");
         } else if (question == QUESTION_INFO) {
                 if (reply->type == REDIS_REPLY_STRING)
                         redis_info_take(reply->str, facts);
                 else
-                        SET(facts->info_error, error ?: "no text");
+                        quoted_set(&facts->info_error, error ?: "no text");
         } else if (question == QUESTION_SAVE) {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");
-                SET(facts->config_error, setting ? "" : error ?: "it has no such setting");
+                quoted_set(&facts->config_error, setting ? "" : error ?: "it has no such setting");
         } else {
                 /* A Redis that refuses CONFIG has already reported that for the first setting. */
                 SET(facts->min_replicas, setting ?: "");
@@ -56,7 +56,7 @@ static void on_replies(void *userdata)
         struct ask *ask = userdata;
 
         redis_batch_free(ask->work);
-        if (ask->answer.error[0] != '\0')
+        if (ask->answer.error.text[0] != '\0')
                 ask_fail(ask, ANSWER_LOST, "it went away or did not answer in time");
         else
                 ask_done(ask);

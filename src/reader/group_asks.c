@@ -195,7 +195,7 @@ static void on_written(struct redis *redis _unused_, const redisReply *reply, vo
                 return;
         }
         if (reply->type == REDIS_REPLY_ERROR)
-                snprintf(ask->answer.error, sizeof(ask->answer.error), "%s", reply->str);
+                ask_quote_refusal(&ask->answer.error, reply);
         read_shares(ask);
 }
 

@@ -5,14 +5,15 @@
 #include "reader/ask.h"
 #include <stdio.h>
 
-static void on_jobs(struct job_list *lists, const char *error, void *userdata)
+static void on_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct ask *ask = userdata;
         const struct query *query = ask_query(ask);
 
         ask->answer.jobs = (struct answer_jobs){
                 .lists = lists, .n = query->n_texts, .with_entries = query->numbers[0] != 0};
-        snprintf(ask->answer.error, sizeof(ask->answer.error), "%s", error ?: "");
+        if (error)
+                ask->answer.error = *error;
         ask_done(ask);
 }
 

@@ -4,13 +4,13 @@
 #include "io/clock.h"
 #include "reader/ask.h"
 
-static void on_queues(struct queues_reading *queues, const char *error, void *userdata)
+static void on_queues(struct queues_reading *queues, const struct error_report *error, void *userdata)
 {
         struct queue_reading *reading = userdata;
         struct ask *ask = TAKE_PTR(reading->ask);
 
         if (error) {
-                ask_fail(ask, ANSWER_REFUSED, "%s", error);
+                ask_fail_as(ask, ANSWER_REFUSED, error);
                 return;
         }
         ask->answer.queues = *queues;

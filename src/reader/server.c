@@ -2,14 +2,12 @@
 /* A reader: its connections to sqmgr and to one server, and the queries in progress. */
 #include "reader/server.h"
 #include "base/fd.h"
-#include "base/printable.h"
 #include "frameworks/queue_reader.h"
 #include "io/message_socket.h"
 #include "queries/configuration.h"
 #include "reader/ask.h"
 #include "reader/configure.h"
 #include "redis/connection.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,12 +56,11 @@ void ask_done(struct ask *ask)
         struct codec_writer writer = {0};
 
         ask->answer.rtt_usec = server->redis ? redis_rtt_usec(server->redis) : 0;
-        printable_replace(ask->answer.error, strlen(ask->answer.error), false);
         answer_write(&writer, ask->read.id, &ask->answer);
         if (writer.size > ANSWER_BYTES_MAX) {
                 answer_clear(&ask->answer);
                 ask->answer.status = ANSWER_REFUSED;
-                snprintf(ask->answer.error, sizeof(ask->answer.error), "the answer is too large");
+                error_report_set(&ask->answer.error, "the answer is too large");
                 writer.size = 0;
                 answer_write(&writer, ask->read.id, &ask->answer);
         }
@@ -80,10 +77,24 @@ void ask_fail(struct ask *ask, enum answer_status status, const char *format, ..
 
         answer_clear(&ask->answer);
         ask->answer.status = status;
+        ask->answer.error = (struct error_report){0};
         va_start(arguments, format);
-        vsnprintf(ask->answer.error, sizeof(ask->answer.error), format, arguments);
+        vsnprintf(ask->answer.error.text, sizeof(ask->answer.error.text), format, arguments);
         va_end(arguments);
         ask_done(ask);
+}
+
+void ask_fail_as(struct ask *ask, enum answer_status status, const struct error_report *error)
+{
+        answer_clear(&ask->answer);
+        ask->answer.status = status;
+        ask->answer.error = *error;
+        ask_done(ask);
+}
+
+void ask_quote_refusal(struct error_report *ret, const redisReply *reply)
+{
+        error_report_quote(ret, reply->str, "it refuses the command");
 }
 
 void ask_fail_errno(struct ask *ask, int error)
@@ -95,10 +106,12 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
 {
         if (reply && reply->type != REDIS_REPLY_ERROR)
                 return false;
+        struct error_report error;
         if (reply)
-                ask_fail(ask, ANSWER_REFUSED, "%s", reply->str);
+                ask_quote_refusal(&error, reply);
         else
-                ask_fail(ask, ANSWER_LOST, "the connection was lost");
+                error_report_set(&error, "the connection was lost");
+        ask_fail_as(ask, reply ? ANSWER_REFUSED : ANSWER_LOST, &error);
         return true;
 }
 
@@ -146,7 +159,8 @@ sd_event *ask_event(const struct ask *ask)
         return ask->server->event;
 }
 
-static void on_redis_state(struct redis *redis, enum redis_state state, const char *error, void *userdata)
+static void on_redis_state(struct redis *redis, enum redis_state state, const struct error_report *error,
+                           void *userdata)
 {
         static const enum reader_state states[] = {
                 [REDIS_STATE_CONNECTING] = READER_STATE_CONNECTING,
@@ -158,7 +172,8 @@ static void on_redis_state(struct redis *redis, enum redis_state state, const ch
         struct codec_writer writer = {0};
 
         static_assert(ELEMENTSOF(states) == _REDIS_STATE_MAX, "a state for each");
-        snprintf(report.error, sizeof(report.error), "%s", error ?: "");
+        if (error)
+                report.error = *error;
         snprintf(report.server, sizeof(report.server), "%s", redis_server_text(redis) ?: "");
         reader_report_write(&writer, &report);
         send_message(server, &writer);
@@ -226,22 +241,25 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events _unuse
 static void configure(struct ask *ask)
 {
         struct reader_server *server = ask->server;
-        char why[ANSWER_ERROR_MAX] = "";
+        struct settings_tls_refusal refusal = {.file = _SETTINGS_TLS_MAX};
         int r = server->redis ? -EBADMSG : reader_configuration_read(ask_query(ask), &server->configuration);
 
         if (r >= 0)
                 r = configure_redis(server->event, &server->configuration, on_redis_state, server,
-                                    &server->redis, why);
+                                    &server->redis, &refusal);
         if (r >= 0 && server->ops->on_configured)
                 r = server->ops->on_configured(server->userdata);
         if (r >= 0 && server->redis && server->connections_fd >= 0)
                 redis_connect_by(server->redis, &server->connector);
-        if (r == -EPROTO)
-                ask_fail(ask, ANSWER_REFUSED, "its reader is of another version");
-        else if (r < 0)
-                ask_fail(ask, ANSWER_REFUSED, "%s", why[0] != '\0' ? why : strerror(-r));
-        else
+        ask->answer.configure.refused = refusal.file;
+        error_report_set(&ask->answer.error, "%s", refusal.why);
+        if (r >= 0 || (server->configuration.check && refusal.file != _SETTINGS_TLS_MAX))
                 ask_done(ask);
+        else if (refusal.file != _SETTINGS_TLS_MAX)
+                ask_fail(ask, ANSWER_REFUSED, "%s", refusal.why);
+        else
+                ask_fail(ask, ANSWER_REFUSED, "%s",
+                         r == -EPROTO ? "its reader is of another version" : strerror(-r));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)

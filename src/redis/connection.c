@@ -444,7 +444,8 @@ static void receive(struct connection *connection)
                 void *reply = NULL;
 
                 if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
-                        connection_lost(connection, "connection lost: %s", context->errstr);
+                        /* The error of hiredis may contain bytes of the server. */
+                        connection_lost(connection, "connection lost: the server breaks Redis' protocol");
                         return;
                 }
                 if (!reply)

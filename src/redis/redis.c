@@ -2,6 +2,7 @@
 /* A connection to a Redis: reconnects, logs in, queues commands, and with Sentinels chooses the server. */
 #include "redis/redis.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "io/clock.h"
 #include "redis/connection.h"
 #include "redis/oversized.h"
@@ -9,7 +10,6 @@
 #include "redis/tls.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
-#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -22,8 +22,6 @@
 #define BACKOFF_RESET_USEC (10 * USEC_PER_SEC)
 /* With Sentinels, how often to query the role: a master may become a replica without notice. */
 #define ROLE_USEC USEC_PER_SEC
-
-#define ERROR_SIZE 512
 
 enum redis_phase {
         PHASE_WAITING,    /* until the next attempt */
@@ -60,7 +58,7 @@ struct redis {
         struct endpoint endpoint; /* of the connection */
         enum redis_phase phase;
         enum redis_state state;
-        char error[ERROR_SIZE]; /* "": none */
+        struct error_report error;
         usec_t up_at;
         usec_t role_at; /* when ROLE was last sent */
         usec_t rtt_usec;
@@ -107,12 +105,12 @@ static void redis_leave(struct redis *redis)
                 redis_destroy(redis);
 }
 
-static void set_state(struct redis *redis, enum redis_state state, const char *error)
+static void set_state(struct redis *redis, enum redis_state state, const struct error_report *error)
 {
-        if (redis->state == state && strcmp(redis->error, error) == 0)
+        if (redis->state == state && error_report_equal(&redis->error, error))
                 return;
         redis->state = state;
-        snprintf(redis->error, sizeof(redis->error), "%s", error);
+        redis->error = *error;
         if (redis->on_state && !redis->freed)
                 redis->on_state(redis, state, redis_error(redis), redis->userdata);
 }
@@ -142,18 +140,9 @@ static usec_t backoff_usec(unsigned failures)
 }
 
 /* Ends the attempt or the connection: fails all pending commands and schedules the next attempt. */
-static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *format, ...)
+static void attempt_end(struct redis *redis, const struct error_report *error)
 {
-        char error[ERROR_SIZE];
         usec_t now = clock_now(CLOCK_MONOTONIC);
-        va_list arguments;
-
-        va_start(arguments, format);
-        vsnprintf(error, sizeof(error), format, arguments);
-        va_end(arguments);
-        for (char *c = error; *c; c++)
-                if ((unsigned char)*c < ' ' || *c == 0x7f)
-                        *c = '?';
 
         connection_close(redis->connection);
         if (redis->sentinel && (redis->phase == PHASE_CONNECTING || redis->phase == PHASE_LOGIN))
@@ -174,6 +163,22 @@ static _printf_(2, 3) void attempt_failed(struct redis *redis, const char *forma
         redis_leave(redis);
 }
 
+/* said: what the server said of it, which is quoted; NULL: nothing. */
+static _printf_(3, 4) void attempt_refused(struct redis *redis, const char *said, const char *format, ...)
+{
+        struct error_report error;
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsnprintf(error.text, sizeof(error.text), format, arguments);
+        va_end(arguments);
+        printable_replace(error.text, strlen(error.text), false);
+        quoted_set(&error.quoted, said);
+        attempt_end(redis, &error);
+}
+
+#define attempt_failed(redis, ...) attempt_refused(redis, NULL, __VA_ARGS__)
+
 static bool reply_is_error(const redisReply *reply, const char *code)
 {
         size_t len = strlen(code);
@@ -182,26 +187,30 @@ static bool reply_is_error(const redisReply *reply, const char *code)
                (reply->str[len] == ' ' || reply->str[len] == '\0');
 }
 
-/* Handles errors that are not the command's fault: the server, or our access to it, is unusable. Returns a
- * remedy, or NULL for other replies. */
-static const char *unfit_remedy(const struct redis *redis, const redisReply *reply)
+struct unfit {
+        const char *code, *remedy;
+};
+
+/* Handles errors that are not the command's fault: the server, or our access to it, is unusable. Returns the
+ * code and a remedy, or NULL for other replies. */
+static const struct unfit *find_unfit(const struct redis *redis, const redisReply *reply)
 {
-        static const struct {
-                const char *code, *remedy;
-        } errors[] = {
-                {"LOADING", "it is reading its data from disk, wait until it has"},
-                {"MASTERDOWN", "it is a replica that has lost its master"},
-                {"NOAUTH", "it asks for a password, set password or password_file in [redis]"},
-                {"NOPERM", "its ACL does not let this user read Sidekiq's keys, see username in [redis]"},
-                {"READONLY", "it is a replica, set url to the master"},
-        };
+        static const struct unfit
+                moved = {"READONLY", "it is a replica by now"},
+                errors[] = {
+                        {"LOADING", "it is reading its data from disk, wait until it has"},
+                        {"MASTERDOWN", "it is a replica that has lost its master"},
+                        {"NOAUTH", "it asks for a password, set password or password_file in [redis]"},
+                        {"NOPERM",
+                         "its ACL does not let this user read Sidekiq's keys, see username in [redis]"},
+                        {"READONLY", "it is a replica, set url to the master"},
+                };
 
         if (redis->sentinel && reply_is_error(reply, "READONLY"))
-                return "it is a replica by now";
-
+                return &moved;
         for (size_t i = 0; i < ELEMENTSOF(errors); i++)
                 if (reply_is_error(reply, errors[i].code))
-                        return errors[i].remedy;
+                        return &errors[i];
         return NULL;
 }
 
@@ -236,7 +245,7 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
         if (!reply || redis->phase != PHASE_LOGIN)
                 return;
         if (reply->type == REDIS_REPLY_ERROR) {
-                attempt_failed(redis, "it cannot be read: " WITHHOLD_ANSWER "%.160s'", reply->str);
+                attempt_refused(redis, reply->str, "it cannot be read: it refuses the command EXISTS");
                 return;
         }
         if (reply->type != REDIS_REPLY_INTEGER) {
@@ -246,14 +255,14 @@ static void on_probe(struct redis *redis, const redisReply *reply, _unused_ void
         redis->phase = PHASE_UP;
         redis->up_at = clock_now(CLOCK_MONOTONIC);
         redis->connection_count++;
-        set_state(redis, REDIS_STATE_CONNECTED, "");
+        set_state(redis, REDIS_STATE_CONNECTED, &(struct error_report){0});
 }
 
 static void on_select(struct redis *redis, const redisReply *reply, _unused_ void *userdata)
 {
         if (reply && reply->type == REDIS_REPLY_ERROR)
-                attempt_failed(redis, "database %u cannot be used: " WITHHOLD_ANSWER "%.160s'", redis->url.db,
-                               reply->str);
+                attempt_refused(redis, reply->str,
+                                "database %u cannot be used: it refuses the command SELECT", redis->url.db);
 }
 
 /* Omits the text of the error: some servers repeat the arguments in it. */
@@ -277,14 +286,13 @@ static void on_role(struct redis *redis, const redisReply *reply, _unused_ void 
         if (!reply)
                 return;
         if (reply->type == REDIS_REPLY_ERROR)
-                attempt_failed(redis, "%s does not tell its role: " WITHHOLD_ANSWER "%.160s'",
-                               redis->server_text, reply->str);
+                attempt_refused(redis, reply->str, "%s does not tell its role: it refuses the command ROLE",
+                                redis->server_text);
         else if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
                  reply->element[0]->type != REDIS_REPLY_STRING)
                 attempt_failed(redis, "what answers at %s is not a Redis", redis->server_text);
         else if (strcmp(reply->element[0]->str, "master") != 0)
-                attempt_failed(redis, "%s is not a master, but says that it is a %.20s", redis->server_text,
-                               reply->element[0]->str);
+                attempt_refused(redis, reply->element[0]->str, "%s is not a master", redis->server_text);
 }
 
 static int ask_role(struct redis *redis)
@@ -366,12 +374,12 @@ static void on_master(const char *host, unsigned port, void *userdata)
         redis_leave(redis);
 }
 
-static void on_none(const char *why, void *userdata)
+static void on_none(const struct error_report *why, void *userdata)
 {
         struct redis *redis = userdata;
 
         if (redis->phase == PHASE_LOCATING)
-                attempt_failed(redis, "%s", why);
+                attempt_end(redis, why);
 }
 
 static const struct sentinel_ops sentinel_ops = {.on_master = on_master, .on_none = on_none};
@@ -424,11 +432,11 @@ static void on_reply(_unused_ struct connection *connection, const redisReply *r
         bool forbidden =
                 command->may_be_forbidden &&
                 (reply_is_error(reply, "NOPERM") || (!redis->sentinel && reply_is_error(reply, "READONLY")));
-        const char *remedy = command->callback == on_role || forbidden ? NULL : unfit_remedy(redis, reply);
+        const struct unfit *unfit =
+                command->callback == on_role || forbidden ? NULL : find_unfit(redis, reply);
         redis_enter(redis);
-        if (remedy)
-                attempt_failed(redis, "the server says %.*s: %s", (int)strcspn(reply->str, " "), reply->str,
-                               remedy);
+        if (unfit)
+                attempt_refused(redis, reply->str, "the server says %s: %s", unfit->code, unfit->remedy);
         else if (command->is_left_out)
                 answer_left_out(redis);
         else
@@ -476,12 +484,12 @@ int redis_new(sd_event *event, const struct redis_settings *settings, struct tls
         redis->on_state = on_state;
         redis->userdata = userdata;
 
-        char why[TLS_WHY_MAX];
+        struct settings_tls_refusal refusal;
         bool by_sentinels = settings->sentinels;
         const char *url = settings->url;
         int r = redis_url_parse(url, &redis->url, NULL);
         if (r >= 0 && redis->url.tls && !tls)
-                r = tls_new(settings, settings, &redis->tls, why);
+                r = tls_new(settings, settings, &redis->tls, &refusal);
         if (r >= 0)
                 r = add_credentials(&redis->url, settings);
         if (r >= 0) {
@@ -594,9 +602,9 @@ enum redis_state redis_state(const struct redis *redis)
         return redis->state;
 }
 
-const char *redis_error(const struct redis *redis)
+const struct error_report *redis_error(const struct redis *redis)
 {
-        return redis->error[0] ? redis->error : NULL;
+        return redis->error.text[0] != '\0' ? &redis->error : NULL;
 }
 
 const char *redis_url_text(const struct redis *redis)

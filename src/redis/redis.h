@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/usec.h"
+#include "wire/quoted.h"
 #include <stddef.h>
 #include <systemd/sd-event.h>
 
@@ -24,8 +25,8 @@ enum redis_state {
 /* Returns "connecting", "connected" or "down". */
 const char *redis_state_name(enum redis_state value);
 
-/* Called if the state or the error changed. error is one sentence without secrets; NULL: no error. */
-typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const char *error,
+/* Called if the state or the error changed. error: NULL: no error. */
+typedef void (*redis_state_fn)(struct redis *redis, enum redis_state state, const struct error_report *error,
                                void *userdata);
 
 /* Called exactly once for each accepted command, never from within redis_command(). reply is owned by redis;
@@ -74,7 +75,7 @@ int redis_command_forbiddable(struct redis *redis, redis_reply_fn callback, void
 
 enum redis_state redis_state(const struct redis *redis);
 /* Returns the reason for the state down; NULL: no error. */
-const char *redis_error(const struct redis *redis);
+const struct error_report *redis_error(const struct redis *redis);
 /* Returns the URL without user and password; with Sentinels, with the name of the master instead of the
  * host. */
 const char *redis_url_text(const struct redis *redis);

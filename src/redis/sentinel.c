@@ -8,7 +8,6 @@
 #include "redis/connection.h"
 #include "settings/redis_url.h"
 #include "settings/settings.h"
-#include "wire/withhold.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 /* The delay after all Sentinels failed while the current master still works. */
 #define RETRY_USEC (2 * USEC_PER_SEC)
 #define CHANNEL    "+switch-master"
-#define WHY_SIZE   512
 
 /* The next expected reply. */
 enum sentinel_step { STEP_AUTH, STEP_ADDRESS, STEP_SUBSCRIBE, STEP_LISTENING };
@@ -61,19 +59,15 @@ static void begin_round(struct sentinel *sentinel)
         open_current(sentinel);
 }
 
-/* Must be the last use of the sentinel in a callback. */
-static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *format, ...)
+/* Must be the last use of the sentinel in a callback. said: what the Sentinel said of it; NULL: nothing. */
+static void try_next(struct sentinel *sentinel, const char *error, const char *said)
 {
         const struct redis_url *url = &sentinel->list[sentinel->at];
-        char why[WHY_SIZE], error[256];
-        va_list arguments;
+        struct error_report why;
 
-        va_start(arguments, format);
-        vsnprintf(error, sizeof(error), format, arguments);
-        va_end(arguments);
-        snprintf(why, sizeof(why),
-                 "no Sentinel names the master '%.80s', the last asked was %.80s, port %u: %.200s",
-                 sentinel->master_name, url->host, url->port, error);
+        error_report_quote(&why, said,
+                           "no Sentinel names the master '%.80s', the last asked was %.80s, port %u: %.200s",
+                           sentinel->master_name, url->host, url->port, error);
 
         connection_close(sentinel->connection);
         sentinel->at = (sentinel->at + 1) % sentinel->n;
@@ -81,7 +75,7 @@ static _printf_(2, 3) void try_next(struct sentinel *sentinel, const char *forma
                 open_current(sentinel);
         } else if (sentinel->asked) {
                 sentinel->asked = false;
-                sentinel->ops->on_none(why, sentinel->userdata);
+                sentinel->ops->on_none(&why, sentinel->userdata);
         } else {
                 /* Neither call fails for our own event source. */
                 (void)sd_event_source_set_time_relative(sentinel->retry, RETRY_USEC);
@@ -110,7 +104,7 @@ static void on_up(struct connection *connection, void *userdata)
         if (r >= 0)
                 r = connection_send(connection, ELEMENTSOF(subscribe), subscribe, NULL);
         if (r < 0)
-                try_next(sentinel, "%s", strerror(-r));
+                try_next(sentinel, strerror(-r), NULL);
 }
 
 static void on_lost(_unused_ struct connection *connection, const char *why, void *userdata)
@@ -119,7 +113,7 @@ static void on_lost(_unused_ struct connection *connection, const char *why, voi
 
         if (sentinel->step == STEP_LISTENING)
                 sentinel->tried = 0;
-        try_next(sentinel, "%s", why);
+        try_next(sentinel, why, NULL);
 }
 
 /* Stores host and port. Returns false if they are invalid. */
@@ -144,12 +138,12 @@ static bool is_text(const redisReply *reply)
 static void on_address(struct sentinel *sentinel, const redisReply *reply)
 {
         if (reply->type == REDIS_REPLY_NIL)
-                try_next(sentinel, "it does not know that name: check master_name");
+                try_next(sentinel, "it does not know that name: check master_name", NULL);
         else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 || !is_text(reply->element[0]) ||
                  !is_text(reply->element[1]) ||
                  !take_address(sentinel, reply->element[0]->str, (size_t)reply->element[0]->len,
                                reply->element[1]->str))
-                try_next(sentinel, "what answers there is not a Sentinel: check sentinels");
+                try_next(sentinel, "what answers there is not a Sentinel: check sentinels", NULL);
         else
                 sentinel->step = STEP_SUBSCRIBE;
 }
@@ -158,11 +152,11 @@ static void on_error(struct sentinel *sentinel, const char *error)
 {
         /* Omits the text of this error: some servers repeat the arguments in it. */
         if (sentinel->step == STEP_AUTH)
-                try_next(sentinel, "it refuses sentinel_password");
+                try_next(sentinel, "it refuses sentinel_password", NULL);
         else if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
-                try_next(sentinel, "it asks for a password: set sentinel_password");
+                try_next(sentinel, "it asks for a password: set sentinel_password", NULL);
         else
-                try_next(sentinel, WITHHOLD_ANSWER "%.160s'", error);
+                try_next(sentinel, "it refuses the command", error);
 }
 
 static void on_reply(_unused_ struct connection *connection, const redisReply *reply, void *userdata)
@@ -195,7 +189,7 @@ static void on_idle(struct connection *connection, void *userdata)
         static const char *const ping[] = {"PING"};
 
         if (connection_send(connection, ELEMENTSOF(ping), ping, NULL) < 0)
-                try_next(userdata, "out of memory");
+                try_next(userdata, "out of memory", NULL);
 }
 
 /* Handles `NAME OLD-HOST OLD-PORT HOST PORT`, and ignores other messages. */

@@ -3,6 +3,7 @@
  * loop. */
 #pragma once
 
+#include "wire/quoted.h"
 #include <systemd/sd-event.h>
 
 struct redis_settings;
@@ -15,8 +16,8 @@ struct sentinel_ops {
          * Sentinel replaced the subscribed one. host, a name or an address, is valid during the call. The
          * caller must verify that the server is a master. */
         void (*on_master)(const char *host, unsigned port, void *userdata);
-        /* No Sentinel could name the master after sentinel_locate(). why is a sentence without secrets. */
-        void (*on_none)(const char *why, void *userdata);
+        /* No Sentinel could name the master after sentinel_locate(). */
+        void (*on_none)(const struct error_report *why, void *userdata);
 };
 
 /* Copies sentinels, master_name, sentinel_password and the timeouts from settings. tls is for the connections

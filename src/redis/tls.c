@@ -38,35 +38,43 @@ static const char *last_reason(void)
         return reason ? reason : "unknown error";
 }
 
-static int refuse(char *why, const char *key, const char *file)
+static int refuse(struct settings_tls_refusal *ret, enum settings_tls_file file, const char *name)
 {
-        snprintf(why, TLS_WHY_MAX, "%s = %.100s: %.100s", key, file, last_reason());
+        static const char *const keys[] = {
+                [SETTINGS_TLS_CA] = "tls_ca_file",
+                [SETTINGS_TLS_CERT] = "tls_cert_file",
+                [SETTINGS_TLS_KEY] = "tls_key_file",
+        };
+
+        static_assert(ELEMENTSOF(keys) == _SETTINGS_TLS_MAX, "a key for each");
+        ret->file = file;
+        snprintf(ret->why, sizeof(ret->why), "%s = %.100s: %.100s", keys[file], name, last_reason());
         ERR_clear_error();
         return -EINVAL;
 }
 
 static int load(SSL_CTX *ctx, const struct redis_settings *settings, const struct redis_settings *shown,
-                char *why)
+                struct settings_tls_refusal *refusal)
 {
         ERR_clear_error();
         if (settings->tls_ca_file) {
                 if (SSL_CTX_load_verify_locations(ctx, settings->tls_ca_file, NULL) != 1)
-                        return refuse(why, "tls_ca_file", shown->tls_ca_file);
+                        return refuse(refusal, SETTINGS_TLS_CA, shown->tls_ca_file);
         } else if (SSL_CTX_set_default_verify_paths(ctx) != 1) {
-                return refuse(why, "tls_ca_file", "the machine's own");
+                return refuse(refusal, SETTINGS_TLS_CA, "the machine's own");
         }
         if (!settings->tls_cert_file || !settings->tls_key_file)
                 return 0;
         if (SSL_CTX_use_certificate_chain_file(ctx, settings->tls_cert_file) != 1)
-                return refuse(why, "tls_cert_file", shown->tls_cert_file);
+                return refuse(refusal, SETTINGS_TLS_CERT, shown->tls_cert_file);
         if (SSL_CTX_use_PrivateKey_file(ctx, settings->tls_key_file, SSL_FILETYPE_PEM) != 1 ||
             SSL_CTX_check_private_key(ctx) != 1)
-                return refuse(why, "tls_key_file", shown->tls_key_file);
+                return refuse(refusal, SETTINGS_TLS_KEY, shown->tls_key_file);
         return 0;
 }
 
 int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
-            char why[static TLS_WHY_MAX])
+            struct settings_tls_refusal *refusal)
 {
         SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
@@ -74,7 +82,7 @@ int tls_new(const struct redis_settings *settings, const struct redis_settings *
                 return -ENOMEM;
         SSL_CTX_set_default_passwd_cb(ctx, on_password);
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, why)
+        int r = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 ? load(ctx, settings, shown, refusal)
                                                                         : -ENOMEM;
         if (r < 0) {
                 SSL_CTX_free(ctx);
@@ -130,7 +138,7 @@ bool tls_has_input(const struct tls_session *session)
 
 const char *tls_error(const struct tls_session *session)
 {
-        static char text[TLS_WHY_MAX];
+        static char text[256];
         long verdict = SSL_get_verify_result(ssl_of(session));
 
         if (verdict != X509_V_OK)
@@ -147,7 +155,7 @@ const char *tls_error(const struct tls_session *session)
 #else
 
 int tls_new(_unused_ const struct redis_settings *settings, _unused_ const struct redis_settings *shown,
-            _unused_ struct tls **ret, _unused_ char why[static TLS_WHY_MAX])
+            _unused_ struct tls **ret, _unused_ struct settings_tls_refusal *refusal)
 {
         return -EPROTONOSUPPORT;
 }

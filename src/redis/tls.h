@@ -6,17 +6,16 @@
 #include "base/macro.h"
 
 struct redis_settings;
+struct settings_tls_refusal;
 struct tls;         /* shared by connections: trusted authorities and our own certificate */
 struct tls_session; /* of one connection */
 struct redisContext;
 
-#define TLS_WHY_MAX 256
-
 /* Reads the files named in the settings; errors name those of shown. Never reports any content of the key.
- * Returns 0 with *ret to be freed by tls_free(); -EPROTONOSUPPORT; -EINVAL with an error in why, which begins
- * with the settings key; or -ENOMEM. */
+ * Returns 0 with *ret to be freed by tls_free(); -EPROTONOSUPPORT; -EINVAL with the file at fault in
+ * *refusal; or -ENOMEM. */
 int tls_new(const struct redis_settings *settings, const struct redis_settings *shown, struct tls **ret,
-            char why[static TLS_WHY_MAX]);
+            struct settings_tls_refusal *refusal);
 /* Returns NULL. */
 struct tls *tls_free(struct tls *tls);
 

@@ -3,24 +3,22 @@
 #include "rollout_hosts/call.h"
 #include "io/reader.h"
 #include "rollout_hosts/reply_rules.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
 /* The group, the operation, the caller, and the arguments of the operation. */
 #define TEXTS_MAX 16
-#define ERROR_MAX 1024
 
 struct call {
         rollout_call_fn callback;
         void *userdata;
 };
 
-/* Writes the error with a remedy if one is known. */
-static void explain(const char *said, char *error)
+/* Writes the remedy for what Redis said, if one is known. */
+static void explain(const struct quoted *said, struct error_report *ret)
 {
         static const struct {
-                const char *begins, *remedy;
+                const char *code, *remedy;
         } remedies[] = {
                 {"NOPERM", "a rollout over many hosts needs an ACL such as `~" ROLLOUT_PREFIX
                            "* +@read +@write +eval +evalsha +time` for this user"},
@@ -30,25 +28,23 @@ static void explain(const char *said, char *error)
                 {"ERR unknown command", "this server runs no scripts, which a rollout over many hosts needs"},
         };
 
+        error_report_set(ret, "Redis refuses the script");
         for (size_t i = 0; i < ELEMENTSOF(remedies); i++)
-                if (strncmp(said, remedies[i].begins, strlen(remedies[i].begins)) == 0) {
-                        snprintf(error, ERROR_MAX, "%s: " WITHHOLD_ANSWER "%.300s'", remedies[i].remedy,
-                                 said);
-                        return;
-                }
-        snprintf(error, ERROR_MAX, "Redis refuses: " WITHHOLD_ANSWER "%.300s'", said);
+                if (quoted_has_code(said, remedies[i].code))
+                        error_report_set(ret, "%s", remedies[i].remedy);
+        ret->quoted = *said;
 }
 
 /* Calls back with an answer that was decoded. */
 static void end_call(struct call *call, const struct answer *answer, const struct rollout_reply *reply)
 {
-        char error[ERROR_MAX] = "Redis answers what is not understood";
-        struct rollout_answer result = {.error = error};
+        struct error_report error = {.text = "Redis answers what is not understood"};
+        struct rollout_answer result = {.error = &error};
 
         if (answer->status == ANSWER_REFUSED)
-                explain(answer->error, error);
+                explain(&answer->error.quoted, &error);
         else if (answer->status == ANSWER_LOST)
-                result.error = answer->error;
+                result.error = &answer->error;
         else if (reply)
                 result = (struct rollout_answer){
                         .reply = reply, .words = answer->words.list, .n = answer->words.n};

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct error_report; /* wire/quoted.h */
 struct field;
 struct reader;
 struct rollout_reply;
@@ -20,13 +21,13 @@ struct rollout_caller {
         const char *id;       /* of that rollout; "": none */
 };
 
-/* The answer, valid only during the callback. reply: NULL on failure. error: a sentence on failure, with a
- * remedy if there is one; else NULL. words: n words in the form that rollout_reply_host() takes. */
+/* The answer, valid only during the callback. reply: NULL on failure. error: on failure, with a remedy if
+ * there is one; else NULL. words: n words in the form that rollout_reply_host() takes. */
 struct rollout_answer {
         const struct rollout_reply *reply;
         const struct field *words;
         size_t n;
-        const char *error;
+        const struct error_report *error;
 };
 /* Called once for each accepted call, never from within the call. Every call is allowed within the
  * callback. */

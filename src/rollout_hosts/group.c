@@ -10,11 +10,12 @@
 #include "model/world.h"
 #include "observe/observe_world.h"
 #include "rollout_hosts/hmac.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+/* Four numbers and the blanks between them. */
+#define COUNTS_MAX 64
 #define RENEW_USEC (ROLLOUT_RENEW_SECONDS * USEC_PER_SEC)
 /* A view that nobody has requested for this long is dropped. */
 #define VIEW_USEC USEC_PER_MIN
@@ -96,38 +97,42 @@ bool group_answered(struct host_group *group)
         return false;
 }
 
-const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX])
+const struct error_report *group_trouble(const struct host_group *group, struct error_report *ret)
 {
         const struct link *link = group->fleet->link;
+        const struct error_report *error = link ? reader_error(link->reader) : NULL;
 
-        if (link && reader_state(link->reader) != READER_STATE_CONNECTED)
-                snprintf(text, GROUP_ERROR_MAX, "Redis is %s%s%s",
-                         reader_state_name(reader_state(link->reader)),
-                         reader_error(link->reader) ? ": " : "", reader_error(link->reader) ?: "");
-        else if (group->error[0] != '\0')
-                memcpy(text, group->error, GROUP_ERROR_MAX);
-        else
+        *ret = group->error;
+        if (link && reader_state(link->reader) != READER_STATE_CONNECTED) {
+                error_report_set(ret, "Redis is %s%s%.400s", reader_state_name(reader_state(link->reader)),
+                                 error ? ": " : "", error ? error->text : "");
+                if (error)
+                        ret->quoted = error->quoted;
+        } else if (group->error.text[0] == '\0') {
                 rollout_group_trouble_text(&group->rule, &group->last,
-                                           links_host_name(&runtime_of(group)->links), text, GROUP_ERROR_MAX);
-        return text;
+                                           links_host_name(&runtime_of(group)->links), ret->text,
+                                           sizeof(ret->text));
+        }
+        return ret;
 }
 
 /* No event while Redis is down: that has an event of its own. */
 static void report_trouble(struct host_group *group)
 {
         struct fleet *fleet = group->fleet;
-        char text[GROUP_ERROR_MAX];
+        struct error_report trouble;
 
         if (!fleet->link || reader_state(fleet->link->reader) != READER_STATE_CONNECTED)
                 return;
-        group_trouble(group, text);
-        if (strcmp(text, group->trouble_reported) == 0)
+        group_trouble(group, &trouble);
+        if (strcmp(trouble.text, group->trouble_reported) == 0)
                 return;
-        memcpy(group->trouble_reported, text, sizeof(text));
-        if (text[0] != '\0')
-                world_event(fleet->world, EVENT_GROUP_TROUBLE, fleet, NULL,
-                            "fleet '%s': this host takes no part in restarts of group '%s': %s",
-                            fleet->settings->name, group->name, text);
+        memcpy(group->trouble_reported, trouble.text, sizeof(trouble.text));
+        if (trouble.text[0] != '\0')
+                event_quote(world_event(fleet->world, EVENT_GROUP_TROUBLE, fleet, NULL,
+                                        "fleet '%s': this host takes no part in restarts of group '%s': %s",
+                                        fleet->settings->name, group->name, trouble.text),
+                            &trouble.quoted);
         else
                 world_event(fleet->world, EVENT_GROUP_JOINED, fleet, NULL,
                             "fleet '%s': this host takes part in restarts of group '%s' again",
@@ -173,23 +178,25 @@ static bool differs(const struct rollout_group *a, const struct rollout_group *b
                memcmp(&a->begun_at.counted, &b->begun_at.counted, sizeof(a->begun_at.counted)) != 0;
 }
 
-static void report_failure(const struct host_group *group)
+static void report_failure(const struct host_group *group, const struct quoted *quoted)
 {
         struct fleet *fleet = group->fleet;
 
-        world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
-                    "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
-                    fleet->settings->name, (unsigned long long)group->rule.number, group->name,
-                    group->rule.error);
+        event_quote(
+                world_event(fleet->world, EVENT_GROUP_TURN_FAILED, fleet, NULL,
+                            "fleet '%s': the turn of this host in epoch %llu of group '%s' has failed: %s",
+                            fleet->settings->name, (unsigned long long)group->rule.number, group->name,
+                            group->rule.error),
+                quoted);
 }
 
-static void fail_lease(struct host_group *group, const char *why)
+static void fail_lease(struct host_group *group, const struct error_report *why)
 {
         struct fleet *fleet = group->fleet;
 
-        rollout_group_observe_failure(&group->rule, why);
-        command_give_up(fleet, why);
-        report_failure(group);
+        rollout_group_observe_failure(&group->rule, why->text);
+        command_give_up(fleet, why->text);
+        report_failure(group, &why->quoted);
         wakeup_changed(runtime_of(group)->wakeup);
 }
 
@@ -208,7 +215,7 @@ static void restart(struct host_group *group, usec_t now)
         wakeup_changed(runtime_of(group)->wakeup);
 }
 
-static void on_release(const char *error, void *userdata)
+static void on_release(const struct error_report *error, void *userdata)
 {
         struct host_group *group = userdata;
         const struct rollout_group *rule = &group->rule;
@@ -267,7 +274,7 @@ static void act(struct host_group *group, enum rollout_act what, usec_t now)
                 return;
         group->check = release_check_cancel(group->check);
         command_give_up(fleet, group->rule.error);
-        report_failure(group);
+        report_failure(group, NULL);
 }
 
 /* since: when Redis last answered, or was last called. */
@@ -347,9 +354,9 @@ enum rollout_signature group_signature(const struct host_group *group, const str
 }
 
 /* Redis does not run the script. */
-static void observe_refusal(struct host_group *group, const char *error)
+static void observe_refusal(struct host_group *group, const struct error_report *error)
 {
-        snprintf(group->error, sizeof(group->error), "%s", error);
+        group->error = *error;
         group->rule.refused = true;
         report_trouble(group);
         wakeup_arm(runtime_of(group)->wakeup);
@@ -371,7 +378,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
         const struct rollout_group before = *rule;
 
         rule->refused = false;
-        group->error[0] = '\0';
+        group->error = (struct error_report){0};
         group->last = *answer->reply;
         followed(group, &before,
                  rollout_group_observe(rule, answer->reply, group_signature(group, answer->reply), now), now);
@@ -379,7 +386,7 @@ static void on_said(const struct rollout_answer *answer, void *userdata)
                 group_ask(group, now);
 }
 
-/* Log lines of workers are cut off: they must not leave this host. */
+/* Quoted text does not leave this host. */
 static void progress(const struct host_group *group, usec_t now, char *text, size_t size)
 {
         const struct fleet *fleet = group->fleet;
@@ -390,7 +397,6 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
                 return;
         }
         fleet_waits_for(fleet, now, waits, sizeof(waits));
-        withhold_end(waits);
         snprintf(text, size, "%u of %u replaced%s%s", fleet_replaced(fleet, now), fleet->rollout.total,
                  waits[0] != '\0' ? "; " : "", waits);
 }
@@ -398,19 +404,28 @@ static void progress(const struct host_group *group, usec_t now, char *text, siz
 /* Why this host begins no restart, for the view on the other hosts. */
 static void reason_to_wait(const struct host_group *group, usec_t now, char *text, size_t size)
 {
-        static const char subject[] = "this host ";
-        char why[GROUP_ERROR_MAX];
+        struct error_report why;
 
-        if (group_trouble(group, why)[0] == '\0')
-                rollout_group_pause_text(&group->rule, now, why, sizeof(why));
-        bool is_about_host = strncmp(why, subject, sizeof(subject) - 1) == 0;
-        snprintf(text, size, "%.*s", (int)size - 1, is_about_host ? why + sizeof(subject) - 1 : why);
+        if (group_trouble(group, &why)->text[0] == '\0')
+                rollout_group_pause_text(&group->rule, now, why.text, sizeof(why.text));
+        snprintf(text, size, "%.*s", (int)size - 1, why.text);
+}
+
+/* The progress as numbers, for the script; "" before the restart has begun. */
+static void counts(const struct host_group *group, usec_t now, char *text, size_t size)
+{
+        const struct fleet *fleet = group->fleet;
+        bool begun = group->rule.lease != HOST_LEASE_ROLLING || group->rule.begun;
+
+        if (begun)
+                snprintf(text, size, "%u %u %u %u", fleet->rollout.total, fleet_replaced(fleet, now),
+                         fleet_count(fleet, now).draining, fleet->rollout.failures);
 }
 
 void group_ask(struct host_group *group, usec_t now)
 {
         struct rollout_group *rule = &group->rule;
-        char text[ROLLOUT_TEXT_MAX + 1] = "";
+        char text[ROLLOUT_TEXT_MAX + 1] = "", numbers[COUNTS_MAX] = "";
 
         group->again = group->asked;
         if (!group_reader(group, now) || group->asked)
@@ -420,12 +435,14 @@ void group_ask(struct host_group *group, usec_t now)
         if (word == ROLLOUT_REQUEST_ROLL)
                 progress(group, now, text, sizeof(text));
         else if (word == ROLLOUT_REQUEST_DONE && rule->draining)
-                snprintf(text, sizeof(text), "draining");
+                snprintf(text, sizeof(text), ROLLOUT_DRAINING);
         else if (word == ROLLOUT_REQUEST_FAIL)
                 snprintf(text, sizeof(text), "%s", rule->error);
         else if (word == ROLLOUT_REQUEST_SEE && rule->lease == HOST_LEASE_WAITING)
                 reason_to_wait(group, now, text, sizeof(text));
-        const char *const words[] = {"tick", rollout_request_name(word), text, NULL};
+        if (word == ROLLOUT_REQUEST_ROLL || word == ROLLOUT_REQUEST_DONE || word == ROLLOUT_REQUEST_FAIL)
+                counts(group, now, numbers, sizeof(numbers));
+        const char *const words[] = {"tick", rollout_request_name(word), text, numbers, NULL};
         group->asked = group_call(group, NULL, words, on_said, group) == 0;
 }
 
@@ -494,7 +511,6 @@ static void look_for_trouble(struct host_group *group, usec_t now)
                      event->kind != EVENT_HUNG && event->kind != EVENT_BOOT_TIMEOUT))
                         continue;
                 snprintf(why, sizeof(why), "%s", event->text);
-                withhold_end(why);
                 rollout_group_observe_trouble(&group->rule, why, now);
         }
 }
@@ -504,20 +520,16 @@ static void lease(struct host_group *group, usec_t now)
         struct fleet *fleet = group->fleet;
         struct rollout_group *rule = &group->rule;
         enum host_lease before = rule->lease;
-        char error[sizeof(fleet->rollout.error)];
 
-        if (before == HOST_LEASE_ROLLING) {
-                memcpy(error, fleet->rollout.error, sizeof(error));
-                withhold_end(error);
-                rollout_group_observe_fleet(rule, fleet->rollout.state, error, now);
-        }
+        if (before == HOST_LEASE_ROLLING)
+                rollout_group_observe_fleet(rule, fleet->rollout.state, fleet->rollout.error, now);
         rule->draining = fleet_count(fleet, now).draining > 0;
         if (rule->lease == HOST_LEASE_DONE && rule->canary_seconds > 0)
                 look_for_trouble(group, now);
         if (rule->lease == before)
                 return;
         if (rule->lease == HOST_LEASE_FAILED)
-                report_failure(group);
+                report_failure(group, &fleet->rollout.quoted);
         else
                 world_event(fleet->world, EVENT_GROUP_TURN_DONE, fleet, NULL,
                             "fleet '%s': the turn of this host in epoch %llu of group '%s' is over",

@@ -11,7 +11,7 @@
 
 struct fleet;
 
-#define GROUP_ERROR_MAX 512
+#define GROUP_ERROR_MAX sizeof(((struct error_report *)NULL)->text)
 
 /* The state of all hosts, as last shown. */
 struct group_view {
@@ -28,7 +28,7 @@ struct host_group {
         char *name;          /* owned */
         struct rollout_group rule;
         struct rollout_reply last;              /* the last reply */
-        char error[GROUP_ERROR_MAX];            /* why Redis does not run the script; "": no error */
+        struct error_report error;              /* why Redis does not run the script */
         char trouble_reported[GROUP_ERROR_MAX]; /* the trouble last reported by an event */
         uint64_t connection;                    /* reader_connection_count() at the last call */
         size_t n_calls;                         /* calls in progress */
@@ -56,8 +56,8 @@ void groups_end(void *self);
 void groups_pack(const void *self, const struct fleet *fleet, struct codec_writer *writer);
 void groups_unpack(void *self, struct fleet *fleet, struct codec_reader *reader);
 
-/* Writes why this host takes no part or cannot know; "": no trouble. Returns text. */
-const char *group_trouble(const struct host_group *group, char text[static GROUP_ERROR_MAX]);
+/* Writes why this host takes no part or cannot know; the text is "" without trouble. Returns ret. */
+const struct error_report *group_trouble(const struct host_group *group, struct error_report *ret);
 
 /* For group_orders.c and rollouts.c: */
 

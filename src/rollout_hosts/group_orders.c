@@ -33,14 +33,14 @@ static usec_t now_is(void)
         return clock_now(CLOCK_MONOTONIC);
 }
 
-/* Answers the call and frees the order. error: a sentence; NULL: success. ended: an abort had a rollout to
- * end. */
-static void finish(struct order *order, const char *error, bool ended)
+/* Answers the call and frees the order. error: a sentence; NULL: success. quoted: what it quotes; NULL:
+ * nothing. ended: an abort had a rollout to end. */
+static void finish_quoted(struct order *order, const char *error, const struct quoted *quoted, bool ended)
 {
         struct call *call = order->call;
 
         if (call && error)
-                handler_refuse(call, "group '%s': %s", order->name, error);
+                handler_refuse_quoted(call, quoted, "group '%s': %s", order->name, error);
         else if (call && order->kind == ORDER_BEGIN)
                 server_reply(call,
                              json_pack("{s:I, s:s}", "epoch", (json_int_t)order->rollout.number, "group",
@@ -53,13 +53,18 @@ static void finish(struct order *order, const char *error, bool ended)
         free(order);
 }
 
+static void finish(struct order *order, const char *error, bool ended)
+{
+        finish_quoted(order, error, NULL, ended);
+}
+
 /* Returns true if the order may continue; otherwise the order was finished with an error. */
 static bool is_answered(struct order *order, const struct rollout_answer *answer)
 {
         if (!group_answered(order->group))
                 finish(order, "the fleet has left its group meanwhile", false);
         else if (!answer->reply)
-                finish(order, answer->error, false);
+                finish_quoted(order, answer->error->text, &answer->error->quoted, false);
         else
                 return true;
         return false;
@@ -268,7 +273,7 @@ static void give_order(struct control *control, struct call *call, json_t *param
         static const char *const show[] = {"show", NULL};
         struct host_group *group = parse_group(control, call, parameters);
         const struct orderer orderer = handler_orderer(call);
-        char trouble[GROUP_ERROR_MAX];
+        struct error_report trouble;
 
         if (!group)
                 return;
@@ -290,8 +295,11 @@ static void give_order(struct control *control, struct call *call, json_t *param
                 server_keep(call, on_order_cancelled, order);
                 return;
         }
-        handler_refuse(call, "group '%s': %s", group->name,
-                       r == -ENOTCONN ? group_trouble(group, trouble) : strerrordesc_np(-r));
+        if (r == -ENOTCONN)
+                group_trouble(group, &trouble);
+        else
+                error_report_set(&trouble, "%s", strerrordesc_np(-r));
+        handler_refuse_quoted(call, &trouble.quoted, "group '%s': %s", group->name, trouble.text);
         free(order);
 }
 

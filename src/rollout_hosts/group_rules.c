@@ -172,19 +172,18 @@ const char *rollout_group_pause_text(const struct rollout_group *group, usec_t n
             (now >= until && !group->unsaved))
                 return text;
         if (group->unsaved) {
-                snprintf(text, size,
-                         "this host begins no turn while its state file cannot be written: see its log");
+                snprintf(text, size, "begins no turn while its state file cannot be written: see its log");
                 return text;
         }
         format_duration(until - now, span, sizeof(span));
         if (may_begin(group, now))
                 snprintf(text, size,
-                         "this host begins no turn for another %s: hosts that Redis may have forgotten have "
+                         "begins no turn for another %s: hosts that Redis may have forgotten have "
                          "so long to say that they restart",
                          span);
         else
                 snprintf(text, size,
-                         "this host begins no turn for another %s, since it has restarted just now and does "
+                         "begins no turn for another %s, since it has restarted just now and does "
                          "not know who orders this: with rollout_key_file, or ordered here, it would",
                          span);
         return text;

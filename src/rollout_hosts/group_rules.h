@@ -127,8 +127,8 @@ void rollout_group_pack(const struct rollout_group *group, const char *name, str
 /* Reads what an earlier sqmgr saved about the group of this name. Returns false, with *ret untouched, if
  * the record is not of that group. */
 bool rollout_group_unpack(struct codec_reader *reader, const char *name, struct rollout_group *ret);
-/* Writes why this host begins no restart yet although the rollout is running, and for how long; "": it may
- * begin. Returns text. */
+/* Writes why this host begins no restart yet although the rollout is running, and for how long, as a sentence
+ * whose subject is left to the caller; "": it may begin. Returns text. */
 const char *rollout_group_pause_text(const struct rollout_group *group, usec_t now, char *text, size_t size);
 /* Writes why this host takes no part, as a sentence; "": it takes part. reply: the last reply. Returns
  * text. */

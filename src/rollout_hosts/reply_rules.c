@@ -163,6 +163,27 @@ void rollout_reply_glance(const struct field *number, const struct field *id, co
         take_token(id, ret->id, sizeof(ret->id));
 }
 
+/* Decodes four numbers; each of them is "" if they are not known. */
+static bool take_counts(const struct field words[], struct rollout_counts *ret)
+{
+        uint32_t *const counts[] = {&ret->total, &ret->replaced, &ret->draining, &ret->failed};
+
+        for (size_t i = 0; i < ELEMENTSOF(counts); i++) {
+                uint64_t value;
+
+                if (take_number(&words[i], UINT32_MAX, &value) < 0)
+                        return false;
+                *counts[i] = (uint32_t)value;
+        }
+        return true;
+}
+
+bool rollout_host_drains(const struct rollout_host *host)
+{
+        /* Hosts up to 0.2 report this word instead of numbers. */
+        return host->counts_known ? host->counts.draining > 0 : strcmp(host->text, ROLLOUT_DRAINING) == 0;
+}
+
 int rollout_reply_host(const struct field words[], size_t n, size_t index, struct rollout_host *ret)
 {
         struct rollout_host host;
@@ -176,6 +197,7 @@ int rollout_reply_host(const struct field words[], size_t n, size_t index, struc
                 return -EBADMSG;
         take_text(&words[0], host.name, sizeof(host.name));
         take_text(&words[4], host.text, sizeof(host.text));
+        host.counts_known = take_counts(&words[5], &host.counts);
         *ret = host;
         return 0;
 }

@@ -72,13 +72,23 @@ uint64_t rollout_believed(uint64_t number, const struct rollout_reply *reply);
 /* True if the reply shows a rollout with an id and a number that can be believed. */
 bool rollout_is_believed(const struct rollout_reply *reply);
 
+/* The progress of a restart: workers of a host, or hosts of a rollout. */
+struct rollout_counts {
+        uint32_t total, replaced, draining, failed;
+};
+
 /* A host as listed by `show`. */
 struct rollout_host {
         char name[ROLLOUT_TEXT_MAX + 1];
         enum host_lease lease;
         usec_t state_usec, seen_usec;    /* time in its state; time since the host was last seen */
-        char text[ROLLOUT_TEXT_MAX + 1]; /* rolling: progress; failed, lost: reason; done: "" once drained */
+        char text[ROLLOUT_TEXT_MAX + 1]; /* rolling: progress; failed, lost: reason; for people */
+        bool counts_known;               /* false: has not begun, or is of a version that reports none */
+        struct rollout_counts counts;    /* of workers, as last reported */
 };
+
+/* True if old workers of a host that is done still finish their jobs. */
+bool rollout_host_drains(const struct rollout_host *host);
 
 /* Returns 0, or -EBADMSG with *ret untouched if the words are not a reply of the script. */
 int rollout_reply_decode(const struct field words[], size_t n, struct rollout_reply *ret);

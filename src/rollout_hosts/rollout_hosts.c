@@ -87,15 +87,18 @@ static void put_groups(const void *self _unused_, const struct world *world, str
 static void add_problems(const void *self _unused_, const struct fleet *fleet, usec_t now _unused_,
                          struct problems *problems)
 {
-        char trouble[GROUP_ERROR_MAX], reason[PROBLEM_REASON_MAX];
+        struct error_report trouble;
 
         if (!fleet->group)
                 return;
         /* Redis itself is a problem of its own. */
-        if (fleet->redis_up && group_trouble(fleet->group, trouble)[0] != '\0')
-                problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_TROUBLE, .fleet = fleet}, NULL,
-                             "this host takes no part in restarts of group '%s': %s",
-                             fleet->settings->rollout_group, problem_reason(trouble, reason));
+        if (fleet->redis_up && group_trouble(fleet->group, &trouble)->text[0] != '\0')
+                problems_add(problems,
+                             &(struct problem){.code = PROBLEM_GROUP_TROUBLE,
+                                               .fleet = fleet,
+                                               .quoted = &trouble.quoted},
+                             NULL, "this host takes no part in restarts of group '%s': %s",
+                             fleet->settings->rollout_group, trouble.text);
         if (rule_of(fleet)->state == GROUP_HALTED)
                 problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_HALTED, .fleet = fleet}, NULL,
                              "the restart of all hosts of group '%s' halted", fleet->settings->rollout_group);
@@ -103,12 +106,12 @@ static void add_problems(const void *self _unused_, const struct fleet *fleet, u
 
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)
 {
-        char trouble[GROUP_ERROR_MAX];
+        struct error_report trouble;
 
         if (!fleet->group)
                 return;
         const struct doctor_group facts = {
-                .takes_part = group_trouble(fleet->group, trouble)[0] == '\0',
+                .takes_part = group_trouble(fleet->group, &trouble)->text[0] == '\0',
                 .default_key = DEFAULT_KEY,
                 .has_default_key = access(DEFAULT_KEY, F_OK) == 0,
         };

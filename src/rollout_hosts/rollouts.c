@@ -29,17 +29,42 @@ static double seconds(usec_t usec)
         return (double)(usec / USEC_PER_MSEC) / 1000.0;
 }
 
+static json_t *render_counts(const struct rollout_counts *counts)
+{
+        return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)counts->total, "replaced",
+                         (json_int_t)counts->replaced, "draining", (json_int_t)counts->draining, "failed",
+                         (json_int_t)counts->failed);
+}
+
+/* Counts the hosts of the rollout as those of a fleet are counted. */
+static struct rollout_counts count_hosts(const struct group_view *view)
+{
+        struct rollout_counts counts = {0};
+
+        for (size_t i = 0; i < view->n_hosts; i++) {
+                const struct rollout_host *host = &view->hosts[i];
+
+                counts.total += host->lease != HOST_LEASE_NONE;
+                counts.replaced += host->lease == HOST_LEASE_DONE;
+                counts.draining += host->lease == HOST_LEASE_DONE && rollout_host_drains(host);
+                counts.failed += host->lease == HOST_LEASE_FAILED || host->lease == HOST_LEASE_LOST;
+        }
+        return counts;
+}
+
 static json_t *render_host(const struct rollout_host *host, const char *here)
 {
         bool progresses = host->lease == HOST_LEASE_ROLLING || host->lease == HOST_LEASE_WAITING;
         bool bad = host->lease == HOST_LEASE_FAILED || host->lease == HOST_LEASE_LOST;
 
-        return json_pack("{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b}", "host", varlink_text(host->name),
-                         "state", host_lease_name(host->lease), "seconds", seconds(host->state_usec),
-                         "seen_seconds", seconds(host->seen_usec), "progress",
-                         varlink_text(progresses ? host->text : ""), "drained",
-                         (int)(host->lease == HOST_LEASE_DONE && host->text[0] == '\0'), "error",
-                         varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0));
+        return json_pack(
+                "{s:o, s:s, s:f, s:f, s:o, s:b, s:o, s:b, s:o}", "host", varlink_text(host->name), "state",
+                host_lease_name(host->lease), "seconds", seconds(host->state_usec), "seen_seconds",
+                seconds(host->seen_usec), "progress", varlink_text(progresses ? host->text : ""), "drained",
+                (int)(host->lease == HOST_LEASE_DONE && !rollout_host_drains(host)), "error",
+                varlink_text(bad ? host->text : ""), "here", (int)(strcmp(host->name, here) == 0), "counts",
+                host->lease != HOST_LEASE_WAITING && host->counts_known ? render_counts(&host->counts)
+                                                                        : json_null());
 }
 
 static int compare_hosts(const void *left, const void *right)
@@ -77,7 +102,7 @@ static json_t *render_left(const char *left)
 
 static bool is_answered(struct host_group *group, usec_t now)
 {
-        return group_reader(group, now) && group->error[0] == '\0';
+        return group_reader(group, now) && group->error.text[0] == '\0';
 }
 
 /* Returns an empty view if Redis does not answer and had no rollout before: that says nothing about now. */
@@ -102,25 +127,31 @@ static json_t *render_group(struct host_group *group, usec_t now)
         const struct group_view *view = view_of(group, now);
         struct rollout_reply rollout = rollout_of(group, view);
         const char *here = links_host_name(&group->groups->persist->runtime->links);
-        char trouble[GROUP_ERROR_MAX], waits_for[GROUP_ERROR_MAX] = "";
+        char pause[GROUP_ERROR_MAX] = "", waits_for[GROUP_ERROR_MAX + 16] = "";
+        struct error_report trouble;
 
-        if (group_trouble(group, trouble)[0] == '\0')
-                rollout_group_pause_text(&group->rule, now, waits_for, sizeof(waits_for));
+        if (group_trouble(group, &trouble)->text[0] == '\0')
+                rollout_group_pause_text(&group->rule, now, pause, sizeof(pause));
+        if (pause[0] != '\0')
+                snprintf(waits_for, sizeof(waits_for), "this host %s", pause);
         if (view->hosts)
                 rollout.age_usec += usec_sub(now, view->at);
         usec_t left = rollout.state == GROUP_RUNNING
                               ? rollout_reply_left_usec(&rollout, view->hosts, view->n_hosts)
                               : USEC_INFINITY;
-        return json_pack(
-                "{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
+        struct rollout_counts counts = count_hosts(view);
+        json_t *object = json_pack(
+                "{s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fleet",
                 varlink_text(group->fleet->settings->name), "group", varlink_text(group->name), "epoch",
                 (json_int_t)rollout.number, "release", varlink_text(rollout.release), "state",
                 group_state_name(rollout.state), "error", varlink_text(rollout.error), "age_seconds",
                 rollout.number > 0 && view->hosts ? json_real(seconds(rollout.age_usec)) : json_null(),
                 "left_seconds", left != USEC_INFINITY ? json_real(seconds(left)) : json_null(),
                 "hosts_at_once", varlink_text(rollout.asked), "began_by", varlink_text(rollout.by), "trouble",
-                varlink_text(trouble), "waits_for", varlink_text(waits_for), "left",
-                render_left(rollout.left), "hosts", render_hosts(view, here));
+                varlink_text(trouble.text), "waits_for", varlink_text(waits_for), "left",
+                render_left(rollout.left), "hosts", render_hosts(view, here), "counts",
+                view->hosts ? render_counts(&counts) : json_null());
+        return quoted_put(object, &trouble.quoted);
 }
 
 /* Returns the group of the fleet with this name; NULL: no group any more. */
@@ -154,7 +185,7 @@ static void on_shown(const struct rollout_answer *answer, void *userdata)
         group->shows = false;
         group->view.at = view.at;
         wakeup_arm(group->groups->persist->runtime->wakeup);
-        snprintf(group->error, sizeof(group->error), "%s", answer->error ?: "");
+        group->error = answer->error ? *answer->error : (struct error_report){0};
         if (!answer->reply)
                 return;
         const size_t n = (answer->n - _ROLLOUT_REPLY_MAX) / ROLLOUT_HOST_WORDS;

@@ -8,7 +8,9 @@
  * The keys, below `sqmgr:rollout:GROUP`, with the namespace in front:
  *
  * no suffix  hash: the newest rollout; see the fields below
- * `:hosts`   hash: host -> `INSTANCE SINCE TEXT`; SINCE: when its state last changed
+ * `:hosts`   hash: host -> `INSTANCE SINCE TEXT`; SINCE: when its state last changed. `HOST progress` -> the
+ *            COUNTS of a tick. Hosts of earlier versions neither write nor read that field, and delete the
+ *            hash when they begin a rollout.
  * `:seen`    sorted set: host -> when the host last reported its presence
  * `:states`  sorted set: host -> its state as a number, so that states are counted without reading all hosts
  * `:turns`   sorted set: host -> when the host last renewed its lease
@@ -58,26 +60,24 @@ extern const char *const rollout_script_suffixes[ROLLOUT_SCRIPT_KEYS];
 /* The operations and their arguments. Before these, each call has the calling host, its instance, and the
  * number and id of the newest rollout that the host knows (0 and "": none).
  *
- *   tick    WORD TEXT  the request of the host:
- *                      "see"   reports presence; TEXT is why the host begins no restart yet
- *                      "want"  requests a lease
- *                      "roll"  holds and renews a lease; TEXT is the progress
- *                      "wait"  gives back a lease that is not used
- *                      "done"  TEXT is "draining" while old workers are left; repeated once they are gone
- *                      "fail"  TEXT is the reason
- *   begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID
- *                      begins the rollout of this number and id, if Redis still has the one of NUMBER and ID.
- *                      HOSTS: `3` or `10%`; CANARY: seconds; LOST: "1" if Redis has lost a newer rollout.
- *                      With a MAC the numbers in Redis need not be lower: a host with the key has found
- *                      that they are not signed.
- *   abort   MAC        ends this rollout
- *   forget  HOST       removes the host from this rollout. No MAC: any writer to Redis can do the same
- *                      without the script.
- *   show               returns all hosts
+ *   tick    WORD TEXT COUNTS
+ *                      the request of the host. COUNTS is `TOTAL REPLACED DRAINING FAILED`, the workers of
+ * its fleet, with "roll", "done" and "fail"; "" if its restart has not begun. TEXT is for people: "see"
+ * reports presence; TEXT is why the host begins no restart yet "want"  requests a lease "roll"  holds and
+ * renews a lease; TEXT is the progress "wait"  gives back a lease that is not used "done"  repeated once no
+ * old worker drains. TEXT is ROLLOUT_DRAINING until then, for hosts up to 0.2, which read no COUNTS "fail"
+ * TEXT is the reason begin   HOSTS CANARY FAILURES RELEASE MAC SERVER LOST NUMBER ID begins the rollout of
+ * this number and id, if Redis still has the one of NUMBER and ID. HOSTS: `3` or `10%`; CANARY: seconds;
+ * LOST: "1" if Redis has lost a newer rollout. With a MAC the numbers in Redis need not be lower: a host with
+ * the key has found that they are not signed. abort   MAC        ends this rollout forget  HOST       removes
+ * the host from this rollout. No MAC: any writer to Redis can do the same without the script. show returns
+ * all hosts
  *
- * The reply is an array of words: the words of enum rollout_script_reply; for `show` then five words per
- * host: name, state, seconds in that state, seconds since it was seen, text. */
-#define ROLLOUT_HOST_WORDS 5
+ * The reply is an array of words: the words of enum rollout_script_reply; for `show` then nine words per
+ * host: name, state, seconds in that state, seconds since it was seen, text, and the four COUNTS, each "" if
+ * the host has reported none. */
+#define ROLLOUT_HOST_WORDS 9
+#define ROLLOUT_DRAINING   "draining"
 enum rollout_script_reply {
         ROLLOUT_REPLY_VERDICT, /* "ok"; "old": Redis has a newer rollout than this;
                                 * "behind": Redis has an older rollout than the host; "taken": another

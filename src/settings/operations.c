@@ -171,6 +171,7 @@ static int diff_fleet(const struct diff *diff, const struct fleet_settings *old,
                 return diff_values(diff, section, old, new, false);
         const struct settings_change change = {
                 .section = section,
+                .added = is,
                 .old_text = was ? "present" : "absent",
                 .new_text = is ? "added" : "removed",
                 .reload = SETTINGS_APPLIED,

@@ -31,7 +31,8 @@ char *settings_print(const struct settings *settings);
  * the call. */
 struct settings_change {
         const char *section; /* "sqmgr", "redis", "fleet:NAME" */
-        const char *key;     /* NULL: the whole fleet was added (new_text is "added") or removed */
+        const char *key;     /* NULL: the whole fleet was added or removed */
+        bool added;          /* without a key: it was added */
         const char *old_text;
         const char *new_text;
         enum settings_reload reload;

@@ -27,6 +27,20 @@ struct share {
         bool percent;
 };
 
+/* The files for TLS. */
+enum settings_tls_file {
+        SETTINGS_TLS_CA,
+        SETTINGS_TLS_CERT,
+        SETTINGS_TLS_KEY,
+        _SETTINGS_TLS_MAX,
+};
+
+/* Why the files for TLS cannot be used. */
+struct settings_tls_refusal {
+        enum settings_tls_file file; /* _SETTINGS_TLS_MAX: none of them is at fault */
+        char why[512];
+};
+
 struct redis_settings {
         char *url; /* never NULL after settings_draft_finish() */
         char *username;

@@ -9,11 +9,11 @@ struct traits;
 /* Inputs of values and defaults besides the file. All pointers must outlive the settings. */
 struct redis_settings;
 
-#define SETTINGS_TLS_WHY_MAX 512
+struct settings_tls_refusal;
 
-/* Judges the files for TLS, which can be read. Returns 0; -EINVAL with an error in why, which begins with the
- * settings key; or another -errno: they cannot be judged now. */
-typedef int (*settings_tls_fn)(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX]);
+/* Judges the files for TLS, which can be read. Returns 0; -EINVAL with the file at fault in *ret; or another
+ * -errno: they cannot be judged now. */
+typedef int (*settings_tls_fn)(const struct redis_settings *settings, struct settings_tls_refusal *ret);
 
 struct settings_surroundings {
         const struct traits *const *frameworks; /* all frameworks; NULL-terminated, at least one */

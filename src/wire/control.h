@@ -25,7 +25,7 @@
 
 /* Each class of methods includes those above it. */
 enum control_access {
-        CONTROL_VIEW,    /* any client of read_socket; see withhold.h for the text removed */
+        CONTROL_VIEW,    /* any client of read_socket; without what messages quote (wire/quoted.h) */
         CONTROL_READ,    /* any client of the control socket */
         CONTROL_OPERATE, /* members of socket_group */
         CONTROL_OWN,     /* root and sqmgr's own user */

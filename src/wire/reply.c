@@ -30,6 +30,14 @@ bool reply_is(const json_t *object, const char *key, const char *value)
         return strcmp(reply_string(object, key), value) == 0;
 }
 
+const char *reply_quoting(const json_t *object, const char *text, char ret[static REPLY_QUOTING_MAX])
+{
+        const char *quoted = reply_string(object, "quoted");
+
+        snprintf(ret, REPLY_QUOTING_MAX, "%s%s%s", text, quoted[0] != '\0' ? ":\n" : "", quoted);
+        return ret;
+}
+
 usec_t reply_usec(const json_t *object, const char *key)
 {
         double seconds = json_number_value(json_object_get(object, key));

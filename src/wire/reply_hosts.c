@@ -36,15 +36,13 @@ bool reply_host_is_silent(const json_t *host)
 
 bool reply_host_progress(const json_t *host, unsigned *ret_n, unsigned *ret_of)
 {
-        const char *text = reply_string(host, "progress");
-        unsigned n, of;
-        int end = 0;
+        const json_t *counts = json_object_get(host, "counts");
+        long long n = reply_integer(counts, "replaced"), of = reply_integer(counts, "total");
 
-        if (strspn(text, "0123456789") > 6 || sscanf(text, "%u of %6u%n", &n, &of, &end) != 2 || n > of ||
-            of == 0)
+        if (n < 0 || n > of || of == 0 || of > UINT32_MAX)
                 return false;
-        *ret_n = n;
-        *ret_of = of;
+        *ret_n = (unsigned)n;
+        *ret_of = (unsigned)of;
         return true;
 }
 

@@ -19,7 +19,7 @@ const char *reply_host_state_name(enum reply_host_state value);
 
 /* Returns true if the last report of the host is overdue. */
 bool reply_host_is_silent(const json_t *host);
-/* Reads the progress of a rolling host. Returns false unless its text begins as `3 of 8` does. */
+/* Reads the progress of a rolling host. Returns false if it reports no numbers. */
 bool reply_host_progress(const json_t *host, unsigned *ret_n, unsigned *ret_of);
 /* Formats what a host does, waits for, or why the host failed; "" if the state says all. rollout is the
  * GroupRollout that contains host. Returns text. */

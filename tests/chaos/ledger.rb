@@ -81,8 +81,10 @@ class Ledger
   # Sidekiq 7.3 may end by an error of its own as it is told to be quiet, where Redis, which the test had frozen or
   # killed, has not answered it: nobody told it to exit, and what it wrote last is where its client of Redis waited.
   def ended_itself?(life)
-    told = File.foreach(File.join(@folder, "sqmgr.log")).grep(/\(pid #{life.pid}\) /)
-    told.any? { |line| line.match?(/ exited.*its last lines: .*redis_client/) } &&
+    # A line with its log tail, whose lines begin with a bar.
+    told = File.foreach(File.join(@folder, "sqmgr.log")).slice_before { |line| !line.start_with?("    | ") }
+               .map(&:join).grep(/\A.*\(pid #{life.pid}\) /)
+    told.any? { |lines| lines.match?(/ exited.*redis_client/m) } &&
       told.none? { |line| line.match?(/ is told to exit| is killed| was killed/) }
   end
 

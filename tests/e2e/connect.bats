@@ -56,7 +56,7 @@ END
         redis acl log | not grep -q watcher
         # What it may not read costs no connection.
         run -1 sqmgrctl jobs
-        [[ $output == *"it answers 'NOPERM"* ]]
+        [[ $output == *"NOPERM"* ]]
         sqmgrctl events --json | not grep redis-down
 
         # A password that is refused is not told, either.

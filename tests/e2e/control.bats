@@ -89,7 +89,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         kill -KILL $old
         run -1 --separate-stderr sqmgrctl restart --wait --timeout 300s
         echo "$output"
-        [[ $output == *' error: default/'*' (pid '*') exited with status 1 before its first beat, '*'; its last lines: no such table'* ]]
+        [[ $output == *' error: default/'*' (pid '*') exited with status 1 before its first beat, '*':'*'no such table'* ]]
         [[ $output != *': '[12]' of 2 workers replaced'* && $output != *'is gone'* ]]
         fleet_is '.rollout.replaced == 0'
 }

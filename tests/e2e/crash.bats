@@ -159,7 +159,8 @@ END
         [ ! -e ended ]
         rm hold
         wait_until 20 grep -qx "default/1 $first killed KILL" ended
-        wait_until 20 grep -q "default/1 (pid $first): after_exit: '$folder/follow-up' exited with status 4" sqmgr.log
+        wait_until 20 grep -q "default/1 (pid $first): after_exit has failed" sqmgr.log
+        grep -q "^    | after_exit: '$folder/follow-up' exited with status 4" sqmgr.log
         rm fails
 
         # One that ended while there was no sqmgr is followed up by the next.

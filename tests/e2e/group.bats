@@ -148,7 +148,7 @@ END
         before=$(for host in a b c; do on "$host" fleet .generation; done)
         ask a RestartEverywhere '{"fleet":"default","release":"releases/3"}'
         wait_until 90 rollout_is a '.state == "halted"'
-        rollout a | jq -r .error | grep -F "which does not end in 'releases/3'"
+        rollout a | jq -r .error | grep -F "release 'releases/3' was not found"
         [ "$(for host in a b c; do on "$host" fleet .generation; done)" = "$before" ]
 
         # And the next one works.

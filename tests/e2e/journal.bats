@@ -60,15 +60,15 @@ configure_log() { # LOG LINE...
 }
 
 # shellcheck disable=SC2053
-last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its last lines: '$1 ]]; } # PATTERN
+last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(fleet .crash.quoted) == $1 ]]; } # PATTERN
 
 @test "log = journal: the last lines of a worker that fails are read back" {
         start_redis
         start_journal
         fails_with_lines journal
         start_sqmgr_in_journal hand
-        wait_until 20 last_lines_are 'booting|app.rb:3: no database.yml (RuntimeError)'
-        grep -q 'its last lines: booting|app.rb:3: no database.yml (RuntimeError)$' sqmgr.log
+        wait_until 20 last_lines_are $'booting\napp.rb:3: no database.yml (RuntimeError)'
+        grep -q '^    | app.rb:3: no database.yml (RuntimeError)$' sqmgr.log
         # Each line says whose it is.
         within journalctl -q -o cat -t default/2 | grep -qFx booting
         # One that is gone, too, and of a fleet all.
@@ -88,10 +88,10 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'*'; its las
         old=$(worker_pids)
         mv steer/lines steer/fail
         run -1 sqmgrctl restart --wait --timeout 300s
-        [[ $output == *'3 new workers in a row failed; the last: default/'*'; its last lines: two|three|four|five|six'* ]]
-        [[ $(fleet .rollout.error) == *'its last lines: two|three|four|five|six' ]]
+        [[ $output == *'3 new workers in a row failed; the last: default/'*$'two\n'*'six'* ]]
+        [[ $(fleet .rollout.quoted) == $'two\nthree\nfour\nfive\nsix' ]]
         alive "$old"
-        wait_until 10 journal_has 'its last lines: two|three|four|five|six'
+        wait_until 10 journal_has 'SQMGR_QUOTED=two$' -o verbose
         within sqmgrctl logs default -n 1000 >shown
         pid=$(worker_pids | head -n 1)
         within journalctl -q "_PID=$pid" >ours
@@ -118,7 +118,7 @@ END
         start_sqmgr_in_journal hand
         wait_until 20 ready 1
         kill -KILL "$(worker_pids)"
-        wait_until 20 last_lines_are 'the wrapper begins|the worker begins|*the wrapper ends'
+        wait_until 20 last_lines_are $'the wrapper begins\nthe worker begins\n*the wrapper ends'
 }
 
 @test "a worker that wrote nothing has no last lines, and those of others are not its own" {

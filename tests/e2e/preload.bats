@@ -96,7 +96,7 @@ writes_to() { [ "$(readlink "/proc/$1/fd/1")" = "$2" ]; } # PID FILE
         # And from there its last lines are told.
         redis lpush queue:default '{"class":"Tell","args":[],"jid":"1","queue":"default","retry":false}'
         kill -ABRT "$new"
-        wait_until 30 grep -q "(pid $new) was killed by signal 6 .*its last lines: .*" sqmgr.log
+        wait_until 30 sh -c "grep -A1 '(pid $new) was killed by signal 6 ' sqmgr.log | grep -q '^    | '"
 }
 
 # Who has no rights: what others choose is not known by name.

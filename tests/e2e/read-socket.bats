@@ -59,7 +59,7 @@ END
         wait_until 20 ready 1
         sqmgrctl restart dies
         wait_until 20 state_is dies halted
-        wait_until 20 shows_all "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "it answers 'NOPERM"
+        wait_until 20 shows_all "lines-$secret" "'command-$secret'" "/path-$secret" "/before-$secret" "NOPERM"
 
         read_all "$folder/sqmgr.read.sock" >viewed.log
         for method in GetStatus GetEvents GetQueues GetMetrics GetMetricFamilies GetJobs Follow Ping GetVersion; do
@@ -73,7 +73,8 @@ END
         grep -q 'exited with status 1' viewed.log
         grep -q 'could not be started"' viewed.log
         grep -q 'restart halted, there are no old workers to go on: 3 new workers in a row failed; the last: dies/1 (pid [0-9]*) exited with status 1 before its first beat, after [0-9]*ms"' viewed.log
-        grep -q '"error":"it refuses"' viewed.log
+        grep -q '"error":"it refuses the command"' viewed.log
+        run ! grep -q '"quoted"' viewed.log
         # Nor by way of sqmgrctl, whoever asks, and he gives no order.
         for command in status 'status --json' events metrics queues jobs; do
                 # shellcheck disable=SC2086

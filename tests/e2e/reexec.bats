@@ -216,7 +216,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         echo 'no memory for the cake' >>workers.log
         victim=$(fleet '.workers[0].pid')
         kill -KILL "$victim"
-        wait_until 20 fleet_is '(.crash.last // "") | test("SIGKILL.*its last lines: .*no memory for the cake")'
+        wait_until 20 fleet_is '((.crash.last // "") | test("SIGKILL")) and ((.crash.quoted // "") | test("no memory for the cake"))'
 }
 
 @test "reexec: what the environment says of it is believed from our own image only" {

@@ -69,7 +69,7 @@ END
         old=$(worker_pids)
         echo 'the schema is not migrated' >broken
         run -1 sqmgrctl restart --wait --timeout 300s
-        [[ $output == *"could not be started: before_start: '/bin/sh' exited with status 3"*'the schema is not migrated'* ]]
+        [[ $output == *"could not be started:"*"before_start: '/bin/sh' exited with status 3"*'the schema is not migrated'* ]]
         # The third of two at a time halted it: the fourth may still be at it.
         wait_until 20 worker_pids_are "$old"
         rm broken

@@ -222,9 +222,10 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 20 shows '^code 1'
         screen_has "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
         shows '^  no database.yml$'
-        # Elsewhere each sentence is one line.
+        # Elsewhere each sentence is one line, and what it quotes follows.
         run -1 sqmgrctl restart --wait
-        [[ ${lines[-1]} == 'sqmgrctl: default: restart halted, '*'; its last lines: '*'booting|no database.yml' ]]
+        [[ ${lines[-3]} == 'sqmgrctl: default: restart halted, '*':' ]]
+        [[ ${lines[-2]} == *booting && ${lines[-1]} == *'no database.yml' ]]
         [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml$')" -ge 1 ]
 }
 

@@ -10,6 +10,14 @@ static void check_printable(const char *text)
                 fuzz_check((unsigned char)*text >= ' ' && *text != 0x7f);
 }
 
+/* Quoted text may have several lines. */
+static void check_error(const struct error_report *error)
+{
+        check_printable(error->text);
+        for (const char *text = quoted_reveal(&error->quoted); *text; text++)
+                fuzz_check((unsigned char)*text >= ' ' || *text == '\n');
+}
+
 static void check_texts(const struct texts *texts)
 {
         for (size_t i = 0; i < texts->n; i++)
@@ -18,7 +26,7 @@ static void check_texts(const struct texts *texts)
 
 static void check_answer(const struct answer *answer)
 {
-        check_printable(answer->error);
+        check_error(&answer->error);
         if (answer->status != ANSWER_OK)
                 return;
         if (answer->kind == QUERY_ROLLOUT || answer->kind == QUERY_GLANCE || answer->kind == QUERY_SHARE)
@@ -73,7 +81,7 @@ static void try_report(const uint8_t *bytes, size_t size)
         if (reader_report_read(&reader, &report) < 0)
                 return;
         fuzz_check(report.state < _READER_STATE_MAX);
-        check_printable(report.error);
+        check_error(&report.error);
         check_printable(report.server);
 }
 

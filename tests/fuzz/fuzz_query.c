@@ -19,7 +19,7 @@ static void try_configuration(const struct query *query)
         fuzz_check(reader_configuration_read(&read.query, &again) == 0);
         fuzz_check(again.framework == configuration.framework && again.check == configuration.check &&
                    !again.url == !configuration.url);
-        for (size_t i = 0; i < _READER_FILE_MAX; i++)
+        for (size_t i = 0; i < _SETTINGS_TLS_MAX; i++)
                 fuzz_check(again.files[i].length == configuration.files[i].length);
         reader_configuration_clear(&again);
         reader_configuration_clear(&configuration);

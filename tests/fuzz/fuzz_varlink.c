@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two clients of the control socket, one of them a viewer, and the real server with the real handlers. The
- * first bytes say in what pieces the rest arrives; a byte that no text has changes the client. */
+/* Two clients of the control socket and a viewer, and the real server with the real handlers. The first bytes
+ * say in what pieces the rest arrives; a byte that no text has changes the client. Each source of quoted text
+ * has a canary, which others are sent and viewers never are. */
 #include "../guard.h"
 #include "daemon/api/control.h"
 #include "frameworks/sidekiq/format.h"
@@ -11,7 +12,9 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_world.h"
-#include "wire/withhold.h"
+#include "observe/rescue.h"
+#include "rollout_hosts/group.h"
+#include "wire/quoted.h"
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -20,18 +23,36 @@
 #define PIECES  4
 #define CHANGE  0xfe
 #define NOW     (1000 * USEC_PER_SEC)
-#define PING    "{\"method\":\"org.sqmgr.Control.Ping\"}"
+#define PING    CALL("Ping")
+
+#define CALL(method) "{\"method\":\"org.sqmgr.Control." method "\"}"
+#define CANARY       "canary"
+
+/* The sources, each with its canary. */
+static const char *const canaries[] = {
+        CANARY " of a log tail",   CANARY " of a late log tail", CANARY " of a start",
+        CANARY " of a template",   CANARY " of a restart",       CANARY " of a rescue",
+        CANARY " of a dead Redis",
+};
+enum source { LOG_TAIL, LATE_LOG_TAIL, START, TEMPLATE, RESTART, RESCUE, REDIS, _SOURCE_MAX };
+static_assert(ELEMENTSOF(canaries) == _SOURCE_MAX, "a canary for each");
 
 struct client {
         int fd;
         bool views;
         struct varlink_input input;
+        bool seen[_SOURCE_MAX]; /* the canaries that it was sent */
 };
 
 static char names[][8] = {"web", "mail"};
 static struct fleet_settings fleet_settings[2];
 static struct fleet_settings *fleet_list[] = {&fleet_settings[0], &fleet_settings[1]};
-static struct settings settings = {.check_interval = 5 * USEC_PER_SEC, .fleets = fleet_list, .n_fleets = 2};
+static struct settings settings = {
+        .check_interval = 5 * USEC_PER_SEC,
+        .fleets = fleet_list,
+        .n_fleets = 2,
+        .redis = {.queue_warn_size = (char *)"", .queue_warn_latency = (char *)""},
+};
 static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64], view_path[64];
 static sd_event *event;
 static struct world *world;
@@ -40,6 +61,61 @@ static struct call *kept;
 static struct wakeup loop_iterate;
 static struct runtime runtime = {.wakeup = &loop_iterate};
 static struct persist runtime_keeper = {.runtime = &runtime};
+static struct link link_down;
+static struct link *link_list[] = {&link_down};
+static struct groups groups = {.persist = &runtime_keeper};
+static struct host_group group;
+static bool keeps;
+
+static struct quoted canary(enum source source)
+{
+        struct quoted quoted;
+
+        quoted_set(&quoted, canaries[source]);
+        return quoted;
+}
+
+/* The reader of a server that is down. */
+enum reader_state __wrap_reader_state(const struct reader *reader);
+enum reader_state __wrap_reader_state(const struct reader *reader _unused_)
+{
+        return READER_STATE_DOWN;
+}
+
+const struct error_report *__wrap_reader_error(const struct reader *reader);
+const struct error_report *__wrap_reader_error(const struct reader *reader _unused_)
+{
+        static struct error_report error;
+
+        error_report_quote(&error, canaries[REDIS], "it refuses the command");
+        return &error;
+}
+
+const char *__wrap_reader_url_text(const struct reader *reader);
+const char *__wrap_reader_url_text(const struct reader *reader _unused_)
+{
+        return "redis://r";
+}
+
+const char *__wrap_reader_server_text(const struct reader *reader);
+const char *__wrap_reader_server_text(const struct reader *reader _unused_)
+{
+        return NULL;
+}
+
+usec_t __wrap_reader_rtt_usec(const struct reader *reader);
+usec_t __wrap_reader_rtt_usec(const struct reader *reader _unused_)
+{
+        return 0;
+}
+
+int __wrap_reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback,
+                      void *userdata);
+int __wrap_reader_ask(struct reader *reader _unused_, const struct query *query _unused_,
+                      reader_answer_fn callback _unused_, void *userdata _unused_)
+{
+        return -ENOTCONN;
+}
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -58,11 +134,13 @@ static void on_cancelled(struct call *call, void *userdata _unused_)
         kept = NULL;
 }
 
-/* One is kept, until its client leaves or the next one asks. */
+/* Every other one is kept, until its client leaves or the next one asks. */
+void __real_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now);
 void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, struct fleet *const *fleets,
-                           size_t n_fleets, usec_t now _unused_)
+void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+                           size_t n_fleets, usec_t now)
 {
         fuzz_check(n_fleets > 0 && fleets[0]);
         if (kept) {
@@ -71,27 +149,22 @@ void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, 
                 kept = NULL;
                 server_reply(answered, json_object(), false);
         }
+        keeps = !keeps;
+        if (keeps) {
+                __real_jobs_calls_add(list, call, fleets, n_fleets, now);
+                return;
+        }
         server_keep(call, on_cancelled, NULL);
         kept = call;
-}
-
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
-                            usec_t now);
-void __wrap_queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question,
-                            usec_t now _unused_)
-{
-        server_reply(call,
-                     question == QUEUE_QUESTION_METRICS || question == QUEUE_QUESTION_FAMILIES
-                             ? calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS)
-                             : json_object(),
-                     false);
 }
 
 void __wrap_problems_collect(const struct problem_source *source, struct problem_storage *ret, usec_t now);
 void __wrap_problems_collect(const struct problem_source *source _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
-        ret->facts = (struct problem_facts){0};
+        ret->redis[0] =
+                (struct problem_redis){.url = "redis://r", .down = true, .error = __wrap_reader_error(NULL)};
+        ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 
 void __wrap_doctor_request(const struct problem_source *source, struct call *call);
@@ -120,6 +193,36 @@ static void make_folder(void)
         snprintf(view_path, sizeof(view_path), "%s/read.sock", folder);
 }
 
+/* Puts a canary into each source that the fleet has. */
+static void plant(struct fleet *fleet)
+{
+        const struct quoted tail = canary(LOG_TAIL), late = canary(LATE_LOG_TAIL), start = canary(START);
+        const struct exit_status exits[] = {
+                {.known = true, .log_tail = &tail},
+                {.known = true, .launch_error = &start},
+                {.known = true, .lines_token = 7},
+        };
+        struct error_report error;
+
+        observe_redis(fleet, true, NOW);
+        fleet->link = &link_down;
+        for (unsigned i = 0; i < ELEMENTSOF(exits); i++) {
+                struct worker *worker = observe_started(fleet, i + 1, REASON_NONE, 100 + (pid_t)i, 1, NOW);
+
+                fuzz_check(worker);
+                observe_exit(worker, &exits[i], NOW);
+        }
+        observe_log_tail(fleet, 7, &late);
+        error_report_quote(&error, canaries[RESCUE], "it refuses the command");
+        rescue_observe_failed(fleet, fleet->workers[0], &error);
+        fleet->rollout.state = ROLLOUT_HALTED;
+        snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "it failed");
+        fleet->rollout.quoted = canary(RESTART);
+        fleet->preload.refused_generation = fleet->generation;
+        snprintf(fleet->preload.refused, sizeof(fleet->preload.refused), "it cannot be forked");
+        fleet->preload.quoted = canary(TEMPLATE);
+}
+
 static void make_world(void)
 {
         static const struct status_settings settings_age = {.refused = true};
@@ -140,22 +243,24 @@ static void make_world(void)
                         .max_processes = 4,
                         .ready_after = 10 * USEC_PER_SEC,
                         .rollout_timeout = USEC_PER_HOUR,
+                        .preload = true,
                 };
         fuzz_check(sd_event_new(&event) >= 0);
         fuzz_check(world_new(&settings, 1, &world) == 0);
-        for (size_t i = 0; i < world->n_fleets; i++) {
-                observe_redis(world->fleets[i], true, NOW);
-                struct worker *worker =
-                        observe_started(world->fleets[i], 1, REASON_NONE, 100 + (pid_t)i, 1, NOW);
-                const struct exit_status exit = {.known = true, .log_tail = "a secret"};
-
-                /* What a worker wrote is among what can be told. */
-                fuzz_check(worker);
-                observe_exit(worker, &exit, NOW);
-        }
+        link_down = (struct link){.links = &runtime.links, .framework = &sidekiq_framework};
+        runtime.links = (struct links){
+                .event = event, .wakeup = &loop_iterate, .world = world, .list = link_list, .n = 1};
+        for (size_t i = 0; i < world->n_fleets; i++)
+                plant(world->fleets[i]);
+        group = (struct host_group){
+                .groups = &groups, .fleet = world->fleets[0], .name = names[0], .rule = rollout_group_new()};
+        world->fleets[0]->group = &group;
+        keeps = false;
         host.world = world;
         runtime.event = event;
         fuzz_check(control_new(&host, &control) == 0);
+        for (size_t i = 0; i < world->n_events; i++)
+                events_add(control->events, &world->events[i], NOW);
 }
 
 /* All that came: replies, each of them whole. Returns how many. */
@@ -177,7 +282,9 @@ static unsigned take_replies(struct client *client)
                 struct varlink_reply reply = {0};
 
                 fuzz_check(varlink_decode_reply(text, size, VARLINK_REPLY_MAX, &reply) == 0);
-                fuzz_check(!client->views || !strstr(text, "a secret"));
+                fuzz_check(!client->views || !strstr(text, CANARY));
+                for (size_t i = 0; i < ELEMENTSOF(canaries); i++)
+                        client->seen[i] |= !!strstr(text, canaries[i]);
                 varlink_reply_free(&reply);
                 n++;
         }
@@ -193,18 +300,24 @@ static struct client client_open(struct server *server)
         return (struct client){.fd = fds[1]};
 }
 
-static struct client client_open_view(struct server *server)
+static struct client client_connect_view(void)
 {
-        const struct listener_place place = {.path = view_path, .mode = 0600, .group = CONTROL_NO_GROUP};
         struct client client = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
                                 .views = true};
         struct sockaddr_un address = {.sun_family = AF_UNIX};
-        char error[512];
 
-        fuzz_check(server_open_view(server, &place, error, sizeof(error)) == 0);
         memcpy(address.sun_path, view_path, sizeof(view_path));
         fuzz_check(connect(client.fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
         return client;
+}
+
+static struct client client_open_view(struct server *server)
+{
+        const struct listener_place place = {.path = view_path, .mode = 0600, .group = CONTROL_NO_GROUP};
+        char error[512];
+
+        fuzz_check(server_open_view(server, &place, error, sizeof(error)) == 0);
+        return client_connect_view();
 }
 
 static unsigned client_iterate(struct client *client)
@@ -214,8 +327,41 @@ static unsigned client_iterate(struct client *client)
         for (unsigned wakeup = 0; wakeup < 1000 && sd_event_run(event, 0) > 0; wakeup++)
                 n += take_replies(client);
         world_events_clear(world);
+        if (queue_reading_tick(&runtime.links))
+                queue_calls_answer(&control->queue_calls, NOW);
         control_tick(control, NOW);
         return n + take_replies(client);
+}
+
+/* Calls each method that viewers may call. */
+static void ask_all(struct client *client)
+{
+        static const char *const calls[] = {
+                PING,
+                CALL("GetVersion"),
+                CALL("GetStatus"),
+                CALL("Follow"),
+                CALL("GetEvents"),
+                CALL("GetJobs"),
+                CALL("GetJobs"),
+                CALL("GetMetrics"),
+                CALL("GetMetricFamilies"),
+                CALL("GetQueues"),
+                CALL("GetRollouts"),
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+                size_t size = strlen(calls[i]) + 1;
+
+                fuzz_check(send(client->fd, calls[i], size, MSG_NOSIGNAL) == (ssize_t)size);
+                (void)client_iterate(client);
+                /* The call that is kept would hold up those behind it. */
+                if (kept) {
+                        server_reply(kept, json_object(), false);
+                        kept = NULL;
+                }
+                (void)client_iterate(client);
+        }
 }
 
 static void client_close(struct client *client)
@@ -271,13 +417,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
                 clients[i] = i == VIEWER ? client_open_view(server) : client_open(server);
+        /* Canaries are all sent, though not to viewers, before anybody changes anything. */
+        ask_all(&clients[VIEWER]);
+        ask_all(&clients[0]);
+        for (size_t i = 0; i < ELEMENTSOF(canaries); i++)
+                fuzz_check(clients[0].seen[i]);
         talk(clients, &input);
 
-        /* Whatever those did: another one is answered. */
-        struct client other = client_open(server);
+        /* Another client is still answered, and a viewer is sent no canary. */
+        struct client other = client_open(server), viewer = client_connect_view();
         fuzz_check(send(other.fd, PING, sizeof(PING), MSG_NOSIGNAL) == sizeof(PING));
         fuzz_check(client_iterate(&other) == 1);
+        ask_all(&viewer);
         client_close(&other);
+        client_close(&viewer);
         for (size_t i = 0; i < CLIENTS; i++)
                 client_close(&clients[i]);
         (void)sd_event_run(event, 0);

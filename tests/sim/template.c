@@ -198,7 +198,7 @@ static void hello(struct sim *sim, struct template_process *template)
         template->index = 0;
         if (!fork->runner_alive) {
                 check_template_trouble(sim, template, false);
-                template_observe_fork_failed(template->template, 0, "it ended before it came forward",
+                template_observe_fork_failed(template->template, 0, "it ended before it came forward", NULL,
                                              sim->now);
                 return;
         }
@@ -221,7 +221,7 @@ static void fork_fails(struct sim *sim, struct template_process *template)
         report(sim, "%s fails to fork", process_name(sim, template->process));
         template->index = 0;
         check_template_trouble(sim, template, false);
-        template_observe_fork_failed(template->template, lacks ? EAGAIN : 0, "it ended", sim->now);
+        template_observe_fork_failed(template->template, lacks ? EAGAIN : 0, "it ended", NULL, sim->now);
         if (lacks && check_failures(fleet) != failures)
                 violate(sim, "P7", "that no process can be forked counts against the release of fleet '%s'",
                         fleet->settings->name);
@@ -229,6 +229,7 @@ static void fork_fails(struct sim *sim, struct template_process *template)
 
 void template_reports(struct sim *sim, struct process *process)
 {
+        static const struct quoted unsafe = {.quoted_bytes = "it leaves a socket open"};
         struct template_process *template = &process->as_template;
 
         sim->shell.pass.unsaved = true;
@@ -237,7 +238,7 @@ void template_reports(struct sim *sim, struct process *process)
                 template->ready = true;
                 sim->fleets[process->fleet].excused |= template->unsafe;
                 template_observe_ready(template->template, process->runner_pid, process->runner_start,
-                                       template->unsafe ? "it leaves a socket open" : NULL, sim->now);
+                                       template->unsafe ? &unsafe : NULL, sim->now);
         }
         if (sim->now < template->fork_report_at)
                 return;

@@ -102,7 +102,8 @@ static void answer_query(uint64_t id, const struct query *query)
                 break;
         default:
                 answer.status = ANSWER_REFUSED;
-                memset(answer.error, 'x', sizeof(answer.error) - 1);
+                memset(answer.error.text, 'x', sizeof(answer.error.text) - 1);
+                memset(answer.error.quoted.quoted_bytes, 'y', QUOTED_MAX - 1);
                 break;
         }
         answer_write(&writer, id, &answer);

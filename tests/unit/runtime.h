@@ -114,7 +114,9 @@ static inline const struct event *runtime_event(enum event_kind kind)
 static inline bool runtime_reported(const char *text)
 {
         for (size_t i = 0; i < runtime_world->n_events; i++)
-                if (strstr(runtime_world->events[i].text, text))
+                if (strstr(runtime_world->events[i].text, text) ||
+                    (runtime_world->events[i].quoted &&
+                     quoted_contains(runtime_world->events[i].quoted, text)))
                         return true;
         return false;
 }

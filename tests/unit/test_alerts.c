@@ -159,7 +159,7 @@ static const char input[] =
         "{\"at\":1700000000.0,\"event\":\"crashed\",\"level\":\"error\",\"fleet\":\"web\",\"worker\":\"web/"
         "3\","
         "\"pid\":77,\"generation\":null,\"reason\":null,\"text\":\"it "
-        "\\\"happened\\\"\",\"by\":null,\"count\":1}\n";
+        "\\\"happened\\\"\",\"by\":null,\"quoted\":null,\"count\":1}\n";
 
 TEST(the_command_gets_the_event_and_nothing_that_is_not_its_own)
 {

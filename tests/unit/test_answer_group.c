@@ -84,11 +84,11 @@ TEST_LOOP(texts_are_read_with_each_byte_and_a_nul_behind, ELEMENTSOF(kinds))
 {
         struct field list[] = {FIELD("here"), FIELD("1 2\0mail\0\xff"), FIELD("there"), FIELD("")};
         const struct answer answer = {
-                .kind = kinds[_i], .error = "READONLY", .words = {.list = list, .n = ELEMENTSOF(list)}};
+                .kind = kinds[_i], .error.text = "READONLY", .words = {.list = list, .n = ELEMENTSOF(list)}};
         struct answer ret;
 
         ck_assert_int_eq(read_back(&answer, &ret), 0);
-        ck_assert_str_eq(ret.error, "READONLY");
+        ck_assert_str_eq(ret.error.text, "READONLY");
         ck_assert_uint_eq(ret.words.n, ELEMENTSOF(list));
         for (size_t i = 0; i < ELEMENTSOF(list); i++) {
                 ck_assert_uint_eq(ret.words.list[i].len, list[i].len);

@@ -10,8 +10,8 @@
 
 #define ID     7
 #define HEADER (2 * sizeof(uint64_t)) /* the kind of message, and the id */
-/* The numbers before the body: the status, a duration, and the length of no error. */
-#define BODY   3
+/* The numbers before the body: the status, a duration, and the lengths of no error and of nothing quoted. */
+#define BODY   4
 #define BIT(i) (UINT64_C(1) << (i))
 
 static struct answer answer, copy;

@@ -40,10 +40,10 @@ TEST(jobs_arrive_as_they_were_sent)
 {
         struct answer read;
 
-        snprintf(answer.error, sizeof(answer.error), "one list is missing");
+        error_report_quote(&answer.error, "ERR\nx", "one list is missing");
         memcpy(answer.jobs.lists[0].jobs[0].entry, "a\0b", 3);
         ck_assert_int_eq(answer_pass(&answer, &read), 0);
-        ck_assert_str_eq(read.error, "one list is missing");
+        ck_assert(error_report_equal(&read.error, &answer.error));
         ck_assert_uint_eq(read.jobs.n, 2);
         const struct job_list *list = &read.jobs.lists[0];
         ck_assert_uint_eq(list->n_jobs, 2);

@@ -113,10 +113,10 @@ TEST(what_a_server_told_of_itself_arrives)
                 .evicted = UINT64_MAX,
                 .replicas = 2,
                 .policy = "allkeys-lru",
-                .info_error = "no",
+                .info_error.quoted_bytes = "no",
                 .has_save = true,
                 .save = "3600 1",
-                .config_error = "a\033b",
+                .config_error.quoted_bytes = "a\033b",
                 .min_replicas = "0",
         };
         const struct answer told = {.kind = QUERY_DIAGNOSIS, .diagnosis = facts};
@@ -128,12 +128,12 @@ TEST(what_a_server_told_of_itself_arrives)
         ck_assert_uint_eq(read.diagnosis.evicted, UINT64_MAX);
         ck_assert_uint_eq(read.diagnosis.replicas, 2);
         ck_assert_str_eq(read.diagnosis.policy, "allkeys-lru");
-        ck_assert_str_eq(read.diagnosis.info_error, "no");
+        ck_assert_str_eq(quoted_reveal(&read.diagnosis.info_error), "no");
         ck_assert(read.diagnosis.has_save);
         ck_assert_str_eq(read.diagnosis.save, "3600 1");
         ck_assert_str_eq(read.diagnosis.min_replicas, "0");
         /* People see it. */
-        ck_assert_str_eq(read.diagnosis.config_error, "a?b");
+        ck_assert_str_eq(quoted_reveal(&read.diagnosis.config_error), "a?b");
         answer_expect_whole(&told);
 }
 

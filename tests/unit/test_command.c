@@ -6,6 +6,7 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
+#include "quoting.h"
 #include "settings/settings.h"
 #include "world.h"
 
@@ -150,8 +151,8 @@ TEST(abort_and_stop_acknowledge_a_restart_that_has_halted)
                 ck_assert_str_ne(t.fleet->rollout.error, "it failed");
                 ck_assert_uint_eq(t.fleet->crash.count, 0);
                 /* They are of what is over. */
-                observe_log_tail(t.fleet, 5, "boom");
-                ck_assert_ptr_null(strstr(t.fleet->rollout.error, "boom"));
+                observe_log_tail(t.fleet, 5, QUOTED("boom"));
+                ck_assert(quoted_is_empty(&t.fleet->rollout.quoted));
         }
 }
 

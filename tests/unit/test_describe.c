@@ -10,6 +10,7 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_memory.h"
+#include "quoting.h"
 #include "world.h"
 
 #define MB ((uint64_t)1 << 20)
@@ -238,10 +239,13 @@ TEST(failed_starts_in_a_row)
         t.fleet->crash_last_apart = true;
         add_crash(CRASH_FAILING, "a long life since then");
         t.fleet->crash_last_apart = false;
-        t.fleet->rollout.state = ROLLOUT_HALTED;
-        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "x; the last: %s",
-                 t.fleet->crash_last);
+        t.fleet->rollout = (struct rollout){.state = ROLLOUT_HALTED, .failed_at = t.now};
         add_crash(CRASH_FAILING, "the halted restart tells of the last");
+        t.fleet->crash.failed_at = t.now + 1;
+        add_crash(CRASH_FAILING, "another failure since the halt");
+        t.fleet->crash_quoted = t.fleet->rollout.quoted = *QUOTED("no database");
+        add_crash(CRASH_FAILING, "another failure of the same kind");
+        t.fleet->crash_quoted = (struct quoted){0};
         t.fleet->rollout = (struct rollout){0};
         t.fleet_settings.active_process_count = 1;
         t.fleet->waits_for = WAIT_NONE;

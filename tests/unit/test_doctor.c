@@ -7,6 +7,7 @@
 #include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "quoting.h"
 #include "redis/redis_info.h"
 #include "unit.h"
 
@@ -58,18 +59,22 @@ static const struct {
         const char *info; /* the text of INFO; NULL: refused */
         struct redis_facts facts;
 } redis_cases[] = {
-        {.redis = {.url = "r", .error = "connection refused"}},
+        {.redis = {.url = "r", .error = ERROR_REPORT("connection refused")}},
         {.redis = {.url = "r",
-                   .error = "memory is short",
+                   .error = ERROR_REPORT("memory is short"),
                    .left_out = "HGETALL app:a:1:b:work",
                    .n_left_out = 1}},
         {.redis = {.url = "r", .left_out = "SMEMBERS queues", .n_left_out = 2},
          .info = GOOD "aof_enabled:1\n"},
-        {.redis.url = "r", .facts = {.info_error = "NOPERM"}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:1\r\n", .facts = {.config_error = "NOPERM"}},
+        {.redis.url = "r", .facts = {.info_error.quoted_bytes = "NOPERM"}},
+        {.redis.url = "r",
+         .info = GOOD "aof_enabled:1\r\n",
+         .facts = {.config_error.quoted_bytes = "NOPERM"}},
         {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true, .save = "3600 1"}},
         {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.has_save = true}},
-        {.redis.url = "r", .info = GOOD "aof_enabled:0\r\n", .facts = {.config_error = "NOPERM x"}},
+        {.redis.url = "r",
+         .info = GOOD "aof_enabled:0\r\n",
+         .facts = {.config_error.quoted_bytes = "NOPERM x"}},
         {.redis.url = "r",
          .info = GOOD "aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n",
          .facts = {.has_save = true, .save = "1 1"}},

@@ -20,6 +20,7 @@
 #include "observe/observe_time.h"
 #include "observe/observe_world.h"
 #include "observe/rescue.h"
+#include "quoting.h"
 #include "world.h"
 
 #define MB ((uint64_t)1 << 20)
@@ -111,20 +112,20 @@ TEST(a_plain_worker_from_its_start_to_its_end)
 
 TEST(workers_that_fail)
 {
-        static const struct exit_status ends[] = {
+        const struct exit_status ends[] = {
                 {.known = true, .status = 7},
                 {.known = true, .status = 9, .by_signal = true},
                 {.known = false},
-                {.launch_error = "cannot run 'x'"},
-                {.launch_error = "env:2: the line is not NAME=VALUE"},
-                {.known = true, .status = 1, .log_tail = "boom\nbang"},
+                {.launch_error = QUOTED("cannot run 'x'")},
+                {.launch_error = QUOTED("env:2: the line is not NAME=VALUE")},
+                {.known = true, .status = 1, .log_tail = QUOTED("boom\nbang")},
                 {.known = true, .status = 1, .lines_token = 1},
         };
 
         golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(ends); i++)
                 observe_exit(spawn_silently(), &ends[i], t.now);
-        observe_log_tail(t.fleet, 1, "boom\nbang");
+        observe_log_tail(t.fleet, 1, QUOTED("boom\nbang"));
         struct worker *worker = spawn_ready_silently();
         t.now = worker->active_at + 9 * USEC_PER_SEC;
         observe_exit(worker, &failed, t.now);
@@ -453,7 +454,7 @@ TEST(jobs_of_dead_workers)
         for (int outcome = 0; outcome < _RESCUE_OUTCOME_MAX; outcome++)
                 rescue_observe(t.fleet, worker, &jobs[2], outcome, 1, how);
         rescue_observe(t.fleet, worker, &jobs[2], RESCUE_REQUEUED, 2, how);
-        rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
+        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("it refuses the command"));
         for (size_t n = 1; n <= 2; n++) {
                 rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = n});
                 rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = n});

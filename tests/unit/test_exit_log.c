@@ -30,9 +30,9 @@ static uint64_t read_of(const char *fleet)
                                              .since = clock_now(CLOCK_MONOTONIC)};
         const struct launch_report report = LAUNCH_REPORT_INIT;
         struct exit_status exit = {.known = false};
-        char lines[LOG_TAIL_MAX_BYTES + 1];
+        struct quoted lines;
 
-        exit_log_add(&runtime, &dead, &report, false, lines, &exit);
+        exit_log_add(&runtime, &dead, &report, false, &lines, &exit);
         return exit.lines_token;
 }
 

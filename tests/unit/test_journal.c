@@ -2,6 +2,7 @@
 /* Tests of privileged/journal.h where there is nothing to be read; tests/e2e/journal.bats has a journal. */
 #include "io/clock.h"
 #include "privileged/journal.h"
+#include "quoting.h"
 #include "unit.h"
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,9 +10,9 @@
 
 static unsigned n_answers;
 
-static void on_lines(const char *lines, void *userdata)
+static void on_lines(const struct quoted *lines, void *userdata)
 {
-        ck_assert_str_eq(lines, "");
+        ck_assert(quoted_is_empty(lines));
         n_answers++;
         ck_assert_int_ge(sd_event_exit(userdata, 0), 0);
 }

@@ -6,6 +6,7 @@
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
 #include "privileged/proc_inspect.h"
+#include "quoting.h"
 #include "settings/settings.h"
 #include "unit.h"
 
@@ -102,7 +103,8 @@ static const char *bench_run_script(struct bench *bench, const char *script)
 {
         bench->argv[2] = (char *)script;
         bench_run(bench);
-        ck_assert_msg(bench->report.outcome == LAUNCH_RUNNING, "%s", bench->report.error);
+        ck_assert_msg(bench->report.outcome == LAUNCH_RUNNING, "%s",
+                      bench->report.error ? quoted_reveal(bench->report.error) : "");
         ck_assert_msg(bench->status == 0, "status %x: %s", (unsigned)bench->status, bench->output);
         return bench->output;
 }
@@ -111,7 +113,7 @@ static const char *bench_run_script(struct bench *bench, const char *script)
 static void expect_error(const struct bench *bench, const char *what)
 {
         ck_assert_ptr_nonnull(bench->report.error);
-        golden_expect_with("start-errors", what, bench->report.error, bench->dir, "D");
+        golden_expect_with("start-errors", what, quoted_reveal(bench->report.error), bench->dir, "D");
 }
 
 static void bench_run_failing(struct bench *bench, const char *what)

@@ -7,7 +7,7 @@
 #include "observe/observe_memory.h"
 #include "observe/observe_time.h"
 #include "observe/observe_world.h"
-#include "wire/withhold.h"
+#include "quoting.h"
 #include "world.h"
 
 TEST_WORLD(2)
@@ -422,12 +422,12 @@ TEST(a_worker_that_cannot_be_watched_is_no_failed_start)
 
 TEST(each_unasked_end_is_a_crash)
 {
-        static const struct exit_status exits[] = {
+        const struct exit_status exits[] = {
                 {.known = true, .status = 7},
                 {.known = true, .status = 9, .by_signal = true},
                 {.known = false},
-                {.launch_error = "cannot run 'x'"},
-                {.known = true, .status = 1, .log_tail = "boom\nbang"},
+                {.launch_error = QUOTED("cannot run 'x'")},
+                {.known = true, .status = 1, .log_tail = QUOTED("boom\nbang")},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(exits); i++) {
@@ -441,20 +441,9 @@ TEST(each_unasked_end_is_a_crash)
         ck_assert_uint_eq(test_events(&t, EVENT_CRASHED), ELEMENTSOF(exits));
 }
 
-TEST(last_lines_that_are_too_long_are_cut_between_characters)
+static void assert_quoted(const char *expected)
 {
-        char lines[3001];
-
-        for (size_t i = 0; i + 1 < sizeof(lines); i += 2)
-                memcpy(lines + i, "\xc3\xa9", 3);
-        for (int status = 1; status <= 10; status += 9) {
-                observe_exit(test_spawn(&t),
-                             &(struct exit_status){.known = true, .status = status, .log_tail = lines},
-                             t.now);
-                size_t length = strlen(t.fleet->crash_last);
-                ck_assert_int_ne(t.fleet->crash_last[length - 1], '\xc3');
-                ck_assert_str_eq(test_event_text(&t, EVENT_CRASHED), t.fleet->crash_last);
-        }
+        ck_assert_str_eq(quoted_reveal(&t.fleet->crash_quoted), expected);
 }
 
 static void die_with_token(uint64_t token)
@@ -466,12 +455,12 @@ static void die_with_token(uint64_t token)
 TEST(last_lines_that_come_later_are_reported)
 {
         die_with_token(7);
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES));
-        observe_log_tail(t.fleet, 7, "boom\nbang");
-        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES "boom|bang"));
+        assert_quoted("");
+        observe_log_tail(t.fleet, 7, QUOTED("boom\nbang"));
+        assert_quoted("boom\nbang");
         ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->crash_last);
-        observe_log_tail(t.fleet, 7, "again");
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, "again"));
+        observe_log_tail(t.fleet, 7, QUOTED("again"));
+        assert_quoted("boom\nbang");
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
 
@@ -479,23 +468,23 @@ TEST(last_lines_of_an_earlier_death_are_not_reported)
 {
         die_with_token(1);
         die_with_token(2);
-        observe_log_tail(t.fleet, 1, "early");
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
-        observe_log_tail(t.fleet, 2, "late");
-        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES "late"));
+        observe_log_tail(t.fleet, 1, QUOTED("early"));
+        assert_quoted("");
+        observe_log_tail(t.fleet, 2, QUOTED("late"));
+        assert_quoted("late");
 
         die_with_token(4);
         die_with_token(0);
-        observe_log_tail(t.fleet, 4, "early");
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, "early"));
+        observe_log_tail(t.fleet, 4, QUOTED("early"));
+        assert_quoted("");
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 1);
 }
 
 TEST(last_lines_that_there_are_none_of_leave_all_as_it_is)
 {
         die_with_token(1);
-        observe_log_tail(t.fleet, 1, "");
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES));
+        observe_log_tail(t.fleet, 1, QUOTED(""));
+        assert_quoted("");
         ck_assert_uint_eq(test_events(&t, EVENT_LAST_LINES), 0);
 }
 

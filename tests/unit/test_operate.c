@@ -13,6 +13,7 @@
 #include "observe/observe.h"
 #include "observe/observe_time.h"
 #include "observe/observe_world.h"
+#include "quoting.h"
 
 #define CONTROL(method, parameters)                                                                          \
         "{\"method\":\"org.sqmgr.Control." method "\",\"parameters\":" parameters "}"
@@ -751,10 +752,10 @@ TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
         web->rollout.lines_token = 5;
         strcpy(web->rollout.error, "it failed");
         expect_next(0, "halted", true);
-        observe_log_tail(web, 5, "boom");
+        observe_log_tail(web, 5, QUOTED("boom"));
         ck_assert(next_reply(&reply));
-        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")),
-                         "it failed; its last lines: boom");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")), "it failed");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "quoted")), "boom");
         expect_fleet(&reply, 0, "halted", false);
 }
 

@@ -5,6 +5,7 @@
 #include "golden.h"
 #include "model/fleet.h"
 #include "model/world.h"
+#include "quoting.h"
 #include "world.h"
 
 static struct problem_facts facts;
@@ -42,6 +43,8 @@ static void expect(const char *section)
                 if (problem->since != 0)
                         fprintf(out, " since %llds",
                                 (long long)((t.now - problem->since + USEC_PER_SEC / 2) / USEC_PER_SEC));
+                if (problem->quoted)
+                        fprintf(out, " | %s", quoted_reveal(problem->quoted));
                 fputc('\n', out);
         }
         fclose(out);
@@ -97,6 +100,19 @@ TEST(a_halted_restart_is_a_problem_until_it_is_acknowledged)
         expect("a halted restart");
 }
 
+TEST(a_log_tail_is_quoted_once)
+{
+        t.newborn.die_usec = USEC_PER_SEC;
+        test_exit(&t, test_worker(&t, 2), 256);
+        test_run(&t, 120);
+        t.fleet->crash_quoted = *QUOTED("cannot load such file");
+        expect("a crash loop with a log tail");
+        t.fleet->rollout.state = ROLLOUT_HALTED;
+        snprintf(t.fleet->rollout.error, sizeof(t.fleet->rollout.error), "3 new workers in a row failed");
+        t.fleet->rollout.quoted = t.fleet->crash_quoted;
+        expect("a halted restart with the same log tail");
+}
+
 TEST(churn_is_a_problem_once_it_repeats)
 {
         t.fleet_settings.memory_threshold = 1000;
@@ -135,10 +151,11 @@ TEST(what_an_operator_ordered_is_no_shortage)
 
 TEST(the_next_start_that_fails_and_redis_are_problems_of_sqmgr)
 {
+        const struct error_report refusal = {.text = "it refuses", .quoted = {"NOPERM for user secret"}};
         struct problem_redis redis[] = {
                 {.url = "redis://a/0", .up = true},
-                {.url = "redis://b/0", .down = true, .error = "Connection refused"},
-                {.url = "redis://c/0", .down = true, .error = "it answers 'NOPERM for user secret'"},
+                {.url = "redis://b/0", .down = true, .error = ERROR_REPORT("Connection refused")},
+                {.url = "redis://c/0", .down = true, .error = &refusal},
                 {.url = "redis://d/0"}};
 
         facts.redis = redis;

@@ -3,6 +3,7 @@
 #include "daemon/poll/queue_reading.h"
 #include "frameworks/queue_reader.h"
 #include "golden.h"
+#include "quoting.h"
 #include "redis_runtime.h"
 
 static void put(const char *queue, unsigned jobs)
@@ -35,7 +36,7 @@ TEST(what_was_read_stands_in_the_link)
         ck_assert_uint_eq(web()->link->queues->n, 1);
         ck_assert_str_eq(web()->link->queues->list[0].name, "mail");
         ck_assert_uint_eq(web()->link->queues->list[0].size, 2);
-        ck_assert_str_eq(queue_reading_error(web()->link), "");
+        ck_assert_str_eq(error_shown(queue_reading_error(web()->link)), "");
 }
 
 TEST(large_oldest_jobs_are_decoded_up_to_a_total_and_small_ones_always)
@@ -122,7 +123,7 @@ TEST(a_redis_that_is_away_says_so_and_holds_up_no_other)
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_nonnull(web()->link->queues);
         ck_assert_ptr_null(far->queues);
-        ck_assert_str_eq(queue_reading_error(far), reader_error(far->reader));
+        ck_assert(error_report_equal(queue_reading_error(far), reader_error(far->reader)));
 }
 
 TEST(what_was_over_stays_so_while_nothing_can_be_read)
@@ -137,7 +138,7 @@ TEST(what_was_over_stays_so_while_nothing_can_be_read)
         run_until(!web_is_up());
         queue_reading_poll(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
-        ck_assert_str_ne(queue_reading_error(web()->link), "");
+        ck_assert_str_ne(error_shown(queue_reading_error(web()->link)), "");
         for (size_t i = 0; i < runtime_world->n_events; i++)
                 ck_assert_int_ne(runtime_world->events[i].kind, EVENT_QUEUE_BACK);
 }
@@ -150,7 +151,7 @@ TEST(a_server_that_refuses_is_quoted)
         queue_reading_begin(&runtime.links);
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->link->queues);
-        ck_assert_ptr_nonnull(strstr(queue_reading_error(web()->link), "WRONGTYPE"));
+        ck_assert_ptr_nonnull(strstr(error_shown(queue_reading_error(web()->link)), "WRONGTYPE"));
 }
 
 TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
@@ -163,13 +164,14 @@ TEST(a_server_that_goes_away_meanwhile_ends_the_reading)
         server_kill();
         ck_assert_uint_eq(read_all(), 1);
         ck_assert_ptr_null(web()->link->queues);
-        ck_assert_str_ne(queue_reading_error(web()->link), "");
+        ck_assert_str_ne(error_shown(queue_reading_error(web()->link)), "");
 }
 
 TEST(what_a_reload_has_added_was_not_read_yet)
 {
         web_start("");
-        golden_expect("queues", "what a reload has added was not read yet", queue_reading_error(web()->link));
+        golden_expect("queues", "what a reload has added was not read yet",
+                      error_shown(queue_reading_error(web()->link)));
 }
 
 REDIS_RUNTIME_MAIN("queue_reading", redis_runtime_setup, redis_runtime_teardown)

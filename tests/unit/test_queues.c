@@ -10,6 +10,7 @@
 #include "golden.h"
 #include "io/clock.h"
 #include "model/queues.h"
+#include "quoting.h"
 #include "redis_server.h"
 #include "settings/limits.h"
 
@@ -259,13 +260,13 @@ static void teardown(void)
         loop_end();
 }
 
-static void on_queues(struct queues_reading *reading, const char *error, void *userdata)
+static void on_queues(struct queues_reading *reading, const struct error_report *error, void *userdata)
 {
         ck_assert_ptr_eq(userdata, &n_answers);
         ck_assert(!reading->queues == !!error);
         n_answers++;
         found = TAKE_PTR(reading->queues);
-        snprintf(failure, sizeof(failure), "%s", error ?: "");
+        snprintf(failure, sizeof(failure), "%s", error_shown(error));
 }
 
 static int begin(const char *namespace)

@@ -107,8 +107,8 @@ static void enemy_stop(struct reader_process *process)
 static struct reader_starter enemy_starter = {.start = enemy_start, .stop = enemy_stop};
 static unsigned downs;
 
-static void on_state(struct reader *whose _unused_, enum reader_state state, const char *error _unused_,
-                     void *userdata _unused_)
+static void on_state(struct reader *whose _unused_, enum reader_state state,
+                     const struct error_report *error _unused_, void *userdata _unused_)
 {
         downs += state == READER_STATE_DOWN;
 }

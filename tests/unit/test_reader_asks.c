@@ -90,8 +90,8 @@ TEST(what_a_server_refuses_is_quoted)
         server_do("ACL SETUSER default -info -config|get");
         diagnose(true);
         ck_assert(!answered.diagnosis.has_info && !answered.diagnosis.has_save);
-        ck_assert_ptr_nonnull(strstr(answered.diagnosis.info_error, "NOPERM"));
-        ck_assert_ptr_nonnull(strstr(answered.diagnosis.config_error, "NOPERM"));
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.info_error), "NOPERM"));
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.diagnosis.config_error), "NOPERM"));
         ck_assert_str_eq(answered.diagnosis.min_replicas, "");
 }
 
@@ -152,7 +152,7 @@ TEST(the_list_that_can_be_read_is_and_the_other_is_reported)
         server_do("SET other:1:a:work x");
         ask(QUERY_JOBS, identities, 2);
         ck_assert_int_eq(answered.status, ANSWER_OK);
-        ck_assert_ptr_nonnull(strstr(answered.error, "WRONGTYPE"));
+        ck_assert_ptr_nonnull(strstr(quoted_reveal(&answered.error.quoted), "WRONGTYPE"));
         ck_assert_uint_eq(n_jobs[0], 4);
         ck_assert_uint_eq(n_jobs[1], 0);
 }

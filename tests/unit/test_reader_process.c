@@ -5,6 +5,7 @@
 #include "daemon/runtime/reader_process.h"
 #include "frameworks/sidekiq/format.h"
 #include "queries/configuration.h"
+#include "quoting.h"
 #include "reader/sandbox.h"
 #include "redis_server.h"
 #include <dirent.h>
@@ -17,11 +18,11 @@ static struct reader *reader;
 static unsigned downs;
 static char last_error[256];
 
-static void on_state(struct reader *whose _unused_, enum reader_state state, const char *error,
+static void on_state(struct reader *whose _unused_, enum reader_state state, const struct error_report *error,
                      void *userdata _unused_)
 {
         downs += state == READER_STATE_DOWN;
-        snprintf(last_error, sizeof(last_error), "%s", error ?: "");
+        snprintf(last_error, sizeof(last_error), "%s", error_shown(error));
 }
 
 static int on_child(sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_,

@@ -4,6 +4,7 @@
 #include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/sidekiq/format.h"
+#include "quoting.h"
 #include "redis_server.h"
 
 static struct redis *redis;
@@ -12,11 +13,11 @@ static size_t n_jobs[2], n_unreadable[2];
 static char last_error[256], last_class[32];
 static const char *const identities[] = {"host:1:000000000001", "host:2:000000000002"};
 
-static void on_done(struct job_list *lists, const char *error, void *userdata)
+static void on_done(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         ck_assert_ptr_eq(userdata, n_jobs);
         n_done++;
-        snprintf(last_error, sizeof(last_error), "%s", error ?: "");
+        snprintf(last_error, sizeof(last_error), "%s", error_shown(error));
         for (size_t i = 0; i < 2; i++) {
                 n_jobs[i] = lists[i].n_jobs;
                 n_unreadable[i] = lists[i].n_unreadable;

@@ -4,6 +4,7 @@
 #include "golden.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
+#include "quoting.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include <poll.h>
@@ -58,7 +59,7 @@ static void expect(const char *release, const char *error)
         ck_assert_int_eq(status == 0, !error);
         ck_assert_int_eq(report.outcome, error ? LAUNCH_FAILED : LAUNCH_RUNNING);
         if (error)
-                golden_expect_with("start-errors", error, report.error, dir, "D");
+                golden_expect_with("start-errors", error, quoted_reveal(report.error), dir, "D");
         free(report.error);
 }
 

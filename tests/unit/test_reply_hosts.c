@@ -44,27 +44,27 @@ TEST(a_host_says_what_it_waits_for_or_why_it_failed)
 TEST(progress_is_read_where_it_is_one)
 {
         static const struct {
-                const char *text;
+                const char *counts;
                 bool good;
                 unsigned n, of;
         } cases[] = {
-                {"3 of 8 replaced", true, 3, 8},
-                {"0 of 1", true, 0, 1},
-                {"8 of 8; waits", true, 8, 8},
-                {"9 of 8", false, 0, 0},
-                {"0 of 0", false, 0, 0},
-                {"-1 of 8", false, 0, 0},
-                {"99999999999999999999 of 8", false, 0, 0},
-                {"3 of", false, 0, 0},
-                {"has begun", false, 0, 0},
-                {"", false, 0, 0},
+                {"{\"total\": 8, \"replaced\": 3}", true, 3, 8},
+                {"{\"total\": 1, \"replaced\": 0}", true, 0, 1},
+                {"{\"total\": 8, \"replaced\": 9}", false, 0, 0},
+                {"{\"total\": 0, \"replaced\": 0}", false, 0, 0},
+                {"{\"total\": 8, \"replaced\": -1}", false, 0, 0},
+                {"{\"total\": 4294967296, \"replaced\": 1}", false, 0, 0},
+                {"{}", false, 0, 0},
+                {"\"3 of 8\"", false, 0, 0},
+                {"null", false, 0, 0},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_json_ json_t *host = json_pack("{s:s}", "progress", cases[i].text);
+                json_t *counts = json_loads(cases[i].counts, JSON_DECODE_ANY, NULL);
+                _cleanup_json_ json_t *host = json_pack("{s:o}", "counts", counts);
                 unsigned n = 0, of = 0;
 
-                ck_assert_msg(reply_host_progress(host, &n, &of) == cases[i].good, "'%s'", cases[i].text);
+                ck_assert_msg(reply_host_progress(host, &n, &of) == cases[i].good, "'%s'", cases[i].counts);
                 ck_assert_uint_eq(n, cases[i].n);
                 ck_assert_uint_eq(of, cases[i].of);
         }
@@ -72,8 +72,9 @@ TEST(progress_is_read_where_it_is_one)
 
 static json_t *host_of(const char *name, const char *state, double seconds, double seen)
 {
-        return json_pack("{s:s, s:s, s:f, s:f, s:s, s:b}", "host", name, "state", state, "seconds", seconds,
-                         "seen_seconds", seen, "progress", "1 of 2", "drained", seconds > 50);
+        return json_pack("{s:s, s:s, s:f, s:f, s:{s:i, s:i}, s:b}", "host", name, "state", state, "seconds",
+                         seconds, "seen_seconds", seen, "counts", "replaced", 1, "total", 2, "drained",
+                         seconds > 50);
 }
 
 TEST(hosts_come_in_the_order_in_which_they_matter)

@@ -4,6 +4,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
 #include "local_reader.h"
+#include "quoting.h"
 #include "redis_server.h"
 
 #define IDENTITY "host:1:000000000001"
@@ -18,7 +19,7 @@ static unsigned limit;
 struct reported {
         unsigned n;
         struct answer_requeue answer;
-        char error[ANSWER_ERROR_MAX];
+        char error[sizeof(struct error_report)];
 };
 static struct reported reported, other_reported;
 
@@ -28,7 +29,7 @@ static void on_done(struct answer *answer, void *userdata)
 
         to->n++;
         to->answer = answer->requeue;
-        memcpy(to->error, answer->error, sizeof(to->error));
+        snprintf(to->error, sizeof(to->error), "%s", error_shown(&answer->error));
 }
 
 static void setup(void)

@@ -3,6 +3,7 @@
 #include "model/exit_status.h"
 #include "model/worker.h"
 #include "observe/rescue.h"
+#include "quoting.h"
 #include "world.h"
 
 static struct test_world t;
@@ -88,7 +89,7 @@ TEST(each_job_is_reported_of_with_what_became_of_it)
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_RESCUED), 2);
         rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
-        rescue_observe_failed(t.fleet, worker, "it answers 'NOPERM'");
+        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("it refuses the command"));
         rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 2);
 }

@@ -8,8 +8,8 @@
 #include "model/freshness.h"
 #include "model/rollout_state.h"
 #include "observe/observe.h"
+#include "quoting.h"
 #include "settings_text.h"
-#include "wire/withhold.h"
 #include "world.h"
 
 TEST_WORLD(4)
@@ -179,19 +179,18 @@ TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)
                 observe_exit(test_spawn(&t),
                              &(struct exit_status){.known = true, .status = 1, .lines_token = token}, t.now);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
-        observe_log_tail(t.fleet, 2, "second");
-        observe_log_tail(t.fleet, 3, "third");
-        ck_assert_ptr_nonnull(strstr(t.fleet->rollout.error, WITHHOLD_LAST_LINES "third"));
+        observe_log_tail(t.fleet, 2, QUOTED("second"));
+        observe_log_tail(t.fleet, 3, QUOTED("third"));
+        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "third");
         ck_assert_str_eq(test_event_text(&t, EVENT_LAST_LINES), t.fleet->rollout.error);
         /* Another one has died since. */
-        ck_assert_ptr_null(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES));
-        observe_log_tail(t.fleet, 4, "fourth");
-        ck_assert_ptr_nonnull(strstr(t.fleet->crash_last, WITHHOLD_LAST_LINES "fourth"));
-        ck_assert_ptr_null(strstr(t.fleet->rollout.error, "fourth"));
-        ck_assert_ptr_null(strstr(t.fleet->rollout.error, "second"));
+        ck_assert(quoted_is_empty(&t.fleet->crash_quoted));
+        observe_log_tail(t.fleet, 4, QUOTED("fourth"));
+        ck_assert_str_eq(quoted_reveal(&t.fleet->crash_quoted), "fourth");
+        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "third");
 
         test_restart(&t);
-        observe_log_tail(t.fleet, 3, "late");
+        observe_log_tail(t.fleet, 3, QUOTED("late"));
         ck_assert_str_eq(t.fleet->rollout.error, "");
 }
 

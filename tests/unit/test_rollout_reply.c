@@ -4,7 +4,7 @@
 #include "rollout_hosts/signature_rules.h"
 #include "unit.h"
 
-static struct field words[_ROLLOUT_REPLY_MAX + 10];
+static struct field words[_ROLLOUT_REPLY_MAX + 2 * ROLLOUT_HOST_WORDS];
 
 static void set(size_t i, const char *text)
 {
@@ -13,7 +13,7 @@ static void set(size_t i, const char *text)
 
 static void setup(void)
 {
-        static const char *const texts[_ROLLOUT_REPLY_MAX + 10] = {
+        static const char *const texts[_ROLLOUT_REPLY_MAX + 2 * ROLLOUT_HOST_WORDS] = {
                 [ROLLOUT_REPLY_VERDICT] = "ok",
                 [ROLLOUT_REPLY_NUMBER] = "7",
                 [ROLLOUT_REPLY_HIGH] = "9",
@@ -36,12 +36,20 @@ static void setup(void)
                 "4",
                 "1.500000",
                 "0.000001",
-                "",
+                "draining",
+                "8",
+                "3",
+                "2",
+                "1",
                 "two",
                 "3",
                 "61.000000",
                 "86400.000000",
                 "bad",
+                "",
+                "",
+                "",
+                "",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
@@ -87,6 +95,43 @@ TEST(decodes_its_hosts)
         ck_assert_str_eq(host.text, "bad");
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 2, &host), -ENOENT);
         ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words) - 1, 1, &host), -ENOENT);
+}
+
+TEST(progress_is_four_numbers_or_unknown)
+{
+        static const char *const wrong[] = {"", "x", "-1", "4294967296", "3 of 8"};
+        struct rollout_host host;
+
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert(host.counts_known);
+        ck_assert_uint_eq(host.counts.total, 8);
+        ck_assert_uint_eq(host.counts.replaced, 3);
+        ck_assert_uint_eq(host.counts.draining, 2);
+        ck_assert_uint_eq(host.counts.failed, 1);
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 1, &host), 0);
+        ck_assert(!host.counts_known);
+        for (size_t i = 0; i < ELEMENTSOF(wrong); i++) {
+                set(_ROLLOUT_REPLY_MAX + 6, wrong[i]);
+                ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+                ck_assert(!host.counts_known);
+        }
+}
+
+TEST(numbers_tell_whether_old_workers_drain_and_without_them_the_word_of_earlier_versions)
+{
+        struct rollout_host host;
+
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert(rollout_host_drains(&host));
+        set(_ROLLOUT_REPLY_MAX + 7, "0");
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert(!rollout_host_drains(&host));
+        set(_ROLLOUT_REPLY_MAX + 7, "");
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert(rollout_host_drains(&host));
+        set(_ROLLOUT_REPLY_MAX + 4, "2 of 8 replaced");
+        ck_assert_int_eq(rollout_reply_host(words, ELEMENTSOF(words), 0, &host), 0);
+        ck_assert(!rollout_host_drains(&host));
 }
 
 TEST(garbage_is_refused)

@@ -5,6 +5,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
 #include "local_reader.h"
+#include "quoting.h"
 #include "redis/redis_command.h"
 #include "redis_server.h"
 #include "rollout_hosts/call.h"
@@ -22,7 +23,7 @@ static bool answered;
 static void on_answer(const struct rollout_answer *answer, void *userdata _unused_)
 {
         answered = true;
-        snprintf(last_error, sizeof(last_error), "%s", answer->error ?: "");
+        snprintf(last_error, sizeof(last_error), "%s", error_shown(answer->error));
         if (!answer->reply)
                 return;
         last = *answer->reply;
@@ -261,11 +262,45 @@ TEST(who_is_done_reports_when_it_has_drained)
         show();
         ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "draining");
+        ck_assert(!shown[0].counts_known);
         tick_with("a", "done", "");
         show();
         ck_assert_int_eq(shown[0].lease, HOST_LEASE_DONE);
         ck_assert_str_eq(shown[0].text, "");
         ck_assert_int_eq(lease_of("b"), HOST_LEASE_WAITING);
+}
+
+static void tick_counted(const char *host, const char *word, const char *counts)
+{
+        const struct rollout_caller caller = caller_of(host, 1, "id");
+
+        call(rollout_call(&caller, WORDS("tick", word, "3 of 8 replaced", counts), on_answer, NULL));
+        ck_assert_str_eq(last_error, "");
+}
+
+/* Hosts up to 0.2 call the script without numbers: their rows have none, and they read the text alone. */
+TEST(progress_is_numbers_beside_the_text)
+{
+        begin("ab", "2", 0, 0);
+        tick("a", "want");
+        tick_counted("a", "roll", "");
+        show();
+        ck_assert(!shown[0].counts_known);
+        tick_counted("a", "done", "8 7 2 1");
+        show();
+        ck_assert_str_eq(shown[0].text, "3 of 8 replaced");
+        ck_assert(shown[0].counts_known);
+        ck_assert_uint_eq(shown[0].counts.total, 8);
+        ck_assert_uint_eq(shown[0].counts.replaced, 7);
+        ck_assert_uint_eq(shown[0].counts.draining, 2);
+        ck_assert_uint_eq(shown[0].counts.failed, 1);
+        ck_assert(!shown[1].counts_known);
+        tick_counted("a", "done", "8 x 0 0");
+        show();
+        ck_assert(!shown[0].counts_known);
+        begin_as("a", 2, "id", "2", 0, 0);
+        show();
+        ck_assert(!shown[0].counts_known);
 }
 
 TEST(a_lost_lease_keeps_its_place_though_a_failure_is_allowed)

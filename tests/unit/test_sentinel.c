@@ -3,6 +3,7 @@
  * the test itself answers in their place, as none of them would. */
 /* promises: P5 */
 #include "golden.h"
+#include "quoting.h"
 #include "redis/sentinel.h"
 #include "redis_server.h"
 #include <sys/socket.h>
@@ -37,10 +38,10 @@ static void on_master(const char *host, unsigned port, void *userdata)
         n_reported++;
 }
 
-static void on_none(const char *error, void *userdata)
+static void on_none(const struct error_report *error, void *userdata)
 {
         ck_assert_ptr_eq(userdata, &settings);
-        snprintf(why, sizeof(why), "%s", error);
+        snprintf(why, sizeof(why), "%s", error_shown(error));
         n_none++;
 }
 

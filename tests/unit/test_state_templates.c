@@ -68,7 +68,8 @@ TEST(what_was_refused_is_refused_still)
         test_after(&t, 2, test_templates(&t), 0);
         pack();
         const struct state_fleet *saved = unpack(BOOT, t.now);
-        ck_assert_str_eq(saved->preload.refused, "it cannot be forked");
+        ck_assert_str_eq(saved->preload.refused, t.fleet->preload.refused);
+        ck_assert_str_eq(quoted_reveal(&saved->preload.quoted), "it cannot be forked");
         ck_assert_int_eq(saved->templates[0].state, TEMPLATE_NONE);
 }
 
@@ -159,8 +160,9 @@ TEST(what_no_template_can_be_is_garbled)
         ck_assert_int_eq(outcome(bytes, size), STATE_READ);
 }
 
-/* Behind the templates: the number of workers, the size of what features keep, the number of the dead. */
-#define NUMBERS_BEHIND   3
+/* Behind the templates: the lengths of three texts that quote nothing, the number of workers, the size of
+ * what features keep, the number of the dead. */
+#define NUMBERS_BEHIND   6
 #define TEMPLATE_NUMBERS 9
 /* Behind the text of what was refused: its generation, failures, slowest fork, size; and the templates. */
 #define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS)

@@ -12,6 +12,7 @@
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_world.h"
+#include "quoting.h"
 #include "unit.h"
 
 #define T0 (1000 * USEC_PER_SEC)
@@ -60,7 +61,7 @@ static json_t *render(usec_t now)
 {
         const struct status_redis redis[] = {
                 {"redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL},
-                {"unix:///run/redis.sock", NULL, "down", "Connection refused", -1, NULL}};
+                {"unix:///run/redis.sock", NULL, "down", ERROR_REPORT("Connection refused"), -1, NULL}};
         struct status_info info = {.version = "1.2.3",
                                    .pid = 77,
                                    .started_at = T0,

@@ -9,6 +9,7 @@
 #include "model/rollout.h"
 #include "observe/observe_template.h"
 #include "observe/observe_world.h"
+#include "quoting.h"
 #include "world.h"
 
 TEST_WORLD(3)
@@ -154,7 +155,7 @@ TEST(one_that_cannot_be_forked_is_refused_for_its_generation)
         t.newborn_template.unsafe = "its application leaves a socket open";
         settle();
         ck_assert_uint_eq(test_event(&t, EVENT_PRELOAD_REFUSED)->generation, 1);
-        ck_assert_str_eq(fleet_preload_refused(t.fleet), "its application leaves a socket open");
+        ck_assert_str_eq(quoted_reveal(&t.fleet->preload.quoted), "its application leaves a socket open");
         ck_assert_uint_eq(test_forked(&t), 0);
         test_after(&t, 60, test_templates(&t), 0);
         ck_assert_uint_eq(t.loads, 1);
@@ -177,7 +178,7 @@ TEST(one_that_cannot_be_forked_is_forked_for_no_other_generation)
         test_tick(&t, 1);
         struct template *template = fleet_template(t.fleet);
 
-        template_observe_ready(template, template->pid, template->pid_start, "it cannot be", t.now);
+        template_observe_ready(template, template->pid, template->pid_start, QUOTED("it cannot be"), t.now);
         command_restart(t.fleet, NULL, t.now);
         ck_assert_ptr_null(fleet_template_to_fork(t.fleet, true));
         ck_assert_uint_eq(test_plans(&t, ACTION_TEMPLATE_END, NULL), 1);

@@ -8,8 +8,8 @@
 #include "model/preload.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
+#include "quoting.h"
 #include "settings/settings.h"
-#include "wire/withhold.h"
 #include "world.h"
 
 TEST_WORLD(3)
@@ -87,7 +87,7 @@ TEST(three_loads_that_fail_halt_with_the_last_lines)
         ck_assert_uint_eq(t.loads, 4);
         ck_assert_uint_eq(t.quiets, 0);
         ck_assert_uint_eq(t.fleet->rollout.failures, 3);
-        ck_assert(strstr(t.fleet->rollout.error, WITHHOLD_LAST_LINES "undefined method 'foo'"));
+        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "undefined method 'foo'");
         ck_assert_str_eq(fleet_preload_refused(t.fleet), "");
         test_after(&t, 600, t.loads, 4);
         ck_assert_int_eq(test_template(&t, 1)->state, TEMPLATE_READY);
@@ -111,8 +111,8 @@ TEST(last_lines_that_are_read_later_are_reported_with_the_halt)
                 template_observe_exit(template, &exits[i], "preload.rb", t.now);
         }
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
-        observe_log_tail(t.fleet, 3, "it went wrong");
-        ck_assert(strstr(t.fleet->rollout.error, WITHHOLD_LAST_LINES "it went wrong"));
+        observe_log_tail(t.fleet, 3, QUOTED("it went wrong"));
+        ck_assert_str_eq(quoted_reveal(&t.fleet->rollout.quoted), "it went wrong");
 }
 
 TEST(a_template_that_never_loads_halts_it_though_redis_was_away_before)

@@ -6,7 +6,7 @@
 #include "daemon/runtime/runtime.h"
 #include "golden.h"
 #include "settings_text.h"
-#include "wire/withhold.h"
+#include "wire/quoted.h"
 #include <grp.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -24,8 +24,11 @@ static void on_call(struct call *call, const struct control_method *method, json
                     void *userdata _unused_)
 {
         static char large[2 * 1024 * 1024];
-        json_t *reported = json_pack("{s:s, s:b}", "text", "it died" WITHHOLD_LAST_LINES "a secret", "view",
-                                     (int)call_is_view(call));
+        json_t *reported = json_pack("{s:s, s:b}", "text", "it died", "view", (int)call_is_view(call));
+        struct quoted quoted;
+
+        quoted_set(&quoted, "a secret");
+        ck_assert_ptr_nonnull(quoted_put(reported, &quoted));
 
         n_orders += method->access > CONTROL_READ;
         if (strcmp(method->name, "GetEvents") == 0) {
@@ -39,12 +42,17 @@ static void on_call(struct call *call, const struct control_method *method, json
         } else if (strcmp(method->name, "Follow") == 0) {
                 server_reply_error(call, CONTROL_REFUSED, reported);
         } else if (strcmp(method->name, "GetVersion") == 0) {
-                char *text;
-                size_t size;
+                struct shared_reply reply;
 
-                ck_assert_int_eq(varlink_encode_reply(reported, false, &text, &size), 0);
-                server_reply_text(call, text, size);
-                free(text);
+                shared_reply_make(&reply, call_is_view(call), NULL, reported);
+                server_reply_shared(call, &reply);
+                shared_reply_clear(&reply);
+        } else if (strcmp(method->name, "GetQueues") == 0) {
+                struct shared_reply reply;
+
+                shared_reply_make(&reply, false, NULL, reported);
+                server_reply_shared(call, &reply);
+                shared_reply_clear(&reply);
         } else {
                 server_reply(call, reported, false);
         }
@@ -124,11 +132,14 @@ TEST(nobody_gives_an_order_there)
         client_end(&owner);
 }
 
-static void expect_text(struct client *client, const char *call, const char *expected)
+/* quoted: NULL: there is no such member. */
+static void expect_text(struct client *client, const char *call, const char *quoted)
 {
         struct varlink_reply reply = client_call(event, client, call);
 
-        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "text")), expected);
+        ck_assert_str_eq(json_string_value(json_object_get(reply.parameters, "text")), "it died");
+        ck_assert_pstr_eq(json_string_value(json_object_get(reply.parameters, "quoted")), quoted);
+        ck_assert(quoted || !json_object_get(reply.parameters, "quoted"));
         varlink_reply_free(&reply);
 }
 
@@ -139,9 +150,13 @@ TEST(nothing_is_reported_there_of_what_workers_wrote)
         struct client viewer = client_open(view_path), owner = client_open(path);
 
         for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
-                expect_text(&viewer, calls[i], "it died");
-                expect_text(&owner, calls[i], "it died; its last lines: a secret");
+                expect_text(&viewer, calls[i], NULL);
+                expect_text(&owner, calls[i], "a secret");
         }
+        /* A reply that was encoded for others ends the connection of a viewer. */
+        expect_text(&owner, CALL("GetQueues"), "a secret");
+        client_send(&viewer, CALL("GetQueues"));
+        client_expect_closed(event, &viewer);
         client_end(&viewer);
         client_end(&owner);
 }

@@ -232,7 +232,11 @@ struct worker *test_hello(struct test_world *t, struct template *template)
 static void template_exit(struct test_world *t, struct template *template, int status)
 {
         struct template_process *process = template->process;
-        const struct exit_status exit = {.known = true, .status = status, .log_tail = process->log_tail};
+        struct quoted log_tail;
+        const struct exit_status exit = {
+                .known = true, .status = status, .log_tail = process->log_tail ? &log_tail : NULL};
+
+        quoted_set(&log_tail, process->log_tail);
 
         template_observe_exit(template, &exit, TEST_SCRIPT, t->now);
         free(process);
@@ -538,7 +542,7 @@ static void fork_live(struct test_world *t, struct template *template)
         else if (process->fork_error != 0 || process->fork_fails)
                 template_observe_fork_failed(template, process->fork_error,
                                              process->fork_fails ?: strerrordesc_np(process->fork_error),
-                                             t->now);
+                                             NULL, t->now);
         else
                 test_hello(t, template);
 }
@@ -547,6 +551,7 @@ static void fork_live(struct test_world *t, struct template *template)
 static void template_live(struct test_world *t, struct template *template)
 {
         struct template_process *process = template->process;
+        struct quoted unsafe;
 
         if (process->killed || (process->ending && !process->deaf)) {
                 template_exit(t, template, 0);
@@ -558,8 +563,10 @@ static void template_live(struct test_world *t, struct template *template)
         }
         template_observe_memory(template, process->memory_bytes);
         bool loaded = !process->held && t->now >= usec_add(process->started_at, process->load_usec);
+        quoted_set(&unsafe, process->unsafe);
         if (template->state == TEMPLATE_LOADING && loaded && !process->running_jobs)
-                template_observe_ready(template, template->pid, template->pid_start, process->unsafe, t->now);
+                template_observe_ready(template, template->pid, template->pid_start,
+                                       process->unsafe ? &unsafe : NULL, t->now);
         else if (template->state == TEMPLATE_LOADING) {
                 struct worker *worker =
                         template_observe_booted(template, loaded && process->running_jobs, t->now);

@@ -36,7 +36,7 @@ struct control *control_free(struct control *control)
         assert(!control->watches.first);
         events_free(control->events);
         queue_calls_forget(&control->queue_calls, USEC_INFINITY);
-        free(control->status);
+        (void)handler_forget_status(control, USEC_INFINITY);
         free(control);
         return NULL;
 }
@@ -74,11 +74,8 @@ void control_tick(struct control *control, usec_t now)
         events_tick(control->events);
         /* Without recent requests, free the cached status and return memory: with many workers both are
          * large. */
-        if (control->status && usec_sub(now, control->status_at) > USEC_PER_SEC) {
-                free(control->status);
-                control->status = NULL;
+        if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
                 (void)malloc_trim(0);
-        }
         watch_tick(&control->watches, now);
         subsystems_answer(&control->host.persist->runtime->subsystems, now);
         queue_calls_forget(&control->queue_calls, now);

@@ -20,9 +20,9 @@ struct diagnosis;
 /* The answers of one Redis. */
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
-        struct reader *reader; /* asked; NULL: no answer is pending */
-        char *url;             /* owned, like error */
-        char *error;           /* NULL: it has answered */
+        struct reader *reader;     /* asked; NULL: no answer is pending */
+        char *url;                 /* owned */
+        struct error_report error; /* the text is "" if it has answered */
         struct redis_facts facts;
         bool has_group;
 };
@@ -52,7 +52,6 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 if (redis->reader)
                         reader_forget(redis->reader, redis);
                 free(redis->url);
-                free(redis->error);
         }
         free(diagnosis->servers);
         findings_clear(&diagnosis->findings);
@@ -145,7 +144,7 @@ static json_t *render(const struct findings *findings)
                                   "about", varlink_text(finding->about), "text", varlink_text(finding->text),
                                   "remedy", varlink_text(finding->remedy));
 
-                if (json_array_append_new(list, entry) < 0)
+                if (json_array_append_new(list, quoted_put(entry, &finding->quoted)) < 0)
                         return NULL;
         }
         return json_pack("{s:O}", "findings", list);
@@ -216,8 +215,7 @@ static void on_answer(struct answer *answer, void *userdata)
         if (answer->status == ANSWER_OK)
                 redis->facts = answer->diagnosis;
         else
-                redis->error = strdup(answer->error);
-        diagnosis->findings.lost |= answer->status != ANSWER_OK && !redis->error;
+                redis->error = answer->error;
         if (--diagnosis->pending == 0)
                 finish(diagnosis);
 }
@@ -225,7 +223,7 @@ static void on_answer(struct answer *answer, void *userdata)
 static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
 {
         const struct query query = {.kind = QUERY_DIAGNOSIS, .numbers = {redis->has_group}};
-        const char *error = reader_error(reader);
+        const struct error_report *error = reader_error(reader);
         int r = reader_ask(reader, &query, on_answer, redis);
 
         redis->url = strdup(reader_url_text(reader));
@@ -234,8 +232,10 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
                 redis->diagnosis->pending++;
                 return;
         }
-        redis->error = strdup(r == -ENOMEM ? "memory is short" : error ?: "it is not connected yet");
-        redis->diagnosis->findings.lost |= !redis->error;
+        if (error && r != -ENOMEM)
+                redis->error = *error;
+        else
+                error_report_set(&redis->error, r == -ENOMEM ? "memory is short" : "it is not connected yet");
 }
 
 static void ask_servers(struct diagnosis *diagnosis)
@@ -270,10 +270,11 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                 const struct redis_diagnosis *redis = &diagnosis->servers[i];
 
                 diagnosis->findings.lost |= !redis->url;
-                if (redis->url && !(redis->error && known))
+                const struct error_report *error = redis->error.text[0] != '\0' ? &redis->error : NULL;
+                if (redis->url && !(error && known))
                         doctor_redis(&diagnosis->findings, &(struct doctor_redis){
                                                                    .url = redis->url,
-                                                                   .error = redis->error,
+                                                                   .error = error,
                                                                    .facts = &redis->facts,
                                                                    .has_group = redis->has_group,
                                                            });

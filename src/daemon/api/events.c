@@ -3,6 +3,7 @@
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
 #include "model/names.h"
+#include "model/world.h"
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -33,6 +34,7 @@ static void entry_clear(struct entry *entry)
 {
         free(entry->fleet);
         free(entry->event.text);
+        free(entry->event.quoted);
         *entry = (struct entry){0};
 }
 
@@ -90,6 +92,9 @@ void events_add(struct events *events, const struct event *event, usec_t realtim
 
         new.event.fleet = NULL;
         new.event.text = strdup(event->text);
+        new.event.quoted = NULL;
+        if (event->quoted)
+                event_quote(&new.event, event->quoted);
         if (new.fleet)
                 new.fleet = strdup(new.fleet);
         if (!new.event.text || (event->fleet && !new.fleet)) {
@@ -154,14 +159,17 @@ static json_t *render_entry(const struct entry *entry)
         const struct event *event = &entry->event;
         char id[WORKER_ID_MAX];
 
-        return json_pack("{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry),
-                         "event", event_kinds[event->kind].name, "level",
-                         level_name(event_kinds[event->kind].level), "fleet", varlink_text(entry->fleet),
-                         "worker", varlink_text(entry_worker(entry, id)), "pid",
-                         event->pid > 0 ? json_integer(event->pid) : json_null(), "generation",
-                         event->generation > 0 ? json_integer((json_int_t)event->generation) : json_null(),
-                         "reason", event->reason != REASON_NONE ? reason_name(event->reason) : NULL, "text",
-                         varlink_text(event->text), "by", status_orderer(&event->by));
+        static const struct quoted nothing;
+        json_t *object = json_pack(
+                "{s:f, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "at", entry_at(entry), "event",
+                event_kinds[event->kind].name, "level", level_name(event_kinds[event->kind].level), "fleet",
+                varlink_text(entry->fleet), "worker", varlink_text(entry_worker(entry, id)), "pid",
+                event->pid > 0 ? json_integer(event->pid) : json_null(), "generation",
+                event->generation > 0 ? json_integer((json_int_t)event->generation) : json_null(), "reason",
+                event->reason != REASON_NONE ? reason_name(event->reason) : NULL, "text",
+                varlink_text(event->text), "by", status_orderer(&event->by));
+
+        return quoted_put(object, event->quoted ?: &nothing);
 }
 
 json_t *event_render(const struct event *event, usec_t realtime)

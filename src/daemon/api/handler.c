@@ -8,10 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
+bool handler_forget_status(struct control *control, usec_t before)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < ELEMENTSOF(control->status); i++) {
+                if (!control->status[i].reply.text || control->status[i].at >= before)
+                        continue;
+                shared_reply_clear(&control->status[i].reply);
+                any = true;
+        }
+        return any;
+}
+
 void handler_changed(struct control *control)
 {
-        free(control->status);
-        control->status = NULL;
+        (void)handler_forget_status(control, USEC_INFINITY);
         wakeup_changed(control->host.persist->runtime->wakeup);
         persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
 }
@@ -62,16 +74,31 @@ void handler_refuse_parameter(struct call *call, const char *name)
         server_reply_error(call, VARLINK_INVALID_PARAMETER, json_pack("{s:s}", "parameter", name));
 }
 
-void handler_refuse(struct call *call, const char *format, ...)
+static void refuse(struct call *call, const struct quoted *quoted, const char *format, va_list arguments)
 {
         char reason[512];
+
+        vsnprintf(reason, sizeof(reason), format, arguments);
+        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
+        server_reply_error(call, CONTROL_REFUSED, quoted ? quoted_put(parameters, quoted) : parameters);
+}
+
+void handler_refuse(struct call *call, const char *format, ...)
+{
         va_list arguments;
 
         va_start(arguments, format);
-        vsnprintf(reason, sizeof(reason), format, arguments);
+        refuse(call, NULL, format, arguments);
         va_end(arguments);
-        server_reply_error(call, CONTROL_REFUSED,
-                           json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"));
+}
+
+void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        refuse(call, quoted, format, arguments);
+        va_end(arguments);
 }
 
 json_t *handler_lines(char *text)

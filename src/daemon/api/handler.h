@@ -37,11 +37,16 @@ struct control {
         struct events *events;
         struct queue_calls queue_calls;
         struct jobs_calls jobs_calls;
-        char *status; /* cached reply to GetStatus for all fleets, or NULL */
-        size_t status_size;
-        uint64_t status_serial;
-        usec_t status_at;
+        /* The cached replies to GetStatus for all fleets: for viewers, and for others. */
+        struct {
+                struct shared_reply reply;
+                uint64_t serial;
+                usec_t at;
+        } status[2];
 };
+
+/* Drops cached statuses of before that time. Returns true if there was one. */
+bool handler_forget_status(struct control *control, usec_t before);
 
 #define HANDLER_DECLARE(method, name, ...)                                                                   \
         void handle_##name(struct control *control, struct call *call, json_t *parameters, usec_t now);
@@ -84,6 +89,9 @@ json_t *handler_lines(char *text);
 /* The handler_refuse functions end the call with an error. */
 void handler_refuse_parameter(struct call *call, const char *name);
 void handler_refuse(struct call *call, const char *format, ...) _printf_(2, 3);
+/* quoted: text from elsewhere that the reason is about; NULL: nothing. */
+void handler_refuse_quoted(struct call *call, const struct quoted *quoted, const char *format, ...)
+        _printf_(3, 4);
 /* No fleet or worker has this name. */
 void handler_refuse_unknown(struct control *control, struct call *call, const char *name);
 /* Returns true after refusing the call because sqmgr is shutting down; else returns false without a reply. */

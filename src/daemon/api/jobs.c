@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers GetJobs with one reading per Redis. Calls are kept until all replies have arrived; calls for the
- * same fleets share the answer. */
+ * same fleets share the answer, viewers one of their own. */
 #include "daemon/api/jobs.h"
 #include "daemon/runtime/link_queries.h"
 #include "daemon/workers/process.h"
@@ -47,6 +47,7 @@ struct jobs_query {
         size_t n_read; /* number of readings without an error */
         json_t *jobs;
         json_t *errors;
+        struct quoted quoted; /* by the last error */
 };
 
 static void query_free(struct jobs_query *query)
@@ -92,8 +93,11 @@ static _printf_(2, 3) bool add_error(struct jobs_query *query, const char *forma
         return json_array_append_new(query->errors, varlink_text(text)) >= 0;
 }
 
-static bool add_unread(struct jobs_query *query, const char *url, const char *why)
+static bool add_unread(struct jobs_query *query, const char *url, const char *why,
+                       const struct quoted *quoted)
 {
+        if (quoted)
+                query->quoted = *quoted;
         return add_error(query, "the jobs are not known, Redis %s: %s", url, why);
 }
 
@@ -119,25 +123,20 @@ static json_t *render_job(const struct place *place, const struct job *job)
 static void answer(struct jobs_query *query, bool enough)
 {
         json_t *first = json_array_get(query->errors, 0);
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        int r = -ENOMEM;
+        struct shared_reply reply = {0};
 
         if (enough && first && query->n_read == 0 && json_array_size(query->jobs) == 0)
-                r = varlink_encode_error(CONTROL_REFUSED,
-                                         json_pack("{s:O, s:[]}", "reason", first, "details"), &text, &size);
+                shared_reply_make(
+                        &reply, query->is_view, CONTROL_REFUSED,
+                        quoted_put(json_pack("{s:O, s:[]}", "reason", first, "details"), &query->quoted));
         else if (enough)
-                r = varlink_encode_reply(
-                        json_pack("{s:O, s:O}", "jobs", query->jobs, "errors", query->errors), false, &text,
-                        &size);
-        while (query->n_calls > 0) {
-                struct call *call = query->calls[--query->n_calls];
-
-                if (r < 0)
-                        server_reply(call, NULL, false);
-                else
-                        server_reply_text(call, text, size);
-        }
+                shared_reply_make(
+                        &reply, query->is_view, NULL,
+                        quoted_put(json_pack("{s:O, s:O}", "jobs", query->jobs, "errors", query->errors),
+                                   &query->quoted));
+        while (query->n_calls > 0)
+                server_reply_shared(query->calls[--query->n_calls], &reply);
+        shared_reply_clear(&reply);
         query_free(query);
 }
 
@@ -154,7 +153,7 @@ static bool render_list(struct jobs_query *query, const struct place *place, con
                                     place->worker, (int)place->pid, list->n_oversized, JOB_ENTRY_MAX / 1024));
 }
 
-static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct reading *reading = userdata;
         struct jobs_query *query = reading->query;
@@ -163,7 +162,7 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
         reading->running_jobs = NULL;
         query->pending--;
         if (error)
-                enough = add_unread(query, reading->url, error);
+                enough = add_unread(query, reading->url, error->text, &error->quoted);
         else
                 query->n_read++;
         for (size_t i = 0; enough && lists && i < reading->n; i++)
@@ -197,8 +196,10 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
         reading->query = query;
         if (!(reading->url = strdup(url)))
                 return false;
+        const struct error_report *error = reader_error(link->reader);
         if (reader_state(link->reader) != READER_STATE_CONNECTED)
-                return add_unread(query, url, reader_error(link->reader) ?: "there is no connection yet");
+                return add_unread(query, url, error ? error->text : "there is no connection yet",
+                                  error ? &error->quoted : NULL);
         FOREACH_POINTER(fleet, fleets, n_fleets)
                 max += fleet->link == link ? fleet->n_workers : 0;
         reading->identities = calloc(max + 1, sizeof(*reading->identities));
@@ -216,7 +217,7 @@ static bool read_link(struct jobs_query *query, const struct link *link, struct 
         const struct running_jobs_request request = {.identities = reading->identities, .n = reading->n};
         int r = link_read_running_jobs(link, &request, on_running_jobs, reading, &reading->running_jobs);
         if (r < 0)
-                return add_unread(query, url, strerrordesc_np(-r));
+                return add_unread(query, url, strerrordesc_np(-r), NULL);
         query->pending++;
         return true;
 }
@@ -275,7 +276,7 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
         _cleanup_free_ char *names = names_of(fleets, n_fleets);
 
         for (struct jobs_query *i = list->first; names && i; i = i->next)
-                if (strcmp(i->names, names) == 0) {
+                if (i->is_view == call_is_view(call) && strcmp(i->names, names) == 0) {
                         i->calls[i->n_calls++] = call;
                         server_keep(call, on_cancelled, i);
                         return;

@@ -13,7 +13,6 @@
 #include "model/queues.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
-#include "wire/withhold.h"
 #include <string.h>
 
 /* The collection and its sources. */
@@ -136,8 +135,7 @@ static void put_redis(struct facts *facts)
 }
 
 /* True if name is safe as a label. Invalid text could become equal to another name once replaced, and
- * Prometheus rejects duplicate samples. A hostile name with a phrase of wire/withhold.h would cut the text
- * for read-only clients. */
+ * Prometheus rejects duplicate samples. */
 static bool is_label(const char *name)
 {
         _cleanup_free_ char *copy = strdup(name);
@@ -145,7 +143,7 @@ static bool is_label(const char *name)
         if (!copy)
                 return false;
         printable_replace(copy, strlen(copy), true);
-        return strcmp(copy, name) == 0 && !withhold_finds(name);
+        return strcmp(copy, name) == 0;
 }
 
 /* Returns NULL if the queues are not read or already reported. One Redis user may lack permissions that

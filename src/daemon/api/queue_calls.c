@@ -35,20 +35,21 @@ static json_t *render(const struct links *links)
                 /* The framework does not report queues. */
                 if (!link->framework->has_queues)
                         continue;
-                json_t *entry = json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
-                                          varlink_text(reader_url_text(link->reader)), "error",
-                                          varlink_text(queue_reading_error(link)), "retry",
-                                          (json_int_t)queues->retry, "schedule", (json_int_t)queues->schedule,
-                                          "dead", (json_int_t)queues->dead, "queues", render_queues(link),
-                                          "queues_left_out", (json_int_t)queues->left_out);
+                const struct error_report *error = queue_reading_error(link);
+                json_t *entry =
+                        json_pack("{s:o, s:o, s:I, s:I, s:I, s:o, s:I}", "url",
+                                  varlink_text(reader_url_text(link->reader)), "error",
+                                  varlink_text(error->text), "retry", (json_int_t)queues->retry, "schedule",
+                                  (json_int_t)queues->schedule, "dead", (json_int_t)queues->dead, "queues",
+                                  render_queues(link), "queues_left_out", (json_int_t)queues->left_out);
 
-                if (json_array_append_new(list, entry) < 0)
+                if (json_array_append_new(list, quoted_put(entry, &error->quoted)) < 0)
                         return NULL;
         }
         return json_pack("{s:O}", "redis", list);
 }
 
-static int encode_queues(const struct links *links, char **ret, size_t *ret_size)
+static void encode_queues(const struct links *links, bool is_view, struct shared_reply *ret)
 {
         const struct link *unread = NULL;
         bool any = false;
@@ -59,74 +60,56 @@ static int encode_queues(const struct links *links, char **ret, size_t *ret_size
                 if (links->list[i]->framework->has_queues)
                         unread = links->list[i];
         }
-        if (any || !unread)
-                return varlink_encode_reply(render(links), false, ret, ret_size);
-        snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %s",
-                 reader_url_text(unread->reader), queue_reading_error(unread));
-        return varlink_encode_error(CONTROL_REFUSED,
-                                    json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details"), ret,
-                                    ret_size);
-}
-
-static void forget(struct queue_calls *calls, enum queue_question question)
-{
-        free(calls->answers[question].text);
-        calls->answers[question].text = NULL;
-}
-
-static void encode(struct queue_calls *calls, enum queue_question question, usec_t now)
-{
-        char *text;
-        size_t size;
-
-        forget(calls, question);
-        int r = question == QUEUE_QUESTION_QUEUES
-                        ? encode_queues(calls->links, &text, &size)
-                        : varlink_encode_reply(
-                                  calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS), false,
-                                  &text, &size);
-
-        if (r < 0)
+        if (any || !unread) {
+                shared_reply_make(ret, is_view, NULL, render(links));
                 return;
-        calls->answers[question].text = text;
-        calls->answers[question].size = size;
-        calls->answers[question].at = now;
+        }
+        const struct error_report *error = queue_reading_error(unread);
+        snprintf(reason, sizeof(reason), "the queues of Redis %s cannot be read: %.400s",
+                 reader_url_text(unread->reader), error->text);
+        json_t *parameters = json_pack("{s:o, s:[]}", "reason", varlink_text(reason), "details");
+        shared_reply_make(ret, is_view, CONTROL_REFUSED, quoted_put(parameters, &error->quoted));
 }
 
-static void answer(struct queue_calls *calls, struct call *call, enum queue_question question)
+static void encode(struct queue_calls *calls, enum queue_question question, bool is_view, usec_t now)
 {
-        const char *text = calls->answers[question].text;
+        struct shared_reply *reply = &calls->answers[question][is_view].reply;
 
-        if (text)
-                server_reply_text(call, text, calls->answers[question].size);
+        shared_reply_clear(reply);
+        if (question == QUEUE_QUESTION_QUEUES)
+                encode_queues(calls->links, is_view, reply);
         else
-                server_reply(call, NULL, false);
+                shared_reply_make(reply, is_view, NULL,
+                                  calls->metrics(calls->userdata, question == QUEUE_QUESTION_METRICS));
+        calls->answers[question][is_view].at = now;
 }
 
 void queue_calls_answer(struct queue_calls *calls, usec_t now)
 {
-        bool encoded[_QUEUE_QUESTION_MAX] = {false};
+        bool encoded[_QUEUE_QUESTION_MAX][2] = {{false}};
 
         while (calls->n > 0) {
                 enum queue_question question = calls->list[--calls->n].question;
                 struct call *call = calls->list[calls->n].call;
+                bool is_view = call_is_view(call);
 
                 if (question == QUEUE_QUESTION_DOCTOR) {
                         calls->diagnose(call, calls->userdata);
                         continue;
                 }
-                if (!encoded[question])
-                        encode(calls, question, now);
-                encoded[question] = true;
-                answer(calls, call, question);
+                if (!encoded[question][is_view])
+                        encode(calls, question, is_view, now);
+                encoded[question][is_view] = true;
+                server_reply_shared(call, &calls->answers[question][is_view].reply);
         }
 }
 
 void queue_calls_forget(struct queue_calls *calls, usec_t now)
 {
         for (enum queue_question i = 0; i < _QUEUE_QUESTION_MAX; i++)
-                if (usec_sub(now, calls->answers[i].at) >= KEEP_USEC)
-                        forget(calls, i);
+                for (unsigned view = 0; view < 2; view++)
+                        if (usec_sub(now, calls->answers[i][view].at) >= KEEP_USEC)
+                                shared_reply_clear(&calls->answers[i][view].reply);
 }
 
 static void on_cancelled(struct call *call, void *userdata)
@@ -142,8 +125,8 @@ static void on_cancelled(struct call *call, void *userdata)
 void queue_calls_add(struct queue_calls *calls, struct call *call, enum queue_question question, usec_t now)
 {
         queue_calls_forget(calls, now);
-        if (call_is_view(call) && calls->answers[question].text) {
-                answer(calls, call, question);
+        if (call_is_view(call) && calls->answers[question][true].reply.text) {
+                server_reply_shared(call, &calls->answers[question][true].reply);
                 return;
         }
         calls->list[calls->n].question = question;

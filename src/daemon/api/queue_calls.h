@@ -28,10 +28,9 @@ struct queue_calls {
         size_t n;
         /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
         struct {
-                char *text; /* encoded; NULL: no recent reply */
-                size_t size;
+                struct shared_reply reply; /* without a text: no recent one */
                 usec_t at;
-        } answers[_QUEUE_QUESTION_MAX];
+        } answers[_QUEUE_QUESTION_MAX][2]; /* for others, and for viewers */
 };
 
 /* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */

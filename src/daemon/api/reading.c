@@ -60,6 +60,7 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
         uint64_t serial = control->host.persist->runtime->wakeup->pass.serial;
+        bool is_view = call_is_view(call);
 
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
@@ -67,22 +68,15 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
                 server_reply(call, render_status(control, &list, now), false);
                 return;
         }
-        if (!control->status || control->status_serial != serial ||
-            usec_sub(now, control->status_at) > STATUS_KEEP_USEC) {
-                char *text;
-                size_t size;
-
-                if (varlink_encode_reply(render_status(control, &list, now), false, &text, &size) < 0) {
-                        server_reply(call, NULL, false);
-                        return;
-                }
-                free(control->status);
-                control->status = text;
-                control->status_size = size;
-                control->status_serial = serial;
-                control->status_at = now;
+        struct shared_reply *reply = &control->status[is_view].reply;
+        if (!reply->text || control->status[is_view].serial != serial ||
+            usec_sub(now, control->status[is_view].at) > STATUS_KEEP_USEC) {
+                shared_reply_clear(reply);
+                shared_reply_make(reply, is_view, NULL, render_status(control, &list, now));
+                control->status[is_view].serial = serial;
+                control->status[is_view].at = now;
         }
-        server_reply_text(call, control->status, control->status_size);
+        server_reply_shared(call, reply);
 }
 
 void handle_get_events(struct control *control, struct call *call, json_t *parameters, usec_t now _unused_)

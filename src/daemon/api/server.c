@@ -4,7 +4,7 @@
 #include "daemon/api/introspect.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
-#include "wire/withhold.h"
+#include "wire/quoted.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,9 +167,8 @@ static int output_add(struct client_connection *connection, const char *text, si
                 connection->output = output;
                 connection->output_allocated = connection->output_end + size;
         }
-        /* The only path of output to a client. */
-        char *there = memcpy(connection->output + connection->output_end, text, size);
-        connection->output_end += is_view(connection) ? withhold_cut(there, size) : size;
+        memcpy(connection->output + connection->output_end, text, size);
+        connection->output_end += size;
         return 0;
 }
 
@@ -235,8 +234,10 @@ void server_reply(struct call *call, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
-        int r = varlink_encode_reply(parameters, continues, &text, &size);
 
+        if (call_is_view(call))
+                quoted_drop(parameters);
+        int r = varlink_encode_reply(parameters, continues, &text, &size);
         call_send(call, r, text, size, continues);
 }
 
@@ -244,14 +245,18 @@ void server_reply_error(struct call *call, const char *error, json_t *parameters
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
-        int r = varlink_encode_error(error, parameters, &text, &size);
 
+        if (call_is_view(call))
+                quoted_drop(parameters);
+        int r = varlink_encode_error(error, parameters, &text, &size);
         call_send(call, r, text, size, false);
 }
 
-void server_reply_text(struct call *call, const char *text, size_t size)
+void server_reply_shared(struct call *call, const struct shared_reply *reply)
 {
-        call_send(call, 0, text, size, false);
+        bool may_see = reply->text && (reply->is_view || !call_is_view(call));
+
+        call_send(call, may_see ? 0 : -EINVAL, reply->text, reply->size, false);
 }
 
 void server_keep(struct call *call, void (*cancelled)(struct call *call, void *userdata), void *userdata)

@@ -6,6 +6,7 @@
 #include "base/macro.h"
 #include "base/usec.h"
 #include "daemon/api/quota.h"
+#include "daemon/api/shared_reply.h"
 #include "privileged/listen.h"
 #include "wire/varlink.h"
 #include <systemd/sd-event.h>
@@ -35,9 +36,9 @@ struct server_options {
 int server_new(sd_event *event, const struct server_options *options, struct server **ret, char *error,
                size_t error_size);
 
-/* Also serves the read socket at place. All its clients, whatever their user, are read-only, do not see text
- * that wire/withhold.h cuts, and have separate limits. Call at most once. Returns 0, or -errno with a
- * sentence in error and the server unchanged. */
+/* Also serves the read socket at place. All its clients, whatever their user, are read-only, are not sent
+ * what messages quote (wire/quoted.h), and have separate limits. Call at most once. Returns 0, or -errno with
+ * a sentence in error and the server unchanged. */
 int server_open_view(struct server *server, const struct listener_place *place, char *error,
                      size_t error_size);
 
@@ -65,8 +66,10 @@ bool call_is_view(const struct call *call);
 void server_reply(struct call *call, json_t *parameters, bool continues);
 /* Ends the call with an error; parameters as for server_reply(). */
 void server_reply_error(struct call *call, const char *error, json_t *parameters);
-/* Ends the call with a reply made by varlink_encode_reply(). */
-void server_reply_text(struct call *call, const char *text, size_t size);
+
+/* Ends the call with a reply. Without a text, or if it is for others than viewers and the caller is one,
+ * closes the connection. */
+void server_reply_shared(struct call *call, const struct shared_reply *reply);
 
 /* Keeps the call in progress after the handler returns. cancelled is called if the connection closes before
  * the last reply, never after. */

@@ -17,6 +17,8 @@
 #include "observe/culprits.h"
 #include <string.h>
 
+static const struct quoted nothing;
+
 /* Seconds, rounded down to milliseconds. */
 static double seconds(usec_t usec)
 {
@@ -109,11 +111,14 @@ json_t *status_workers(const struct fleet *fleet, usec_t now)
 
 static json_t *render_rollout(const struct fleet *fleet, const struct fleet_counts *counts, usec_t now)
 {
-        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
-                         "generation", (json_int_t)fleet->generation, "replaced",
-                         (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)counts->outdated,
-                         "draining", (json_int_t)counts->draining, "error",
-                         varlink_text(fleet->rollout.error));
+        json_t *object = json_pack(
+                "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "state", rollout_state_name(fleet->rollout.state),
+                "generation", (json_int_t)fleet->generation, "total", (json_int_t)fleet->rollout.total,
+                "replaced", (json_int_t)fleet_replaced(fleet, now), "outdated", (json_int_t)counts->outdated,
+                "draining", (json_int_t)counts->draining, "failed", (json_int_t)fleet->rollout.failures,
+                "error", varlink_text(fleet->rollout.error));
+
+        return quoted_put(object, &fleet->rollout.quoted);
 }
 
 static json_t *render_crash(const struct fleet *fleet, usec_t now)
@@ -123,13 +128,15 @@ static json_t *render_crash(const struct fleet *fleet, usec_t now)
         char text[CRASH_TEXT_MAX];
 
         fleet_crash_text(fleet, now, text, sizeof(text));
-        return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "count", (json_int_t)fleet->crash.count, "state",
-                         crash_state_name(state), "next_start_seconds",
-                         next_at != 0 ? json_real(seconds(next_at - now)) : json_null(), "over_seconds",
-                         state == CRASH_RECOVERING
-                                 ? json_real(seconds(usec_sub(fleet_recovered_at(fleet), now)))
-                                 : json_null(),
-                         "last", varlink_text(fleet->crash_last), "text", varlink_text(text));
+        json_t *object = json_pack(
+                "{s:I, s:s, s:o, s:o, s:o, s:o}", "count", (json_int_t)fleet->crash.count, "state",
+                crash_state_name(state), "next_start_seconds",
+                next_at != 0 ? json_real(seconds(next_at - now)) : json_null(), "over_seconds",
+                state == CRASH_RECOVERING ? json_real(seconds(usec_sub(fleet_recovered_at(fleet), now)))
+                                          : json_null(),
+                "last", varlink_text(fleet->crash_last), "text", varlink_text(text));
+
+        return quoted_put(object, &fleet->crash_quoted);
 }
 
 static json_t *render_classes(const struct job_classes *list)
@@ -192,13 +199,14 @@ static json_t *render_template(const struct fleet *fleet)
 
         if (!fleet->settings->preload || (!template && !kept && refused[0] == '\0'))
                 return json_null();
-        return json_pack("{s:o, s:s?, s:I, s:I, s:o, s:o}", "pid",
-                         template ? json_integer(template_pid(template)) : json_null(), "state",
-                         template ? template_state_name(template->state) : NULL, "generation",
-                         (json_int_t)fleet->generation, "memory_bytes",
-                         (json_int_t)(template ? template->memory_bytes : 0), "refused",
-                         varlink_text(refused), "kept_generation",
-                         kept ? json_integer((json_int_t)kept->generation) : json_null());
+        json_t *object = json_pack("{s:o, s:s?, s:I, s:I, s:o, s:o}", "pid",
+                                   template ? json_integer(template_pid(template)) : json_null(), "state",
+                                   template ? template_state_name(template->state) : NULL, "generation",
+                                   (json_int_t)fleet->generation, "memory_bytes",
+                                   (json_int_t)(template ? template->memory_bytes : 0), "refused",
+                                   varlink_text(refused), "kept_generation",
+                                   kept ? json_integer((json_int_t)kept->generation) : json_null());
+        return quoted_put(object, fleet_preload_is_refused(fleet) ? &fleet->preload.quoted : &nothing);
 }
 
 /* Null if the workers do not grow. */
@@ -260,12 +268,14 @@ static json_t *render_redis(const struct status_info *info)
                 const struct status_redis *redis = &info->redis[i];
                 bool is_up = strcmp(redis->state, "connected") == 0;
                 double rtt_ms = (double)(int64_t)(redis->rtt_ms * 1000 + 0.5) / 1000;
+                static const struct error_report none;
+                const struct error_report *error = is_up || !redis->error ? &none : redis->error;
                 json_t *entry = json_pack("{s:o, s:o, s:s, s:o, s:o}", "url", varlink_text(redis->url),
                                           "server", varlink_text(redis->server), "state", redis->state,
-                                          "error", varlink_text(is_up ? NULL : redis->error), "rtt_ms",
+                                          "error", varlink_text(error->text), "rtt_ms",
                                           redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
 
-                if (json_array_append_new(list, entry) < 0)
+                if (json_array_append_new(list, quoted_put(entry, &error->quoted)) < 0)
                         return NULL;
         }
         return TAKE_PTR(list);
@@ -293,13 +303,15 @@ static json_t *render_problem(const struct problem *problem, const struct status
 
         if (!command || asprintf(&summary, "%s: %s", problem_about(problem, about), problem->text) < 0)
                 return NULL;
-        return json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:b}", "code", kind->name, "severity",
-                         problem_severity_name(problem->severity), "fleet",
-                         varlink_text(problem->fleet ? problem->fleet->settings->name : NULL), "worker",
-                         varlink_text(problem->worker ? WORKER_ID(problem->worker) : NULL), "count",
-                         (json_int_t)problem->count, "summary", varlink_text(summary), "remedy", kind->remedy,
-                         "command", varlink_text(command), "since", time_of(problem->since, info, now),
-                         "unready", (int)problem->unready);
+        json_t *object =
+                json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:s, s:o, s:o, s:b}", "code", kind->name,
+                          "severity", problem_severity_name(problem->severity), "fleet",
+                          varlink_text(problem->fleet ? problem->fleet->settings->name : NULL), "worker",
+                          varlink_text(problem->worker ? WORKER_ID(problem->worker) : NULL), "count",
+                          (json_int_t)problem->count, "summary", varlink_text(summary), "remedy",
+                          kind->remedy, "command", varlink_text(command), "since",
+                          time_of(problem->since, info, now), "unready", (int)problem->unready);
+        return quoted_put(object, problem->quoted ?: &nothing);
 }
 
 /* The worst first. */

@@ -5,6 +5,7 @@
 #include "base/usec.h"
 #include "wire/varlink.h"
 
+struct error_report; /* wire/quoted.h */
 struct fleet;
 struct orderer;
 struct problem_facts;
@@ -14,12 +15,12 @@ struct world;
 
 /* One connection to Redis. */
 struct status_redis {
-        const char *url;             /* without passwords */
-        const char *server;          /* `host:port` of the current master, if Sentinels named it; else NULL */
-        const char *state;           /* "connecting", "connected" or "down" */
-        const char *error;           /* why it is not connected; NULL: no error */
-        double rtt_ms;               /* negative: not known */
-        const struct queues *queues; /* as last read; NULL: not read */
+        const char *url;    /* without passwords */
+        const char *server; /* `host:port` of the current master, if Sentinels named it; else NULL */
+        const char *state;  /* "connecting", "connected" or "down" */
+        const struct error_report *error; /* why it is not connected; NULL: no error */
+        double rtt_ms;                    /* negative: not known */
+        const struct queues *queues;      /* as last read; NULL: not read */
 };
 
 /* State of the settings. */

@@ -30,7 +30,7 @@ struct reported_fleet {
         enum rollout_state state;
         bool stopped; /* the fleet is stopped; takes precedence over state */
         bool ended;
-        unsigned total, replaced, outdated, draining;
+        unsigned total, replaced, outdated, draining, failed;
         enum wait waits_for;
 };
 
@@ -150,6 +150,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
                 .replaced = fleet_replaced(fleet, now),
                 .outdated = counts.outdated,
                 .draining = counts.draining,
+                .failed = fleet->rollout.failures,
         };
         if (!reported.stopped)
                 reported.state = rollout_outcome(fleet, drained && reported.draining > 0, &reported.ended);
@@ -162,7 +163,8 @@ static bool reported_equal(const struct reported_fleet *a, const struct reported
 {
         return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
                a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
-               a->outdated == b->outdated && a->draining == b->draining && a->waits_for == b->waits_for;
+               a->outdated == b->outdated && a->draining == b->draining && a->failed == b->failed &&
+               a->waits_for == b->waits_for;
 }
 
 /* Updates the facts reported of a fleet. first: nothing was reported yet. Returns true if any fact
@@ -208,24 +210,26 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         const struct reported_fleet *reported = &watched->reported;
         uint64_t superseded = watched->order.superseded;
         uint64_t threshold = workers && fleet ? fleet->settings->memory_threshold : 0;
+        static const struct quoted nothing;
         char ordered[FLEET_ORDERED_MAX] = "";
 
         if (fleet)
                 fleet_ordered_text(fleet, now, ordered);
 
-        return json_pack(
-                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
+        json_t *object = json_pack(
+                "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
                 varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
                 reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
-                (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "error",
-                varlink_text(watched_error(watched, fleet)), "waits_for", varlink_text(watched->waits_for),
-                "moved", (int)watched->moved, "superseded",
+                (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "failed",
+                (json_int_t)reported->failed, "error", varlink_text(watched_error(watched, fleet)),
+                "waits_for", varlink_text(watched->waits_for), "moved", (int)watched->moved, "superseded",
                 superseded > 0 ? json_integer((json_int_t)superseded) : json_null(), "workers",
                 workers && fleet ? status_workers(fleet, now) : json_null(), "memory_threshold_bytes",
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
                 varlink_text(ordered), "waits_for_code",
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
+        return quoted_put(object, fleet && !watched->order.refused ? &fleet->rollout.quoted : &nothing);
 }
 
 /* Returns 0, or -1 when memory is short. */

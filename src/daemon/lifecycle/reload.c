@@ -34,8 +34,8 @@ static int on_change(const struct settings_change *change, void *userdata)
         changes->n++;
         if (!change->key)
                 fprintf(changes->lines, "[%s]: %s\n", change->section,
-                        strcmp(change->new_text, "added") == 0 ? "added, its workers are started"
-                                                               : "removed, its workers are drained");
+                        change->added ? "added, its workers are started"
+                                      : "removed, its workers are drained");
         else
                 fprintf(changes->lines, "[%s] %s: %s -> %s%s\n", change->section, change->key,
                         change->old_text ? change->old_text : "none",

@@ -14,7 +14,7 @@ static void on_queues(struct answer *answer, void *userdata)
         link->reads_queues = false;
         if (answer->status == ANSWER_OK)
                 link->queues = TAKE_PTR(answer->queues.queues);
-        snprintf(link->queues_error, sizeof(link->queues_error), "%s", answer->error);
+        link->queues_error = answer->error;
         wakeup_arm(link->links->wakeup);
 }
 
@@ -34,14 +34,18 @@ void queue_reading_begin(struct links *links)
         FOREACH_POINTER(link, links->list, links->n) {
                 link->queues = queues_free(link->queues);
                 int r = read_link(link);
-                const char *error = r >= 0           ? ""
-                                    : r == -ENOTCONN ? reader_error(link->reader) ?: "it is not connected yet"
-                                                     : "memory is short";
-                if (r == -EOPNOTSUPP)
-                        snprintf(link->queues_error, sizeof(link->queues_error), "%s does not tell of them",
-                                 link->framework->traits->title);
+                const struct error_report *error = r == -ENOTCONN ? reader_error(link->reader) : NULL;
+
+                if (error)
+                        link->queues_error = *error;
+                else if (r == -EOPNOTSUPP)
+                        error_report_set(&link->queues_error, "%s does not tell of them",
+                                         link->framework->traits->title);
                 else
-                        snprintf(link->queues_error, sizeof(link->queues_error), "%s", error);
+                        error_report_set(&link->queues_error, "%s",
+                                         r >= 0           ? ""
+                                         : r == -ENOTCONN ? "it is not connected yet"
+                                                          : "memory is short");
         }
         wakeup_arm(links->wakeup);
 }
@@ -52,12 +56,12 @@ void queue_reading_poll(struct links *links)
                 queue_reading_begin(links);
 }
 
-const char *queue_reading_error(const struct link *link)
+const struct error_report *queue_reading_error(const struct link *link)
 {
-        bool unread = !link->queues && link->queues_error[0] == '\0';
+        static const struct error_report unread = {.text = "it was not read yet"};
 
         /* A reload has added the link during the reading. */
-        return unread ? "it was not read yet" : link->queues_error;
+        return !link->queues && link->queues_error.text[0] == '\0' ? &unread : &link->queues_error;
 }
 
 /* Warns that limits are not checked: unchecked limits must not look like met limits. A lost connection is
@@ -65,11 +69,12 @@ const char *queue_reading_error(const struct link *link)
 static void report_unread(struct link *link)
 {
         bool refused = !link->queues && reader_state(link->reader) == READER_STATE_CONNECTED &&
-                       link->queues_error[0] != '\0';
+                       link->queues_error.text[0] != '\0';
 
         if (refused && !link->queues_error_reported)
-                log_warning("Redis %s: its queues cannot be read, and their limits are not watched: %s",
-                            reader_url_text(link->reader), link->queues_error);
+                log_quoted(LOG_WARNING, &link->queues_error.quoted,
+                           "Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                           reader_url_text(link->reader), link->queues_error.text);
         if (refused || link->queues)
                 link->queues_error_reported = refused;
 }

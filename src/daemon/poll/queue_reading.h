@@ -13,5 +13,5 @@ void queue_reading_poll(struct links *links);
  * events. */
 bool queue_reading_tick(struct links *links);
 
-/* Returns why the queues of this Redis are missing, or "" if they were read. */
-const char *queue_reading_error(const struct link *link);
+/* Returns why the queues of this Redis are missing; the text is "" if they were read. */
+const struct error_report *queue_reading_error(const struct link *link);

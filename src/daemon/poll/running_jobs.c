@@ -60,7 +60,7 @@ static void report_long_jobs(struct process *process, const struct job_list *lis
         process->long_jobs = reported;
 }
 
-static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct process *process = userdata;
         struct worker *worker = process->worker;

@@ -32,10 +32,11 @@ static void on_jobs(struct answer *answer, void *userdata)
 {
         _cleanup_free_ struct running_jobs *running_jobs = userdata;
         bool is_complete = answer->status == ANSWER_OK && answer->jobs.n == running_jobs->n;
-        const char *error = is_complete ? NULL : "its reader did not answer that";
+        static const struct error_report unanswered = {.text = "its reader did not answer that"};
+        const struct error_report *error = is_complete ? NULL : &unanswered;
 
         running_jobs->done(is_complete ? answer->jobs.lists : NULL,
-                           answer->error[0] != '\0' ? answer->error : error, running_jobs->userdata);
+                           answer->error.text[0] != '\0' ? &answer->error : error, running_jobs->userdata);
 }
 
 int link_read_running_jobs(const struct link *link, const struct running_jobs_request *request,

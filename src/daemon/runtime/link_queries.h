@@ -11,9 +11,9 @@ int link_read_queues(const struct link *link, const char *names, reader_answer_f
 struct running_jobs; /* a reading in progress */
 
 /* lists: one per identity, in the same order, valid until the callback returns; move out what must survive.
- * NULL: none could be read. error: NULL, or a sentence: some lists could not be read. Called once, never from
+ * NULL: none could be read. error: some lists could not be read; NULL: all were. Called once, never from
  * within link_read_running_jobs(). The reading is freed after the callback returns. */
-typedef void (*running_jobs_fn)(struct job_list *lists, const char *error, void *userdata);
+typedef void (*running_jobs_fn)(struct job_list *lists, const struct error_report *error, void *userdata);
 
 struct running_jobs_request {
         const char *const *identities;

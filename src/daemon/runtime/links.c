@@ -43,7 +43,8 @@ static void connected(struct link *link, const char *server_text)
         }
 }
 
-static void on_reader_state(struct reader *reader, enum reader_state state, const char *error, void *userdata)
+static void on_reader_state(struct reader *reader, enum reader_state state, const struct error_report *error,
+                            void *userdata)
 {
         struct link *link = userdata;
         const struct world *world = link->links->world;
@@ -54,7 +55,7 @@ static void on_reader_state(struct reader *reader, enum reader_state state, cons
                 /* Poll now: heartbeats that exist before a new worker could send one are not its own. */
                 wakeup_poll_now(link->links->wakeup, now);
         } else if (error)
-                log_error("Redis %s: %s", reader_url_text(reader), error);
+                log_quoted(LOG_ERR, &error->quoted, "Redis %s: %s", reader_url_text(reader), error->text);
         WORLD_FOREACH_FLEET(world, fleet)
                 if (fleet->link == link)
                         observe_redis(fleet, state == READER_STATE_CONNECTED, now);

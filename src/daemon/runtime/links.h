@@ -28,7 +28,7 @@ struct link {
         struct heartbeats *heartbeats;
         bool reads_queues;     /* the server was asked for them; see queue_reading.h */
         struct queues *queues; /* as last read; NULL: not available, see queues_error */
-        char queues_error[ANSWER_ERROR_MAX];
+        struct error_report queues_error;
         bool queues_error_reported; /* the error was logged; used while Redis answers and limits are set */
         struct queue_watch queue_watch;
 

@@ -192,16 +192,19 @@ void reader_starter_clear(struct reader_starter_daemon *starter)
 /* The last of a process that only judges a configuration. */
 struct judgment {
         sd_event *event;
-        char *why;
+        struct settings_tls_refusal *refusal;
 };
 
-static void on_judgment(struct reader *reader, enum reader_state state _unused_, const char *error,
-                        void *userdata)
+static void on_judgment(struct reader *reader, enum reader_state state _unused_,
+                        const struct error_report *error, void *userdata)
 {
         struct judgment *judgment = userdata;
 
-        snprintf(judgment->why, SETTINGS_TLS_WHY_MAX, "%s", error ?: "");
-        (void)sd_event_exit(judgment->event, !error ? 0 : reader_is_configured(reader) ? -EINVAL : -EIO);
+        judgment->refusal->file = reader_refused_file(reader);
+        snprintf(judgment->refusal->why, sizeof(judgment->refusal->why), "%s", error ? error->text : "");
+        (void)sd_event_exit(judgment->event, !error                                         ? 0
+                                             : judgment->refusal->file != _SETTINGS_TLS_MAX ? -EINVAL
+                                                                                            : -EIO);
 }
 
 static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void *userdata)
@@ -211,9 +214,9 @@ static int on_late(sd_event_source *source _unused_, uint64_t due _unused_, void
 
 /* Runs a loop of its own until the reader has said what it makes of the files. */
 static int judge(sd_event *event, struct reader_starter *starter, struct reader_configuration *configuration,
-                 char *why)
+                 struct settings_tls_refusal *ret)
 {
-        struct judgment judgment = {.event = event, .why = why};
+        struct judgment judgment = {.event = event, .refusal = ret};
         struct reader *reader = NULL;
 
         int r = reader_files_read(configuration);
@@ -228,7 +231,7 @@ static int judge(sd_event *event, struct reader_starter *starter, struct reader_
         return r;
 }
 
-int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX])
+int reader_judge_tls(const struct redis_settings *settings, struct settings_tls_refusal *ret)
 {
         struct children children = {0};
         struct reader_starter_daemon starter;
@@ -243,7 +246,7 @@ int reader_judge_tls(const struct redis_settings *settings, char why[static SETT
         if (r >= 0)
                 r = reader_starter_init(&starter, &children, NULL);
         if (r >= 0) {
-                r = judge(event, &starter.starter, &configuration, why);
+                r = judge(event, &starter.starter, &configuration, ret);
                 reader_starter_clear(&starter);
         }
         reader_configuration_clear(&configuration);

@@ -26,4 +26,4 @@ int reader_starter_init(struct reader_starter_daemon *ret, struct children *chil
 void reader_starter_clear(struct reader_starter_daemon *starter);
 
 /* Has a reader load the files for TLS, and waits for its answer: call it only when settings are read. */
-int reader_judge_tls(const struct redis_settings *settings, char why[static SETTINGS_TLS_WHY_MAX]);
+int reader_judge_tls(const struct redis_settings *settings, struct settings_tls_refusal *ret);

@@ -104,7 +104,7 @@ static void ask(struct fleet_roster *list)
                 list->asked = reader;
 }
 
-static void on_compared(const char *error, void *userdata)
+static void on_compared(const struct error_report *error, void *userdata)
 {
         struct fleet_roster *list = userdata;
         struct place *place = &list->places[list->n_places - 1];

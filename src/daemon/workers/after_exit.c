@@ -49,7 +49,7 @@ static void on_exited(struct child *child, const siginfo_t *info _unused_)
         /* The process has exited, so the report is complete. */
         (void)launch_report_read(after->report_fd, &report);
         if (report.outcome == LAUNCH_FAILED)
-                log_warning("%s: %s", after->name, report.error ?: "after_exit: memory is short");
+                log_quoted(LOG_WARNING, report.error, "%s: after_exit has failed", after->name);
         launch_report_clear(&report);
         wakeup_arm(after->runtime->wakeup);
         after_exit_free(after);

@@ -2,6 +2,7 @@
 /* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #include "daemon/workers/exit_log.h"
 #include "io/log.h"
+#include "io/log_tail.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -37,7 +38,7 @@ void exit_log_forget(struct runtime *runtime)
                 runtime->exit_log = exit_log_free(runtime->exit_log);
 }
 
-static void on_lines(const char *text, void *userdata)
+static void on_lines(const struct quoted *text, void *userdata)
 {
         struct exit_log *lines = userdata;
         struct runtime *runtime = lines->runtime;
@@ -90,21 +91,24 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
 }
 
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
-                 const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
+                 const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit)
 {
+        static const struct quoted unprepared = {"it could not be prepared"};
         const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        char text[LOG_TAIL_MAX_BYTES + 1];
         int r = -ENODATA;
 
         if (report->log_fd >= 0)
-                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, lines,
-                                        LOG_TAIL_MAX_BYTES + 1);
+                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text, sizeof(text));
         if (r == -EINPROGRESS)
                 return r;
         if (report->outcome == LAUNCH_FAILED)
-                exit->launch_error = report->error ?: "it could not be prepared";
-        if (r == 0)
+                exit->launch_error = report->error ?: &unprepared;
+        if (r == 0) {
+                quoted_set(lines, text);
                 exit->log_tail = lines;
+        }
         if (!exit->launch_error && !exit->log_tail && !expected)
                 exit->lines_token = read_journal(runtime, of);
         return 0;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "io/log_tail.h"
 
 struct exit_status;
 struct launch_report;
@@ -22,6 +21,6 @@ struct exit_log_source {
  * then points into report and lines. Returns 0; or -EINPROGRESS with exit unchanged: to be called again when
  * the readers have answered (daemon/runtime/proc_facts.h). */
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
-                 const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
+                 const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit);
 void exit_log_forget(struct runtime *runtime);

@@ -117,12 +117,12 @@ static void ended(struct process *process, struct exit_status exit)
                 .pids = {worker->process.pid, worker->process.heartbeat_pid ?: process->ended_heartbeat_pid},
                 .since = worker->spawned_at,
         };
-        char lines[LOG_TAIL_MAX_BYTES + 1] = "";
+        struct quoted lines = {0};
 
         process->main_status = exit;
         int found = process_is_watched(process) ? sibling_find(process, &left) : 0;
         int r = exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker),
-                             lines, &exit);
+                             &lines, &exit);
         process->exit_waits = found == -EINPROGRESS || r == -EINPROGRESS;
         if (process->exit_waits) {
                 process->main_exit = sd_event_source_disable_unref(process->main_exit);

@@ -22,6 +22,7 @@ struct release_check {
         bool late;
         release_fn fn;
         void *userdata;
+        char release[];
 };
 
 struct release_check *release_check_cancel(struct release_check *check)
@@ -40,21 +41,25 @@ static void on_exited(struct child *child, const siginfo_t *info)
         struct release_check *check =
                 (struct release_check *)((char *)child - offsetof(struct release_check, child));
         struct launch_report report = LAUNCH_REPORT_INIT;
-        const char *error = NULL;
+        struct error_report error = {0};
         release_fn fn = check->fn;
         void *userdata = check->userdata;
 
         /* The child has exited, so its report is complete. */
         (void)launch_report_read(check->report_fd, &report);
         if (check->late)
-                error = "the fleet's directory did not answer within 30s: is a file server away?";
+                error_report_set(&error,
+                                 "the fleet's directory did not answer within 30s: is a file server away?");
         else if (report.outcome == LAUNCH_FAILED)
-                error = report.error ?: "memory is short";
+                error_report_set(&error, "release '%s' was not found: see the log of this host",
+                                 check->release);
         else if (info->si_code != CLD_EXITED || info->si_status != 0)
-                error = "the process that looks for the release died";
+                error_report_set(&error, "the process that looks for the release died");
+        if (report.error)
+                error.quoted = *report.error;
         close_fd(report.log_fd);
         (void)release_check_cancel(check);
-        fn(error, userdata);
+        fn(error.text[0] != '\0' ? &error : NULL, userdata);
         free(report.error);
 }
 
@@ -79,7 +84,8 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 .base_environment = environ,
                 .release = release,
         };
-        struct release_check *check = calloc(1, sizeof(*check));
+        size_t size = strlen(release) + 1;
+        struct release_check *check = calloc(1, sizeof(*check) + size);
         struct launched launched;
 
         if (!check)
@@ -94,6 +100,7 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 free(check);
                 return r;
         }
+        memcpy(check->release, release, size);
         check->runtime = runtime;
         check->child = (struct child){.pid = launched.pid, .exited = on_exited};
         check->report_fd = launched.report_fd;

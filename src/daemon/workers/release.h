@@ -7,9 +7,9 @@
 
 struct release_check;
 
-/* error: a sentence; NULL: the release is there. Called once, unless the check is canceled. The check is
+/* error: NULL: the release is there. Called once, unless the check is canceled. The check is
  * already freed. */
-typedef void (*release_fn)(const char *error, void *userdata);
+typedef void (*release_fn)(const struct error_report *error, void *userdata);
 
 /* Returns 0 with *ret, or -errno: fn is not called then. */
 int release_check_begin(struct runtime *runtime, const struct fleet *fleet, const char *release,

@@ -9,7 +9,6 @@
 #include "model/names.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include "wire/withhold.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +31,8 @@ struct rescue {
         struct running_jobs *running_jobs; /* NULL: not reading */
         struct reader *reader;             /* NULL: no query in progress */
         struct job_list jobs;
-        size_t next_job; /* the job that the query is about */
-        char error[256]; /* why the last attempt failed at a job; "": it did not */
+        size_t next_job;           /* the job that the query is about */
+        struct error_report error; /* why the last attempt failed at a job */
 };
 
 static void rescue_free(struct rescue *rescue)
@@ -96,7 +95,7 @@ static struct fleet *find_fleet(struct rescue *rescue)
 }
 
 /* Schedules a retry while Redis still keeps the job list. */
-static void try_again(struct rescue *rescue, const char *error)
+static void try_again(struct rescue *rescue, const struct error_report *error)
 {
         usec_t now = clock_now(CLOCK_MONOTONIC);
         struct fleet *fleet = find_fleet(rescue);
@@ -111,6 +110,15 @@ static void try_again(struct rescue *rescue, const char *error)
         if (!is_off(fleet))
                 rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
         rescue_free(rescue);
+}
+
+/* The same for -errno. */
+static void try_again_errno(struct rescue *rescue, int r)
+{
+        struct error_report error;
+
+        error_report_set(&error, "%s", strerrordesc_np(-r));
+        try_again(rescue, &error);
 }
 
 static void on_requeued(struct answer *answer, void *userdata);
@@ -141,7 +149,7 @@ static void ask_next(struct rescue *rescue)
         };
         int r = reader_ask(fleet->link->reader, &query, on_requeued, rescue);
         if (r < 0)
-                try_again(rescue, strerrordesc_np(-r));
+                try_again_errno(rescue, r);
         else
                 rescue->reader = fleet->link->reader;
 }
@@ -153,11 +161,8 @@ static void on_requeued(struct answer *answer, void *userdata)
 
         rescue->reader = NULL;
         if (answer->status != ANSWER_OK) {
-                bool refused = answer->status == ANSWER_REFUSED;
-
-                snprintf(rescue->error, sizeof(rescue->error), "%s%.240s%s", refused ? WITHHOLD_ANSWER : "",
-                         answer->error, refused ? "'" : "");
-                try_again(rescue, rescue->error);
+                rescue->error = answer->error;
+                try_again(rescue, &rescue->error);
                 return;
         }
         if (fleet)
@@ -167,7 +172,7 @@ static void on_requeued(struct answer *answer, void *userdata)
         ask_next(rescue);
 }
 
-static void on_running_jobs(struct job_list *lists, const char *error, void *userdata)
+static void on_running_jobs(struct job_list *lists, const struct error_report *error, void *userdata)
 {
         struct rescue *rescue = userdata;
         const struct worker *worker = &rescue->dead.worker.worker;
@@ -188,12 +193,13 @@ static void on_running_jobs(struct job_list *lists, const char *error, void *use
         rescue->culprits = false;
         /* Redis may drop the list before we give up: jobs not requeued until then are lost. */
         bool list_is_gone = rescue->jobs.n_jobs == 0 && job_list_unknown(&rescue->jobs) == 0;
-        if (list_is_gone && rescue->error[0] == '\0' && rescue_is_late(worker, rescue->died_at))
-                snprintf(rescue->error, sizeof(rescue->error),
-                         "it keeps what runs for a minute after a heartbeat, and the last one was older");
-        if (list_is_gone && rescue->error[0] != '\0' && !is_off(fleet))
-                rescue_observe_failed(fleet, worker, rescue->error);
-        rescue->error[0] = '\0';
+        if (list_is_gone && rescue->error.text[0] == '\0' && rescue_is_late(worker, rescue->died_at))
+                error_report_set(
+                        &rescue->error,
+                        "it keeps what runs for a minute after a heartbeat, and the last one was older");
+        if (list_is_gone && rescue->error.text[0] != '\0' && !is_off(fleet))
+                rescue_observe_failed(fleet, worker, &rescue->error);
+        rescue->error = (struct error_report){0};
         ask_next(rescue);
 }
 
@@ -234,8 +240,11 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         const char *identity = rescue->dead.worker.identity;
         const struct running_jobs_request request = {.identities = &identity, .n = 1, .with_entries = true};
         int r = link_read_running_jobs(fleet->link, &request, on_running_jobs, rescue, &rescue->running_jobs);
-        if (r < 0)
-                try_again(rescue, reader_error(fleet->link->reader) ?: strerrordesc_np(-r));
+        const struct error_report *error = r < 0 ? reader_error(fleet->link->reader) : NULL;
+        if (error)
+                try_again(rescue, error);
+        else if (r < 0)
+                try_again_errno(rescue, r);
         return 0;
 }
 

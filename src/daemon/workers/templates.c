@@ -19,7 +19,6 @@
 #include "privileged/launch_request.h"
 #include "privileged/signal.h"
 #include "privileged/template_socket.h"
-#include "wire/withhold.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +108,7 @@ static void template_process_ended(struct template_process *process, struct exit
                 .pids = {template->pid, template->serving_pid},
                 .since = template->started_at,
         };
-        char lines[LOG_TAIL_MAX_BYTES + 1] = "";
+        struct quoted lines = {0};
 
         if (process->report_fd >= 0)
                 (void)launch_report_read(process->report_fd, &process->report);
@@ -119,7 +118,7 @@ static void template_process_ended(struct template_process *process, struct exit
                 proc_facts_know_user(runtime->proc_facts, &user);
         process->exit = exit;
         process->exit_waits = exit_log_add(runtime, &whose, &process->report,
-                                           template->state == TEMPLATE_ENDING, lines, &exit) == -EINPROGRESS;
+                                           template->state == TEMPLATE_ENDING, &lines, &exit) == -EINPROGRESS;
         if (process->exit_waits) {
                 process->main_exit = sd_event_source_disable_unref(process->main_exit);
                 process->serving_exit = sd_event_source_disable_unref(process->serving_exit);
@@ -249,7 +248,6 @@ static void handle_message(struct template_process *process, const struct templa
 {
         struct template *template = process->template;
         struct template_ready ready;
-        char unsafe[PRELOAD_REFUSED_MAX];
 
         if (!template_message_ready(message, &ready) || template->serving_pid != 0) {
                 reject_template(process, "it said something that was not asked for");
@@ -261,13 +259,13 @@ static void handle_message(struct template_process *process, const struct templa
                                                      : strerrordesc_np(-r));
                 return;
         }
-        snprintf(unsafe, sizeof(unsafe), "its application leaves open " WITHHOLD_SHARED "%s", ready.unsafe);
-        if (ready.threads[0] != '\0')
-                log_info(
-                        "fleet '%s': its application leaves threads in the template, which no worker has: %s",
-                        template->fleet->settings->name, ready.threads);
+        if (!quoted_is_empty(&ready.threads))
+                log_quoted(LOG_INFO, &ready.threads,
+                           "fleet '%s': its application leaves threads in the template, which no worker has",
+                           template->fleet->settings->name);
         template_observe_ready(template, proc_pid(serving(process)), proc_start_time(serving(process)),
-                               ready.unsafe[0] != '\0' ? unsafe : NULL, clock_now(CLOCK_MONOTONIC));
+                               quoted_is_empty(&ready.unsafe) ? NULL : &ready.unsafe,
+                               clock_now(CLOCK_MONOTONIC));
         poll_memory(process);
         wakeup_changed(process->runtime->wakeup);
 }
@@ -302,10 +300,12 @@ static bool is_known(const struct world *world, pid_t pid)
         return false;
 }
 
-static void fork_failed(struct template_process *process, int error, const char *why)
+/* said: what the template says of it; NULL: nothing. */
+static void fork_failed(struct template_process *process, int error, const char *why,
+                        const struct quoted *said)
 {
         forget_fork(process);
-        template_observe_fork_failed(process->template, error, why, clock_now(CLOCK_MONOTONIC));
+        template_observe_fork_failed(process->template, error, why, said, clock_now(CLOCK_MONOTONIC));
         wakeup_changed(process->runtime->wakeup);
 }
 
@@ -324,7 +324,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         if (r >= 0)
                 r = proc_place(proc, &place);
         if (r < 0) {
-                fork_failed(process, -r, r == -ESRCH ? "it ended at once" : strerrordesc_np(-r));
+                fork_failed(process, -r, r == -ESRCH ? "it ended at once" : strerrordesc_np(-r), NULL);
                 return;
         }
         /* Reject a process that started before the request. The fork, or any process that got its pid since,
@@ -343,7 +343,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         wakeup_changed(runtime->wakeup);
         if (!worker) {
                 close_fd(socket);
-                template_observe_fork_failed(template, ENOMEM, "memory is short", now);
+                template_observe_fork_failed(template, ENOMEM, "memory is short", NULL, now);
                 return;
         }
         r = attach_forked(runtime, worker, TAKE_PTR(proc), socket);
@@ -359,20 +359,21 @@ static int on_worker_message(sd_event_source *source _unused_, int fd, uint32_t 
 {
         struct template_process *process = userdata;
         struct template_message message = {.length = 0};
-        const char *why;
+        struct quoted said;
         int error;
 
         int r = template_socket_receive(fd, &message);
         if (r == -EAGAIN)
                 return 0;
         if (r == 0) {
-                fork_failed(process, 0, "it ended before it came forward");
+                fork_failed(process, 0, "it ended before it came forward", NULL);
         } else if (r > 0 && process->hello_pid == 0 && message.pid > 0 &&
                    template_message_is(&message, "hello")) {
                 process->hello_pid = message.pid;
                 attach_forked_worker(process, clock_now(CLOCK_MONOTONIC));
-        } else if (r > 0 && template_message_error(&message, &error, &why)) {
-                fork_failed(process, error, why);
+        } else if (r > 0 && template_message_error(&message, &error, &said)) {
+                fork_failed(process, error, error > 0 ? strerrordesc_np(error) : "its template failed",
+                            &said);
         } else {
                 reject_template(process, "what its fork says is none of ours");
         }
