@@ -203,7 +203,8 @@ struct problem {
         char *about;                    /* the subject; NULL: the worker, else the fleet. Owned, as text is */
         char *text;                     /* state and reason, without a full stop */
         char *command;                  /* instead of the kind's; NULL: the kind's. Owned */
-        const struct quoted *quoted;    /* by the text, which has none of its bytes; NULL: nothing. Owned */
+        const struct quoted
+                *quoted; /* quoted by the text, which has none of its bytes; NULL: nothing. Owned */
 };
 
 struct problems {
