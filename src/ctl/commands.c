@@ -7,7 +7,7 @@ const struct command commands[] = {
         {"status", "[FLEET...]", "shows the fleets and their workers", 0, SIZE_MAX, OPTION_WATCH, ctl_status},
         {"top", "", "shows workers live; keys sort, open and act", 0, 0, 0, ctl_top},
         {"restart", "[FLEET...]", "replaces all workers by new ones, no job cut off", 0, SIZE_MAX,
-         OPTION_WAIT | OPTION_EVERYWHERE | OPTION_RELEASE, ctl_restart},
+         OPTION_WAIT | OPTION_RESUME | OPTION_EVERYWHERE | OPTION_RELEASE, ctl_restart},
         {"abort", "[FLEET...]", "ends a restart: no further old worker is quieted", 0, SIZE_MAX,
          OPTION_EVERYWHERE, ctl_abort},
         {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or leaves one out", 0, 3,

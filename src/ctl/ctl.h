@@ -16,6 +16,7 @@ struct ctl {
         char *socket;             /* owned; NULL before client_find_socket() */
         bool json;
         bool force;
+        bool resume;
         bool follow;
         bool watch;
         bool ready;

@@ -25,10 +25,21 @@ TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
         test_after(&t, 1, t.starts, 4);
 }
 
-TEST(restart_brings_a_quieted_fleet_back)
+TEST(restart_leaves_a_quieted_fleet_quiet)
 {
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_QUIETED);
+        test_after(&t, 60, test_counts(&t).live, 0);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        ck_assert_int_eq(t.fleet->order, ORDER_QUIET);
+}
+
+TEST(start_and_restart_resume_a_quieted_fleet)
+{
+        command_quiet_fleet(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        command_start(t.fleet, NULL, t.now);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_after(&t, 20, test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
@@ -128,6 +139,7 @@ TEST(quiet_and_stop_abort_a_rollout)
         command_quiet_fleet(t.fleet, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_ne(t.fleet->rollout.error, "");
+        command_start(t.fleet, NULL, t.now);
         command_restart(t.fleet, NULL, t.now);
         command_stop(t.fleet, false, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);

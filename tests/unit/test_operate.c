@@ -659,6 +659,26 @@ TEST(a_restart_during_another_reports_whose_place_it_takes)
         varlink_reply_free(&reply);
 }
 
+/* The last order that Restart saw remains, and the reply names it. */
+TEST(a_bare_restart_leaves_a_quieted_fleet_quiet)
+{
+        web->order = ORDER_QUIET;
+        mail->order = ORDER_STOP;
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"wait\":\"replaced\"}"));
+
+        expect_fleet(&reply, 0, "quiet", false);
+        varlink_reply_free(&reply);
+        ck_assert_uint_eq(web->generation, 1);
+        reply = client_call(event, &client, CONTROL("Restart", "{\"resume\":true}"));
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "state")), "running");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 1, "state")), "stopped");
+        varlink_reply_free(&reply);
+        ck_assert_int_eq(web->order, ORDER_RUN);
+        ck_assert_uint_eq(web->generation, 2);
+        ck_assert_int_eq(mail->order, ORDER_STOP);
+        ck_assert_uint_eq(mail->generation, 1);
+}
+
 TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
         command_restart(web, NULL, clock_usec);

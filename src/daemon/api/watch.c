@@ -28,7 +28,7 @@ struct seen_worker {
 struct reported_fleet {
         uint64_t generation;
         enum rollout_state state;
-        bool stopped; /* the fleet is stopped; takes precedence over state */
+        bool refused; /* no restart was started; takes precedence over state */
         bool ended;
         unsigned total, replaced, outdated, draining;
         enum wait waits_for;
@@ -137,21 +137,21 @@ static struct reported_fleet describe(const struct watched *watched, const struc
         if (!fleet) {
                 reported.state = ROLLOUT_ABORTED;
                 reported.ended = true;
-                reported.stopped = false;
+                reported.refused = false;
                 reported.outdated = reported.draining = 0;
                 return reported;
         }
         struct fleet_counts counts = fleet_count(fleet, now);
         reported = (struct reported_fleet){
                 .generation = fleet->generation,
-                .stopped = watched->order.refused,
+                .refused = watched->order.kept != ORDER_RUN,
                 .ended = true,
                 .total = fleet->rollout.total,
                 .replaced = fleet_replaced(fleet, now),
                 .outdated = counts.outdated,
                 .draining = counts.draining,
         };
-        if (!reported.stopped)
+        if (!reported.refused)
                 reported.state = rollout_outcome(fleet, drained && reported.draining > 0, &reported.ended);
         if (!reported.ended)
                 reported.waits_for = fleet->waits_for;
@@ -160,7 +160,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
 
 static bool reported_equal(const struct reported_fleet *a, const struct reported_fleet *b)
 {
-        return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
+        return a->generation == b->generation && a->state == b->state && a->refused == b->refused &&
                a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
                a->outdated == b->outdated && a->draining == b->draining && a->waits_for == b->waits_for;
 }
@@ -194,7 +194,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
 {
         if (!fleet)
                 return "the fleet is no longer configured";
-        if (watched->order.refused)
+        if (watched->order.kept != ORDER_RUN)
                 return "";
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
@@ -216,7 +216,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         return json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
                 varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
-                reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state),
+                reported->refused ? fleet_order_name(watched->order.kept)
+                                  : rollout_state_name(reported->state),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
                 (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "error",
                 varlink_text(watched_error(watched, fleet)), "waits_for", varlink_text(watched->waits_for),
