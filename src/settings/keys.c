@@ -149,7 +149,7 @@ const struct settings_key settings_keys[] = {
         {FLEET_KEPT(redis_url), .type = SETTINGS_URL, .unset = "the url of [redis]", .secret = true},
         {FLEET(active_process_count), .type = SETTINGS_COUNT, .fallback = "1", .max = COUNT_MAX},
         {FLEET(active_process_max), .type = SETTINGS_COUNT, .unset = "none", .min = 1, .max = COUNT_MAX},
-        {FLEET(latency_target), .type = SETTINGS_TARGETS, .fallback = "30s"},
+        {FLEET(latency_target), .type = SETTINGS_DURATIONS, .fallback = "30s"},
         {FLEET(scale_down_after), .type = SETTINGS_DURATION, .fallback = "10min", .min = MSEC(1000),
          .max = DAYS(30)},
         {FLEET(max_processes), .type = SETTINGS_COUNT,
