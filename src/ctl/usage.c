@@ -17,7 +17,7 @@ const struct usage_option usage_options[] = {
          "restart: shows progress until the old workers are\n"
          "replaced and quiet; drained: until they are gone",
          "until the old workers are replaced", "until the old workers are gone", 0},
-        {'\0', OPTION_RESUME, "resume", "", "restart: also restarts quieted fleets, which then accept jobs",
+        {'\0', OPTION_RESUME, "resume", "", "restart: also quieted fleets, which then accept jobs",
          "also restarts quieted fleets", NULL, offsetof(struct ctl, resume)},
         {'n', OPTION_LINES, "lines", " N", "events, logs: no more than the last N of those so far",
          "no more than the last N", NULL, 0},
