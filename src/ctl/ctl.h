@@ -17,6 +17,7 @@ struct ctl {
         bool json;
         bool force;
         bool resume;
+        bool previous;
         bool follow;
         bool watch;
         bool ready;

@@ -23,6 +23,8 @@ const struct usage_option usage_options[] = {
          "no more than the last N", NULL, 0},
         {'f', OPTION_FOLLOW, "follow", "", "events, logs: goes on with those to come",
          "goes on with those to come", NULL, offsetof(struct ctl, follow)},
+        {'\0', OPTION_PREVIOUS, "previous", "", "logs: of the earlier lives of a worker",
+         "of the earlier lives of a worker", NULL, offsetof(struct ctl, previous)},
         {'\0', OPTION_EVERYWHERE, "everywhere", "",
          "restart, abort: on all hosts of the fleet's rollout_group", "on all hosts of the fleet's group",
          NULL, offsetof(struct ctl, everywhere)},

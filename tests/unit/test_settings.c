@@ -120,7 +120,7 @@ TEST(has_defaults)
         ck_assert_ptr_null(f->limit_nofile);
         ck_assert_ptr_null(f->limit_core);
         ck_assert_ptr_null(f->cpu_affinity);
-        ck_assert_str_eq(f->log, "inherit");
+        ck_assert_ptr_null(f->log);
         ck_assert_ptr_null(f->redis_url);
         ck_assert_uint_eq(f->active_process_count, 1);
         ck_assert_uint_eq(f->max_processes, 0);

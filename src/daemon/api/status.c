@@ -4,6 +4,7 @@
 #include "advice/leak.h"
 #include "daemon/runtime/subsystem.h"
 #include "frameworks/table.h"
+#include "io/log.h"
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/describe.h"
@@ -231,7 +232,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
                 "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
-                "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
+                "log", varlink_text(log_of_workers(fleet->settings->log)), "target",
                 (json_int_t)fleet_target(fleet), "configured",
                 (json_int_t)fleet->settings->active_process_count, "scaled_by",
                 is_scaled ? status_orderer(&fleet->scale_by) : json_null(), "scaled_at",

@@ -54,9 +54,9 @@ static void on_lines(const char *text, void *userdata)
 
 static bool writes_to_journal(const struct fleet_settings *settings)
 {
-        if (!settings->log || strcmp(settings->log, "inherit") == 0)
-                return log_is_journal();
-        return strcmp(settings->log, "journal") == 0;
+        const char *log = log_of_workers(settings->log);
+
+        return strcmp(log, "journal") == 0 || (strcmp(log, "inherit") == 0 && log_is_journal());
 }
 
 /* Starts reading the journal. Returns the token of the answer, or 0 if none will come. */
