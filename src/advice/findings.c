@@ -502,9 +502,10 @@ static void check_crashes(struct findings *findings, const struct fleet *fleet, 
                 findings_add(findings, FINDING_WARNING, about, "see to what it died of", "%s", text);
 }
 
-void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers, usec_t now)
+void doctor_fleet(struct findings *findings, const struct doctor_machine *machine,
+                  const struct doctor_fleet *facts, usec_t now)
 {
+        const struct fleet *fleet = facts->fleet;
         size_t before = findings->n;
         char about[300];
 
@@ -515,10 +516,14 @@ void doctor_fleet(struct findings *findings, const struct doctor_machine *machin
                 machine->trouble(machine->userdata, fleet, about, now, findings);
         check_settings(findings, machine, fleet, about);
         check_crashes(findings, fleet, now, about);
+        if (facts->start_error)
+                findings_add(findings, FINDING_PROBLEM, about,
+                             "fix that before the next worker is to be started",
+                             "no worker can be started: %s", facts->start_error);
         check_preload(findings, fleet, about);
-        for (size_t i = 0; i < n_workers; i++)
-                check_worker(findings, &workers[i]);
+        for (size_t i = 0; i < facts->n_workers; i++)
+                check_worker(findings, &facts->workers[i]);
         if (findings->n == before)
-                findings_add(findings, FINDING_OK, about, NULL, "its settings and %zu worker%s", n_workers,
-                             n_workers == 1 ? "" : "s");
+                findings_add(findings, FINDING_OK, about, NULL, "its settings and %zu worker%s",
+                             facts->n_workers, facts->n_workers == 1 ? "" : "s");
 }

@@ -83,6 +83,12 @@ struct doctor_group {
 };
 /* Checks a fleet with a rollout_group. */
 void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);
-/* workers: the live workers of the fleet. */
-void doctor_fleet(struct findings *findings, const struct doctor_machine *machine, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers, usec_t now);
+
+struct doctor_fleet {
+        const struct fleet *fleet;
+        const struct doctor_worker *workers; /* the live workers */
+        size_t n_workers;
+        const char *start_error; /* why a worker could not be started now; NULL: it could, or is not known */
+};
+void doctor_fleet(struct findings *findings, const struct doctor_machine *machine,
+                  const struct doctor_fleet *facts, usec_t now);

@@ -14,7 +14,8 @@ void log_set_level(int level);
 /* Returns true if stderr leads to the journal, and so log entries do. */
 bool log_is_journal(void);
 
-/* Where workers write to: "inherit", "journal" or a path. setting: the fleet's `log`; NULL: not set. */
+/* Returns the destination of workers' output: "inherit", "journal" or a path. setting: the fleet's `log`;
+ * NULL: not set. */
 const char *log_of_workers(const char *setting);
 
 /* Logs one sentence. %m is the errno at the call. */

@@ -439,8 +439,7 @@ static void child_open_output(const struct launch_child *child)
                 /* A journal stream has no custom fields: the identifier names the worker. */
                 fd = sd_journal_stream_fd(child_journal_name(child, name), LOG_INFO, true);
                 if (fd < 0) {
-                        /* As a default, the journal is a service to the reader, and no reason to start
-                         * nothing. */
+                        /* Unless it was asked for, a journal that is away must not stop a start. */
                         if (!child->fleet->log)
                                 return;
                         errno = -fd;

@@ -171,7 +171,7 @@ static void diagnose(bool is_root)
 {
         const struct doctor_machine machine = {.is_root = is_root, .memory_bytes = UINT64_C(4) << 30};
 
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
 }
 
 TEST(a_fleets_settings_are_judged)
@@ -249,9 +249,9 @@ TEST(workers_are_judged)
                                         {.worker = &workers[9]},
                                         {.worker = &workers[10], .stop_signal = SIGQUIT}};
 
-        doctor_fleet(&findings, &machine, &fleet, facts, 1, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, facts, 1, NULL}, T0);
         expect("workers 1");
-        doctor_fleet(&findings, &machine, &fleet, facts, ELEMENTSOF(facts), T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, facts, ELEMENTSOF(facts), NULL}, T0);
         ck_assert_str_eq(findings.list[findings.n - 1].remedy,
                          "if it still accepts jobs, run 'kill -QUIT -- -100'");
         expect("workers 2");
@@ -285,16 +285,27 @@ TEST(a_crash_loop_is_a_problem)
 
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash.count = 2;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
         expect("crash loop 1");
         fleet.crash.count = 3;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
         expect("crash loop 2");
         fleet.order = ORDER_STOP;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
         expect("crash loop 3");
         fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
+}
+
+TEST(a_start_that_would_fail_is_a_problem_before_it_is_needed)
+{
+        const struct doctor_machine machine = {0};
+
+        doctor_fleet(&findings, &machine,
+                     &(struct doctor_fleet){&fleet, NULL, 0,
+                                            "cannot open log '/var/log/web.log': Permission denied"},
+                     T0);
+        expect("start");
 }
 
 TEST(another_count_than_the_files_is_reported)
@@ -304,10 +315,10 @@ TEST(another_count_than_the_files_is_reported)
         fleet.scale = 3;
         fleet.scale_at = T0 - 5 * USEC_PER_MIN;
         fleet.scale_by = (struct orderer){.known = true, .uid = 0, .name = "root"};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
         expect("count 1");
         fleet.scale = 2;
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0);
         expect("count 2");
 }
 
@@ -325,12 +336,12 @@ TEST(a_fleet_that_recovers_is_no_problem_and_a_halted_restart_is_one)
         fleet.n_workers = 2;
         snprintf(fleet.crash_last, sizeof(fleet.crash_last), "web/1 (pid 7) exited with status 1");
         fleet.crash = (struct backoff){.count = 3, .failed_at = T0 - USEC_PER_SEC};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0 + USEC_PER_SEC);
         expect("recovery 1");
         /* All are there, of before. */
         fleet.crash.failed_at = T0 + USEC_PER_SEC;
         fleet.rollout = (struct rollout){.state = ROLLOUT_HALTED, .error = "3 new workers in a row failed"};
-        doctor_fleet(&findings, &machine, &fleet, NULL, 0, T0 + USEC_PER_SEC);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){&fleet, NULL, 0, NULL}, T0 + USEC_PER_SEC);
         expect("recovery 2");
 }
 

@@ -484,7 +484,7 @@ TEST(the_doctor_asks_for_no_heartbeat)
         const struct doctor_worker facts = {.worker = worker, .other_namespace = true};
 
         t.fleet->order = ORDER_STOP;
-        doctor_fleet(&findings, &machine, t.fleet, &facts, 1, t.now);
+        doctor_fleet(&findings, &machine, &(struct doctor_fleet){t.fleet, &facts, 1, NULL}, t.now);
         ck_assert_uint_eq(findings.n, 1);
         golden_expect("doctor", "plain, stopped", findings.list[0].text);
         findings_clear(&findings);

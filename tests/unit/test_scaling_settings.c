@@ -43,7 +43,7 @@ TEST(what_stands_for_all_fleets_is_for_those_that_can)
         ck_assert_uint_eq(settings->fleets[1]->active_process_max, 0);
 }
 
-/* One syntax for names with limits; the other one is understood, and the warning shows the right form. */
+/* Names and limits have one syntax; the other one is understood, and the warning shows the right form. */
 TEST(a_colon_after_a_name_is_accepted_with_a_warning)
 {
         _cleanup_free_ char *errors = NULL, *warnings = NULL;

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks whether the code of a release has arrived; see the header. */
+/* Rehearses a start, or checks whether the code of a release has arrived; see the header. */
 #include "daemon/workers/release.h"
 #include "base/fd.h"
+#include "base/parse.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
 #include "privileged/signal.h"
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The directory may be on an unreachable file server. */
-#define RELEASE_TIMEOUT_USEC (30 * USEC_PER_SEC)
+#define RELEASE_TIMEOUT_USEC   (30 * USEC_PER_SEC)
+#define REHEARSAL_TIMEOUT_USEC (10 * USEC_PER_SEC)
 
 struct release_check {
         struct runtime *runtime;
         struct child child;
         sd_event_source *timer;
         int report_fd;
+        usec_t timeout;
         bool late;
         release_fn fn;
         void *userdata;
@@ -40,18 +44,21 @@ static void on_exited(struct child *child, const siginfo_t *info)
         struct release_check *check =
                 (struct release_check *)((char *)child - offsetof(struct release_check, child));
         struct launch_report report = LAUNCH_REPORT_INIT;
+        char span[FORMAT_MAX], late[FORMAT_MAX + 80];
         const char *error = NULL;
         release_fn fn = check->fn;
         void *userdata = check->userdata;
 
         /* The child has exited, so its report is complete. */
         (void)launch_report_read(check->report_fd, &report);
+        snprintf(late, sizeof(late), "the fleet's files did not answer within %s: is a file server away?",
+                 format_duration(check->timeout, span, sizeof(span)));
         if (check->late)
-                error = "the fleet's directory did not answer within 30s: is a file server away?";
+                error = late;
         else if (report.outcome == LAUNCH_FAILED)
                 error = report.error ?: "memory is short";
         else if (info->si_code != CLD_EXITED || info->si_status != 0)
-                error = "the process that looks for the release died";
+                error = "the process that checks it died";
         close_fd(report.log_fd);
         (void)release_check_cancel(check);
         fn(error, userdata);
@@ -77,6 +84,7 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
                 .instance = "",
                 .nofile = runtime->nofile,
                 .base_environment = environ,
+                .rehearsal = !release,
                 .release = release,
         };
         struct release_check *check = calloc(1, sizeof(*check));
@@ -84,9 +92,9 @@ int release_check_begin(struct runtime *runtime, const struct fleet *fleet, cons
 
         if (!check)
                 return -ENOMEM;
+        check->timeout = release ? RELEASE_TIMEOUT_USEC : REHEARSAL_TIMEOUT_USEC;
         int r = sd_event_add_time(runtime->event, &check->timer, CLOCK_MONOTONIC,
-                                  usec_add(clock_now(CLOCK_MONOTONIC), RELEASE_TIMEOUT_USEC), 0, on_late,
-                                  check);
+                                  usec_add(clock_now(CLOCK_MONOTONIC), check->timeout), 0, on_late, check);
         if (r >= 0)
                 r = launch_start(&request, &launched);
         if (r < 0) {
