@@ -270,7 +270,7 @@ static void operate(struct sim *sim, const struct act *act)
                               outcome != COMMAND_DONE
                                       ? fleet_order(fleet) == before && before != ORDER_RUN &&
                                                 fleet->generation == generation
-                                      : fleet->generation == generation + 1 && fleet->order == ORDER_RUN &&
+                                      : fleet->generation > generation && fleet->order == ORDER_RUN &&
                                                 fleet->rollout.state == ROLLOUT_RUNNING,
                               "restart");
                 break;

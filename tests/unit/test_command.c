@@ -3,7 +3,9 @@
 /* promises: P1 P8 */
 #include "decide/command.h"
 #include "model/fleets.h"
+#include "model/generation.h"
 #include "model/names.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "settings/settings.h"
@@ -369,6 +371,66 @@ TEST(reload_marks_workers_outdated_and_leaves_them)
         command_restart(t.fleet, NULL, t.now);
         test_after(&t, 120, test_counts(&t).outdated, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+}
+
+/* A reload whose launch settings have this hash. */
+static void edit(uint64_t hash)
+{
+        static struct fleet_settings before;
+
+        before = *t.fleet->settings;
+        t.fleet->settings = &before;
+        changed.launch_hash = hash;
+        reload();
+}
+
+/* Compared is what would be started, not how often the file was read. */
+TEST(an_edit_that_is_taken_back_outdates_nobody)
+{
+        uint64_t hash = t.fleet->settings->launch_hash;
+
+        edit(hash + 1);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 2);
+        /* No worker has another generation yet. */
+        ck_assert_uint_eq(generation_shown(t.fleet), 1);
+        edit(hash);
+        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        edit(hash + 1);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_after(&t, 60, test_counts(&t).outdated, 1);
+        uint64_t begun = test_worker(&t, 1)->generation;
+        ck_assert_uint_eq(generation_shown(t.fleet), begun);
+        /* Who was started from the edit is now the outdated one. */
+        edit(hash);
+        ck_assert_uint_eq(test_counts(&t).outdated, 1);
+        ck_assert(worker_outdated(test_worker(&t, 1)));
+        edit(hash + 1);
+        ck_assert_uint_eq(t.fleet->generation, begun);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_gt(t.fleet->generation, begun);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 0);
+        test_after(&t, 120, test_counts(&t).outdated, 0);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        /* Settings of before the restart are older code. */
+        edit(hash);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 2);
+}
+
+/* However often the file is edited, workers of the settings that come back are current. */
+TEST(generations_with_workers_are_remembered)
+{
+        uint64_t hash = t.fleet->settings->launch_hash;
+
+        edit(hash + 1);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 60);
+        for (unsigned i = 2; i < 20; i++)
+                edit(hash + i);
+        edit(hash + 1);
+        ck_assert(!worker_outdated(test_worker(&t, 1)));
+        edit(hash);
+        ck_assert(!worker_outdated(test_worker(&t, 2)));
 }
 
 TEST(reload_during_a_restart_is_rolled_out_with_it)

@@ -5,6 +5,7 @@
 #include "io/clock.h"
 #include "model/counts.h"
 #include "model/describe.h"
+#include "model/generation.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -143,7 +144,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
         }
         struct fleet_counts counts = fleet_count(fleet, now);
         reported = (struct reported_fleet){
-                .generation = fleet->generation,
+                .generation = generation_shown(fleet),
                 .refused = watched->order.kept != ORDER_RUN,
                 .ended = true,
                 .total = fleet->rollout.total,
