@@ -71,7 +71,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         enum reason reason = worker->reason != REASON_NONE ? worker->reason : worker->verdict.retire_reason;
         usec_t oldest = worker_oldest_job_usec(worker, now);
         usec_t reaches = leak_reaches(worker);
-        char waits_for[256], leak[LEAK_TEXT_MAX];
+        char waits_for[512], leak[LEAK_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
