@@ -221,11 +221,11 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 20 shows '^code 1'
         screen_has "default: restart halted, the old workers go on; mend what is wrong, then run 'sqmgrctl restart default' again: 3 new workers in a row failed; the last: "
-        shows '^  no database.yml$'
+        shows '^  no database.yml'
         # Elsewhere each sentence is one line.
         run -1 sqmgrctl restart --wait
-        [[ ${lines[-1]} == 'sqmgrctl: default: restart halted, '*'; its last lines: '*'booting|no database.yml' ]]
-        [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml$')" -ge 1 ]
+        [[ ${lines[-1]} == 'sqmgrctl: default: restart halted, '*'; its last lines: '*'booting'*'|no database.yml'*'lines may be theirs)' ]]
+        [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml')" -ge 1 ]
 }
 
 @test "restart --wait in a terminal: sqmgr dies and comes back, and the view goes on" {

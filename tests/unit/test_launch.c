@@ -498,8 +498,9 @@ TEST(appends_to_the_log_and_reads_back_what_is_new)
         ck_assert_int_ge(bench.report.log_fd, 0);
         ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
         ck_assert(fcntl(bench.report.log_fd, F_GETFL) & O_PATH);
-        ck_assert_int_eq(
-                log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)), 0);
+        ck_assert_int_eq(log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, (pid_t[2]){0},
+                                       lines, sizeof(lines)),
+                         0);
         ck_assert_str_eq(lines, "second\nthird");
 }
 

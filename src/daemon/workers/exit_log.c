@@ -9,10 +9,13 @@
 #include "observe/observe_template.h"
 #include "privileged/journal.h"
 #include "privileged/launch.h"
+#include <stdio.h>
 #include <string.h>
 
 /* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
+/* The last line of a log tail that may have lines of other processes. */
+#define DOUBT "(other processes write to this log, too: lines may be theirs)"
 
 struct exit_log {
         struct exit_log *next;
@@ -89,22 +92,50 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
+/* Returns true if another live process writes to the log of this fleet. */
+static bool is_shared(const struct world *world, const struct fleet *of)
+{
+        unsigned n = 0;
+
+        WORLD_FOREACH_FLEET(world, fleet) {
+                if (!fleet->settings->log || strcmp(fleet->settings->log, of->settings->log) != 0)
+                        continue;
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        n += worker->state != WORKER_GONE;
+                FLEET_FOREACH_TEMPLATE(fleet, template)
+                        n += template_is_alive(template);
+        }
+        return n > 1;
+}
+
+/* Appends a warning if lines may be of other processes. lines has space for it. */
+static void add_doubt(const struct world *world, const struct fleet *fleet, char *lines)
+{
+        size_t length = strlen(lines);
+
+        if (length > 0 && fleet->settings->log && !log_tail_names_authors(lines) && is_shared(world, fleet))
+                snprintf(lines + length, LOG_TAIL_MAX_BYTES + 1 - length, "\n" DOUBT);
+}
+
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
                  struct exit_status *exit)
 {
-        const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        const struct proc_log log = {
+                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
         int r = -ENODATA;
 
         if (report->log_fd >= 0)
                 r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, lines,
-                                        LOG_TAIL_MAX_BYTES + 1);
+                                        LOG_TAIL_MAX_BYTES + 1 - sizeof(DOUBT));
         if (r == -EINPROGRESS)
                 return r;
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: "it could not be prepared";
-        if (r == 0)
+        if (r == 0) {
+                add_doubt(runtime->world, of->fleet, lines);
                 exit->log_tail = lines;
+        }
         if (!exit->launch_error && !exit->log_tail && !expected)
                 exit->lines_token = read_journal(runtime, of);
         return 0;
