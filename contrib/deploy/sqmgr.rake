@@ -9,6 +9,7 @@
 #   set :sqmgr_socket, "/run/sqmgr/app/control.sock" # (sqmgrctl's own default)
 #   set :sqmgr_wait, :drained           # wait until the old workers are gone; nil: do not wait (:replaced)
 #   set :sqmgr_timeout, "30min"         # the deployment fails after that, the restart goes on (15min)
+#   set :sqmgr_resume, true             # quieted fleets are restarted, too (only those that this run has quieted)
 #   set :sqmgr_everywhere, true         # one call, on the first of the servers, rolls all hosts of the fleets'
 #                                       # rollout_group in their turn; a host that the release has not reached halts it
 # The user that deploys has to be in the group that `socket_group` in sqmgr.ini names.
@@ -20,6 +21,7 @@ namespace :load do
     set_if_empty :sqmgr_socket, nil
     set_if_empty :sqmgr_wait, :replaced
     set_if_empty :sqmgr_timeout, "15min"
+    set_if_empty :sqmgr_resume, false
     set_if_empty :sqmgr_everywhere, false
   end
 end
@@ -42,7 +44,9 @@ namespace :sqmgr do
   task :restart do
     wait = fetch(:sqmgr_wait)
     options = wait ? ["--wait=#{wait}", "--timeout", fetch(:sqmgr_timeout)] : []
-    if fetch(:sqmgr_everywhere)
+    options << "--resume" if fetch(:sqmgr_resume)
+    # Where all fleets are quieted, no host has to wait for another one.
+    if fetch(:sqmgr_everywhere) && !fetch(:sqmgr_resume)
       on roles(fetch(:sqmgr_roles)).first do
         release = File.basename(capture(:readlink, "-f", current_path))
         everywhere.call(self, "restart", "--release", release, *options)
@@ -74,13 +78,14 @@ namespace :sqmgr do
     end
   end
 
-  desc "Take no new jobs, as before a migration that old code cannot bear; sqmgr:restart ends it"
+  desc "Take no new jobs, as before a migration that old code cannot bear; sqmgr:restart in the same run ends it"
   task :quiet do
     on roles(fetch(:sqmgr_roles)) do
       raise "set :sqmgr_fleets: it has to be said which fleets shall be quiet" if fetch(:sqmgr_fleets).empty?
 
       fetch(:sqmgr_fleets).each { |fleet| sqmgrctl.call(self, "quiet", fleet) }
     end
+    set :sqmgr_resume, true
   end
 end
 

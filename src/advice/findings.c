@@ -291,16 +291,25 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
         }
 }
 
-void doctor_fleet(struct findings *findings, const struct problems *problems, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers)
+void doctor_fleet(struct findings *findings, const struct problems *problems,
+                  const struct doctor_fleet *facts)
 {
+        const struct fleet *fleet = facts->fleet;
         size_t before = findings->n;
         char about[PROBLEM_ABOUT_MAX];
 
         add_problems(findings, problems, fleet);
-        for (size_t i = 0; i < n_workers; i++)
-                check_worker(findings, &workers[i]);
+        if (facts->start_error) {
+                findings_add(findings, FINDING_PROBLEM,
+                             problem_about(&(struct problem){.fleet = fleet}, about),
+                             "fix that before the next worker is to be started",
+                             "no worker can be started: %s", facts->start_error->text);
+                findings_quote(findings, &facts->start_error->quoted);
+        }
+        for (size_t i = 0; i < facts->n_workers; i++)
+                check_worker(findings, &facts->workers[i]);
         if (findings->n == before)
                 findings_add(findings, FINDING_OK, problem_about(&(struct problem){.fleet = fleet}, about),
-                             NULL, "its settings and %zu worker%s", n_workers, n_workers == 1 ? "" : "s");
+                             NULL, "its settings and %zu worker%s", facts->n_workers,
+                             facts->n_workers == 1 ? "" : "s");
 }

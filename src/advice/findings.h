@@ -76,6 +76,14 @@ struct doctor_group {
 };
 /* Checks a fleet with a rollout_group. */
 void doctor_group(struct findings *findings, const struct fleet *fleet, const struct doctor_group *facts);
-/* Adds the problems of the fleet, or that there are none. workers: its live workers. */
-void doctor_fleet(struct findings *findings, const struct problems *problems, const struct fleet *fleet,
-                  const struct doctor_worker *workers, size_t n_workers);
+
+struct doctor_fleet {
+        const struct fleet *fleet;
+        const struct doctor_worker *workers; /* the live workers */
+        size_t n_workers;
+        /* Why a worker could not be started now; NULL: it could, or is not known. */
+        const struct error_report *start_error;
+};
+/* Adds the problems of the fleet and what was found, or that there is nothing. */
+void doctor_fleet(struct findings *findings, const struct problems *problems,
+                  const struct doctor_fleet *facts);

@@ -71,7 +71,7 @@ void autoscale_serves(struct fleet *fleet, char *names)
 
 usec_t autoscale_target(const struct fleet *fleet, const char *queue)
 {
-        return limits_find(fleet->settings->latency_target, LIMITS_TARGET, queue);
+        return limits_find(fleet->settings->latency_target, LIMITS_DURATION, queue);
 }
 
 static bool is_automatic(const struct fleet *fleet)

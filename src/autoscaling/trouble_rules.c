@@ -35,7 +35,7 @@ static void find_unserved(const struct fleet *fleet, struct problems *problems)
         const char *served = autoscale_of(fleet)->served;
         char name[LIMITS_NAME_MAX], text[80];
 
-        for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_TARGET, i, name);
+        for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_DURATION, i, name);
              i++)
                 if (!queue_names_have(served, name))
                         problems_add(problems,

@@ -108,6 +108,12 @@ static const struct codec_field grown_fields[] = {
 };
 static const struct record grown_record = RECORD(grown_fields);
 
+static const struct codec_field launch_fields[] = {
+        CODEC_RANGE(struct launch, generation, 0, UINT64_MAX - 1),
+        CODEC_FIELD(NUMBER, struct launch, launch_hash),
+};
+static const struct record launch_record = RECORD(launch_fields);
+
 /* Followed by the number of workers and their records, then by the size and bytes of the feature data. */
 static const struct codec_field fleet_fields[] = {
         CODEC_FIELD(STRING, struct state_fleet, name),
@@ -136,9 +142,14 @@ static const struct codec_field fleet_fields[] = {
         CODEC_FIELD(ARRAY, struct state_fleet, rollout.quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct state_fleet, crash_quoted.quoted_bytes),
         CODEC_FIELD(ARRAY, struct state_fleet, preload.quoted.quoted_bytes),
+        CODEC_RANGE(struct state_fleet, newest_generation, 0, UINT64_MAX - 1),
+        CODEC_PART(RECORD, struct state_fleet, launches[0], launch_record),
+        CODEC_PART(RECORD, struct state_fleet, launches[1], launch_record),
+        CODEC_PART(RECORD, struct state_fleet, launches[2], launch_record),
+        CODEC_PART(RECORD, struct state_fleet, launches[3], launch_record),
 };
 static const struct record fleet_record = CODEC_GROWN(fleet_fields, 14);
-static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2, "each has its row");
+static_assert(LEAK_PAST == 2 && TEMPLATES_MAX == 2 && LAUNCHES_KEPT == 4, "each has its row");
 
 static const struct codec_field dead_fields[] = {
         CODEC_FIELD(STRING, struct state_dead, fleet),
@@ -185,10 +196,10 @@ static int compare_places(const void *left, const void *right)
         return (a->worker.index > b->worker.index) - (a->worker.index < b->worker.index);
 }
 
-/* Rejects a worker with a later generation than generation, or without a pid unless it is starting. */
-static void check_worker(struct codec_reader *reader, const struct worker *worker, uint64_t generation)
+/* Rejects a worker without a pid unless it is starting. */
+static void check_worker(struct codec_reader *reader, const struct worker *worker)
 {
-        if (worker->generation > generation || (worker->process.pid == 0 && worker->state != WORKER_STARTING))
+        if (worker->process.pid == 0 && worker->state != WORKER_STARTING)
                 reader->wrong = true;
 }
 
@@ -204,7 +215,7 @@ static int unpack_workers(struct codec_reader *reader, struct state_fleet *fleet
                 int r = codec_read(reader, &worker_record, saved);
                 if (r < 0)
                         return r;
-                check_worker(reader, &saved->worker, fleet->generation);
+                check_worker(reader, &saved->worker);
                 saved->worker.heartbeat.busy = saved->worker.orders.finishes_job;
         }
         if (reader->wrong)
@@ -224,6 +235,7 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
         struct state_fleet saved = {
                 .name = settings->name,
                 .generation = fleet->generation,
+                .newest_generation = fleet->newest_generation,
                 .order = fleet->order,
                 .force = fleet->force,
                 .scale = fleet->scale,
@@ -244,6 +256,7 @@ static void pack_fleet(struct codec_writer *writer, const struct state_source *s
 
         memcpy(saved.grown, fleet->leak.past, sizeof(saved.grown));
         memcpy(saved.templates, fleet->templates, sizeof(saved.templates));
+        memcpy(saved.launches, fleet->launches, sizeof(saved.launches));
         memcpy(saved.crash_last, fleet->crash_last, sizeof(saved.crash_last));
         writer->failed = writer->failed || (settings->redis_url && !url);
         codec_write(writer, &fleet_record, &saved);
@@ -325,7 +338,7 @@ static int unpack_dead(struct codec_reader *reader, struct state *state)
                 int r = codec_read(reader, &dead_record, dead);
                 if (r < 0)
                         return r;
-                check_worker(reader, &dead->worker.worker, UINT64_MAX - 1);
+                check_worker(reader, &dead->worker.worker);
         }
         return 0;
 }
@@ -489,6 +502,11 @@ static bool was_pressed(const struct state_fleet *saved)
 void state_continue_fleet(struct fleet *fleet, const struct state_fleet *saved, usec_t now)
 {
         fleet->generation = saved->generation;
+        fleet->newest_generation = MAX(saved->newest_generation, saved->generation);
+        memcpy(fleet->launches, saved->launches, sizeof(fleet->launches));
+        /* Version 1 has only the last one. */
+        if (fleet->launches[0].generation == 0)
+                fleet->launches[0] = (struct launch){saved->generation, saved->launch_hash};
         fleet->order = saved->order;
         fleet->force = saved->force;
         fleet->scale = saved->scale_for == fleet->settings->active_process_count ? saved->scale : 0;

@@ -58,6 +58,8 @@ struct state_fleet {
         struct state_features features;
         unsigned places_left; /* see struct fleet */
         struct leak_past grown[LEAK_PAST];
+        uint64_t newest_generation;
+        struct launch launches[LAUNCHES_KEPT];
 
         struct preload preload;
         struct template templates[TEMPLATES_MAX]; /* the saved fields of each live template */

@@ -62,7 +62,7 @@ static void show_quieted(const struct ctl *ctl, json_t *reply)
                 output_line("%s: %s and is replaced", target,
                             exits ? "is told to exit" : "takes no new jobs");
         else
-                output_line("%s: %s until 'sqmgrctl start %s' or a restart", target,
+                output_line("%s: %s until 'sqmgrctl start %s'", target,
                             exits ? "its workers are told to exit, and none is started" : "takes no new jobs",
                             target);
 }

@@ -19,6 +19,8 @@ enum option_bit {
         OPTION_READY = 1 << 18,
         OPTION_HELP = 1 << 19,
         OPTION_VERSION = 1 << 20,
+        OPTION_RESUME = 1 << 21,
+        OPTION_PREVIOUS = 1 << 22,
 };
 /* The options of every command. */
 #define OPTIONS_COMMON (OPTION_SOCKET | OPTION_JSON | OPTION_TIMEOUT | OPTION_HELP | OPTION_VERSION)

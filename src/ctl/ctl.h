@@ -16,6 +16,8 @@ struct ctl {
         char *socket;             /* owned; NULL before client_find_socket() */
         bool json;
         bool force;
+        bool resume;
+        bool previous;
         bool follow;
         bool watch;
         bool ready;

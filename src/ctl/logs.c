@@ -11,15 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define LINES_SO_FAR 50
 
 struct log_source {
-        const struct ctl *ctl;
+        struct ctl *ctl;
         const char *name; /* from the command line */
         size_t fleet_length;
-        json_t *fleet;
-        char **argv; /* the program that reads the log; NULL-terminated */
+        json_t *fleet, *worker; /* of status; worker is NULL for a fleet, and for a worker that is dead */
+        double started_at;      /* of worker, in seconds since 1970 */
+        char **argv;            /* the program that reads the log; NULL-terminated */
         size_t n;
         bool failed; /* memory was short */
 };
@@ -65,6 +67,8 @@ static void read_by_name(struct log_source *source)
 
         add_beginning(source, "journalctl", "--follow");
         add(source, "--no-pager");
+        if (source->ctl->previous && source->worker)
+                add(source, "--until=@%.3f", source->started_at);
         if (is_of_worker(source)) {
                 add(source, "--identifier=%s", source->name);
                 return;
@@ -73,8 +77,41 @@ static void read_by_name(struct log_source *source)
                 add(source, "--identifier=%s/%lld", source->name, i);
 }
 
-/* With `log = inherit` only the pid distinguishes the lines of workers. Returns false if there are no
- * workers. */
+/* Another process may get the pid of a worker that has exited. */
+#define PID_SECONDS 1
+
+/* Adds the processes of lives that have ended, as far as events show them. Returns false if none is known. */
+static bool add_former_pids(struct log_source *source)
+{
+        _cleanup_json_ json_t *reply = NULL, *seen = json_object();
+        json_t *event;
+        double since = 0, until = 0;
+        char pid[24];
+
+        int r = client_call(source->ctl, "GetEvents", json_pack("{s:s}", "worker", source->name), &reply);
+        client_close(source->ctl);
+        if (r != CTL_DONE)
+                return false;
+        json_foreach_in(event, reply, "events") {
+                double at = json_number_value(json_object_get(event, "at"));
+
+                snprintf(pid, sizeof(pid), "%lld", reply_integer(event, "pid"));
+                if (strcmp(pid, "0") == 0 || (source->worker && at >= source->started_at))
+                        continue;
+                since = since > 0 ? since : at;
+                until = at;
+                if (!json_object_get(seen, pid) && json_object_set_new(seen, pid, json_true()) == 0)
+                        add(source, "_PID=%s", pid);
+        }
+        if (until > 0) {
+                add(source, "--since=@%.3f", since - PID_SECONDS);
+                add(source, "--until=@%.3f", until + PID_SECONDS);
+        }
+        return until > 0;
+}
+
+/* With `log = inherit` only the pid distinguishes the lines of workers. Returns false if no process is
+ * known. */
 static bool read_by_pid(struct log_source *source)
 {
         size_t before;
@@ -83,9 +120,11 @@ static bool read_by_pid(struct log_source *source)
         add_beginning(source, "journalctl", "--follow");
         add(source, "--no-pager");
         add(source, "--boot");
+        if (is_of_worker(source) && (source->ctl->previous || !source->worker))
+                return add_former_pids(source);
         before = source->n;
         json_foreach_in(worker, source->fleet, "workers")
-                if (!is_of_worker(source) || reply_is(worker, "id", source->name))
+                if (!is_of_worker(source) || worker == source->worker)
                         add(source, "_PID=%lld", reply_integer(worker, "pid"));
         return source->failed || source->n > before;
 }
@@ -146,18 +185,22 @@ static int show(struct log_source *source)
                 return output_error(CTL_FAILED,
                                     "that sqmgr is older and does not say where its workers write to");
         if (in_file && is_of_worker(source))
-                (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'", (int)source->fleet_length,
-                                   source->name, log);
+                (void)output_error(CTL_DONE, "all workers of '%.*s' write to '%s'%s",
+                                   (int)source->fleet_length, source->name, log,
+                                   source->ctl->previous ? ", in all their lives" : "");
         if (inherited)
                 (void)output_error(CTL_DONE,
-                                   "log = inherit: workers write to where sqmgr does; of that, what is "
-                                   "in the journal of those that live");
+                                   "log = inherit: workers write to where sqmgr does; only what is in the "
+                                   "journal can be shown, by process");
         if (in_file)
                 read_file(source, log);
         else if (!inherited)
                 read_by_name(source);
         else if (!read_by_pid(source))
-                return output_error_as("unknown-worker", CTL_USAGE, "'%s' has no process", source->name);
+                return output_error_as("unknown-worker", CTL_USAGE,
+                                       "no %sprocess of '%s' is known: with 'log = journal' lines are found "
+                                       "by worker, after its death, too",
+                                       source->ctl->previous ? "earlier " : "", source->name);
         if (source->failed)
                 return output_error(CTL_FAILED, "there is too little memory");
         return in_file ? run_cleaned(source->argv) : run(source->argv);
@@ -168,15 +211,26 @@ int ctl_logs(struct ctl *ctl)
         struct log_source source = {
                 .ctl = ctl, .name = ctl->arguments[0], .fleet_length = strcspn(ctl->arguments[0], "/")};
         _cleanup_json_ json_t *reply = NULL;
+        struct timespec now = {0};
+        json_t *worker;
 
         if (ctl->json)
                 return usage_error(ctl->command, "lines are printed as they were written, not as JSON");
+        if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
+                return usage_error(ctl->command, ctl->follow ? "--previous does not go with --follow"
+                                                             : "--previous needs a worker");
         int r = client_call(ctl, "GetStatus",
                             json_pack("{s:[s%]}", "fleets", source.name, source.fleet_length), &reply);
         client_close(ctl);
         if (r != CTL_DONE)
                 return r;
         source.fleet = json_array_get(json_object_get(reply, "fleets"), 0);
+        json_foreach_in(worker, source.fleet, "workers")
+                if (reply_is(worker, "id", source.name))
+                        source.worker = worker;
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        source.started_at = (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
+                            json_number_value(json_object_get(source.worker, "uptime_seconds"));
         r = show(&source);
         for (size_t i = 0; i < source.n; i++)
                 free(source.argv[i]);

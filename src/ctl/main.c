@@ -100,11 +100,16 @@ static int report_bad_option(int option, const char *word)
         for (size_t i = 0; i < usage_n_options; i++) {
                 if (strcmp(usage_options[i].name, name) == 0)
                         return output_error(CTL_USAGE, "--%s takes no value", name);
-                compare_words(&near, name, usage_options[i].name);
+                /* A suggestion may be followed without a thought, and this option cuts off jobs. */
+                if (usage_options[i].bit != OPTION_FORCE)
+                        compare_words(&near, name, usage_options[i].name);
         }
         /* Other programs call this option --tail. */
         if (strcmp(name, "tail") == 0)
                 near.word = "lines";
+        if (strcmp(name, "once") == 0)
+                return output_error(CTL_USAGE,
+                                    "unknown option '--once': 'sqmgrctl status' prints the workers once");
         if (near.word)
                 return output_error(CTL_USAGE, "unknown option '--%s', did you mean '--%s'?", name,
                                     near.word);

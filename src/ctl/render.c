@@ -274,6 +274,7 @@ char *render_fleet_summary(json_t *fleet)
         const char *state = reply_string(fleet, "state"), *ordered = reply_string(fleet, "state_text");
         const char *scaled = reply_string(fleet, "scaled_text");
         json_t *scaling = json_object_get(fleet, "scaling");
+        long long outdated = reply_integer(fleet, "reload_outdated");
         char memory[FORMAT_MAX], restart[REPLY_ROLLOUT_MAX], *text = NULL;
         size_t size;
         FILE *out = open_memstream(&text, &size);
@@ -302,6 +303,9 @@ char *render_fleet_summary(json_t *fleet)
         reply_rollout(json_object_get(fleet, "rollout"), restart);
         if (restart[0] != '\0')
                 fprintf(out, ", %s", restart);
+        if (outdated > 0 && !reply_is(json_object_get(fleet, "rollout"), "state", "running"))
+                fprintf(out, ", %lld with settings of before a reload: run 'sqmgrctl restart %s'", outdated,
+                        reply_string(fleet, "name"));
         (void)memstream_close(out, &text);
         return text;
 }

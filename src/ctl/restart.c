@@ -189,6 +189,24 @@ static int report_halt(json_t *fleet)
                 reply_quoting(fleet, reply_string(fleet, "error"), error));
 }
 
+/* Returns true for a fleet that was stopped or quieted: it was not restarted. */
+static bool is_kept(json_t *fleet)
+{
+        return reply_is(fleet, "state", "stopped") || reply_is(fleet, "state", "quiet");
+}
+
+/* Not an error, so that a deployment continues, but visible in its log. */
+static int report_kept(json_t *fleet)
+{
+        const char *name = reply_string(fleet, "name"), *ordered = reply_string(fleet, "state_text");
+        bool quiet = reply_is(fleet, "state", "quiet");
+
+        return output_error(CTL_DONE, "%s: %s%s%s, not restarted; to %s, run 'sqmgrctl %s %s%s'", name,
+                            quiet ? "quieted" : "stopped", ordered[0] != '\0' ? " " : "", ordered,
+                            quiet ? "restart it and accept jobs again" : "start it",
+                            quiet ? "restart" : "start", name, quiet ? " --resume" : "");
+}
+
 /* Prints how the restart of one fleet ended, or that it began. */
 static int print_outcome(json_t *fleet, bool waited, bool drained)
 {
@@ -196,15 +214,8 @@ static int print_outcome(json_t *fleet, bool waited, bool drained)
         char drains[DRAINS_MAX], error[REPLY_QUOTING_MAX];
         long long total = reply_integer(fleet, "total");
 
-        if (strcmp(state, "stopped") == 0) {
-                const char *ordered = reply_string(fleet, "state_text");
-
-                /* Not an error, so that a deployment continues, but visible in its log. */
-                return output_error(
-                        CTL_DONE,
-                        "%s: stopped%s%s, so nothing was restarted: 'sqmgrctl start %s' brings it back", name,
-                        ordered[0] != '\0' ? " " : "", ordered, name);
-        }
+        if (is_kept(fleet))
+                return report_kept(fleet);
         if (reply_is(fleet, "state", "running") && !waited) {
                 print_started(fleet, "");
                 return CTL_DONE;
@@ -259,14 +270,13 @@ static int check_known(json_t *reply, json_t *before)
         return CTL_DONE;
 }
 
-/* The fleets to follow after a lost connection: those of the last reply. Fleets that were stopped from the
- * beginning are skipped. */
+/* The fleets to follow after a lost connection: those of the last reply that were restarted. */
 static json_t *followed_fleets(json_t *last)
 {
         json_t *names = json_array(), *fleet;
 
         json_foreach_in(fleet, last, "fleets")
-                if (!reply_is(fleet, "state", "stopped"))
+                if (!is_kept(fleet))
                         json_array_append(names, json_object_get(fleet, "name"));
         return names;
 }
@@ -286,6 +296,8 @@ static int send_call(struct follow *follow)
         ctl->newer = follow->live ? "workers" : NULL;
         if (follow->live)
                 json_object_set_new(parameters, "workers", json_true());
+        if (ctl->resume && !follow->reply)
+                json_object_set_new(parameters, "resume", json_true());
         return client_send(ctl, follow->reply ? "Follow" : "Restart", parameters, ctl->wait != CTL_WAIT_NONE);
 }
 
@@ -300,14 +312,14 @@ static int take_reply(struct follow *follow, json_t *reply)
         return r;
 }
 
-/* Called at the first lost connection: stopped fleets are not followed. */
-static void print_stopped(const struct follow *follow)
+/* Called at the first lost connection: fleets that were not restarted are not followed. */
+static void print_kept(const struct follow *follow)
 {
         json_t *fleet;
 
         json_foreach_in(fleet, follow->reply, "fleets")
-                if (reply_is(fleet, "state", "stopped") && !follow->ctl->json)
-                        print_outcome(fleet, true, false);
+                if (is_kept(fleet) && !follow->ctl->json)
+                        (void)report_kept(fleet);
 }
 
 static int fail(struct follow *follow, int code)
@@ -328,7 +340,7 @@ static int fail(struct follow *follow, int code)
         if (code != CTL_LOST)
                 return restart->followed && code == CTL_USAGE ? CTL_FAILED : code;
         if (!restart->followed)
-                print_stopped(follow);
+                print_kept(follow);
         restart->followed = true;
         if (follow_away(follow) == CTL_DONE)
                 return CTL_DONE;
@@ -366,5 +378,7 @@ int ctl_restart(struct ctl *ctl)
 {
         if (ctl->release && !ctl->everywhere)
                 return usage_error(ctl->command, "--release goes with --everywhere");
+        if (ctl->resume && ctl->everywhere)
+                return usage_error(ctl->command, "--resume does not go with --everywhere");
         return ctl->everywhere ? group_rollout_restart(ctl) : restart_here(ctl);
 }

@@ -5,6 +5,7 @@
 #include "ctl/commands.h"
 #include "ctl/output.h"
 #include "ctl/top_model.h"
+#include "wire/reply.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -215,7 +216,12 @@ static void order(struct show *show, enum top_do what)
         output_errors_to(NULL, 0);
         show->ctl->key_fd = key_fd;
         printable_replace(error, strlen(error), false);
-        if (r == CTL_DONE)
+        json_t *fleet = json_array_get(json_object_get(reply, "fleets"), 0);
+        if (reply_is(fleet, "state", "stopped") || reply_is(fleet, "state", "quiet"))
+                snprintf(top->reported, sizeof(top->reported),
+                         "%s is %s, not restarted: run 'sqmgrctl start %s'", top->target,
+                         reply_string(fleet, "state"), top->target);
+        else if (r == CTL_DONE)
                 snprintf(top->reported, sizeof(top->reported),
                          what == TOP_QUIET ? "%s takes no new jobs and is replaced"
                                            : "%s is restarted, no job is cut off",

@@ -19,6 +19,9 @@ enum command_outcome command_restart(struct fleet *fleet, const struct orderer *
 {
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_STOPPED;
+        /* Quieted for maintenance: only an explicit order ends that. */
+        if (fleet_order(fleet) == ORDER_QUIET)
+                return COMMAND_QUIETED;
         put_order(fleet, ORDER_RUN, by, now);
         rollout_start(fleet, by, now);
         return COMMAND_DONE;
@@ -60,7 +63,8 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
 
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
-        /* Otherwise the restart that ends the quiet phase of a deployment would start the fleet again. */
+        /* Otherwise the restart --resume that ends the quiet phase of a deployment would start the fleet
+         * again. */
         if (fleet_order(fleet) == ORDER_STOP)
                 return COMMAND_LEAVING;
         order_fleet(fleet, ORDER_QUIET, "quieted", by, now);

@@ -13,6 +13,7 @@ struct world;
 enum command_outcome {
         COMMAND_DONE,    /* recorded, or already the current state */
         COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and remains so */
+        COMMAND_QUIETED, /* restart: the fleet is quieted, and remains so until command_start() */
         COMMAND_RANGE,   /* scale: the count is not within fleet_scale_min() .. fleet_max_processes() */
         COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
                             changes */

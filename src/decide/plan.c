@@ -165,7 +165,7 @@ static void count_forks(struct round *round)
 
         FLEET_FOREACH_TEMPLATE(fleet, template) {
                 bool outdated =
-                        template->generation < fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
+                        template->generation != fleet->generation && fleet->rollout.state == ROLLOUT_RUNNING;
 
                 if (!template_forks(template))
                         continue;

@@ -605,7 +605,7 @@ int ini_load_for(const char *path, const struct settings_surroundings *surroundi
                             .warnings = warnings};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
 
-        int r = settings_draft_new(surroundings, errors, &draft);
+        int r = settings_draft_new(surroundings, errors, warnings, &draft);
         if (r == 0) {
                 load.draft = draft;
                 load.settings = settings_draft_settings(draft);

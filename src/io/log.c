@@ -41,6 +41,13 @@ bool log_is_journal(void)
         return journal;
 }
 
+const char *log_of_workers(const char *setting)
+{
+        if (setting)
+                return setting;
+        return log_is_journal() ? "journal" : "inherit";
+}
+
 /* A stalled reader must not block us. stderr cannot be made non-blocking, since workers share it. A pipe that
  * polls writable takes a whole line. */
 static bool log_has_space(void)

@@ -15,6 +15,10 @@ void log_set_level(int level);
 /* Returns true if stderr leads to the journal, and so log entries do. */
 bool log_is_journal(void);
 
+/* Returns the destination of workers' output: "inherit", "journal" or a path. setting: the fleet's `log`;
+ * NULL: not set. */
+const char *log_of_workers(const char *setting);
+
 /* Logs one sentence. %m is the errno at the call. */
 void log_write(int level, const char *format, ...) _printf_(2, 3);
 

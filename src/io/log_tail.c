@@ -2,6 +2,7 @@
 /* The last output of a process, without filler. */
 #include "io/log_tail.h"
 #include "base/printable.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Returns true for a frame of a Ruby backtrace: `FILE:LINE:in 'METHOD'` and nothing after it. */
@@ -41,34 +42,120 @@ static size_t drop_frames(char *text, size_t length)
         return kept > 0 ? kept : length;
 }
 
-/* Cuts text to its last LOG_TAIL_MAX lines and to max bytes, at a line's start if a line fits. Returns the
- * new length. */
-static size_t keep_log_tail(char *text, size_t length, size_t max)
+/* Returns the number that follows mark in the line, if next follows the number; else 0. */
+static uint64_t number_between(const char *line, size_t length, const char *mark, const char *next)
 {
-        unsigned lines = 0;
+        const char *at = memmem(line, length, mark, strlen(mark)), *end = line + length;
+        uint64_t number = 0;
 
-        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
-                length--;
-        size_t first = length;
-        for (size_t at = length; at > 0 && lines < LOG_TAIL_MAX && length - at < max; at--) {
-                if (at == 1 || text[at - 2] == '\n') {
-                        first = at - 1;
-                        lines++;
-                }
-        }
-        if (lines == 0)
-                first = length - MIN(length, max);
-        memmove(text, text + first, length - first);
-        return length - first;
+        if (!at)
+                return 0;
+        for (at += strlen(mark); at < end && *at >= '0' && *at <= '9' && number < INT32_MAX; at++)
+                number = number * 10 + (uint64_t)(*at - '0');
+        return (size_t)(end - at) >= strlen(next) && memcmp(at, next, strlen(next)) == 0 ? number : 0;
 }
 
-void log_tail_cut(char *text, size_t length, char *lines, size_t size)
+/* Returns the process that the line names as its author, as Sidekiq's lines do, also those in JSON; 0: none.
+ */
+static uint64_t author_of(const char *line, size_t length)
 {
+        return number_between(line, length, "pid=", " tid=")
+                       ?: number_between(line, length, "\"pid\":", ",\"tid\":");
+}
+
+bool log_tail_names_authors(const char *lines)
+{
+        while (lines[0] != '\0') {
+                size_t length = strcspn(lines, "\n");
+
+                if (author_of(lines, length) == 0)
+                        return false;
+                lines += length + (lines[length] == '\n');
+        }
+        return true;
+}
+
+struct kept_line {
+        const char *text;
+        size_t length;
+        unsigned count; /* how often the line occurs */
+};
+
+#define REPEATED_MAX sizeof(" (repeated 4294967295 times)")
+
+static const char *repeated_text(const struct kept_line *line, char text[static REPEATED_MAX])
+{
+        text[0] = '\0';
+        if (line->count > 1)
+                snprintf(text, REPEATED_MAX, " (repeated %u times)", line->count);
+        return text;
+}
+
+/* Counts the line if it is kept already, else keeps it if there is room. */
+static void keep_line(struct kept_line kept[static LOG_TAIL_MAX], size_t *n, const char *line, size_t length)
+{
+        for (size_t i = 0; i < *n; i++)
+                if (kept[i].length == length && memcmp(kept[i].text, line, length) == 0) {
+                        kept[i].count++;
+                        return;
+                }
+        if (*n < LOG_TAIL_MAX)
+                kept[(*n)++] = (struct kept_line){.text = line, .length = length, .count = 1};
+}
+
+/* Collects lines from the end, newest first. Skips empty lines and those that name another author. */
+static size_t collect_lines(const char *text, size_t length, const pid_t pids[static 2],
+                            struct kept_line kept[static LOG_TAIL_MAX])
+{
+        size_t n = 0;
+
+        while (length > 0) {
+                const char *newline = memrchr(text, '\n', length);
+                const char *line = newline ? newline + 1 : text;
+                size_t size = (size_t)(text + length - line);
+                uint64_t author = pids[0] != 0 ? author_of(line, size) : 0;
+
+                length = newline ? (size_t)(newline - text) : 0;
+                while (size > 0 && line[size - 1] == '\r')
+                        size--;
+                if (size > 0 && (author == 0 || author == (uint64_t)pids[0] || author == (uint64_t)pids[1]))
+                        keep_line(kept, &n, line, size);
+        }
+        return n;
+}
+
+void log_tail_cut(char *text, size_t length, const pid_t pids[static 2], char *lines, size_t size)
+{
+        struct kept_line kept[LOG_TAIL_MAX];
+        char repeated[REPEATED_MAX];
+        size_t n_fit = 0, used = 0, max = MIN((size_t)LOG_TAIL_MAX_BYTES, size - 1);
+
         /* Sidekiq 8 colors each log line, even without a terminal. */
         length = printable_drop_colours(text, length);
         length = drop_frames(text, length);
-        length = keep_log_tail(text, length, MIN((size_t)LOG_TAIL_MAX_BYTES, size - 1));
-        printable_replace(text, length, true);
-        memcpy(lines, text, length);
-        lines[length] = '\0';
+        size_t n = collect_lines(text, length, pids, kept);
+        for (; n_fit < n; n_fit++) {
+                size_t more =
+                        kept[n_fit].length + strlen(repeated_text(&kept[n_fit], repeated)) + (n_fit > 0);
+
+                if (used + more > max)
+                        break;
+                used += more;
+        }
+        /* Of a last line that does not fit, its end. */
+        if (n > 0 && n_fit == 0) {
+                kept[0].text += kept[0].length - MIN(kept[0].length, max);
+                kept[0].length = MIN(kept[0].length, max);
+                kept[0].count = 1;
+                n_fit = 1;
+        }
+        used = 0;
+        while (n_fit-- > 0) {
+                memcpy(lines + used, kept[n_fit].text, kept[n_fit].length);
+                used += kept[n_fit].length;
+                used += (size_t)snprintf(lines + used, size - used, "%s%s",
+                                         repeated_text(&kept[n_fit], repeated), n_fit > 0 ? "\n" : "");
+        }
+        lines[used] = '\0';
+        printable_replace(lines, used, true);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/macro.h"
+#include <sys/types.h>
 
 #define LOG_TAIL_MAX       5
 #define LOG_TAIL_MAX_BYTES 800
@@ -10,7 +11,13 @@
 /* How far back to search for lines that are not backtrace frames. */
 #define LOG_TAIL_LOOK_BACK_BYTES ((size_t)16 * 1024)
 
-/* Copies the log tail of text into lines and modifies text. Copies at most LOG_TAIL_MAX lines, and at most
- * LOG_TAIL_MAX_BYTES or size - 1 bytes. Lines are separated by newlines, printable, and without colors.
- * Backtrace frames are omitted: indented lines if there are others, and Ruby's frames after the first. */
-void log_tail_cut(char *text, size_t length, char *lines, size_t size);
+/* Copies the log tail of text into lines and modifies text. Copies at most LOG_TAIL_MAX lines, the oldest
+ * first, and at most LOG_TAIL_MAX_BYTES or size - 1 bytes. Lines are separated by newlines, printable, and
+ * without colors. Backtrace frames are omitted: indented lines if there are others, and Ruby's frames after
+ * the first. A line that occurs more than once is copied once, where it occurs last, with the number. pids:
+ * of the process, for a log that other processes write to; lines that name another pid as their author are
+ * omitted. {0}: all lines are its own. */
+void log_tail_cut(char *text, size_t length, const pid_t pids[static 2], char *lines, size_t size);
+
+/* Returns true if each line names its author: after log_tail_cut() with pids, all lines are the process's. */
+bool log_tail_names_authors(const char *lines);

@@ -27,8 +27,8 @@ struct proc_question {
                            worker */
         uint32_t id;
         int32_t pid;
-        uint32_t subject; /* enum proc_subject */
-        uint32_t unused;
+        uint32_t subject;  /* enum proc_subject */
+        int32_t other_pid; /* PROC_LOG_TAIL: of another process whose lines count; 0: none */
 };
 
 #define PROC_QUESTIONS_MAX 64

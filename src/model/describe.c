@@ -163,6 +163,35 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
         return text;
 }
 
+/* Replacements run the code that the directory leads to: after a halt, the release that does not start. Only
+ * an old template can still fork the old code. */
+static bool release_blocks(const struct fleet *fleet)
+{
+        enum rollout_state state = fleet->rollout.state;
+
+        return fleet->crash.count > 0 && !fleet_template_kept(fleet) &&
+               (state == ROLLOUT_HALTED || state == ROLLOUT_ABORTED);
+}
+
+static const char *ready_others_text(const struct worker *worker, char *text, size_t size)
+{
+        const char *name = worker->fleet->settings->name;
+        unsigned count = worker->verdict.waits_count;
+
+        if (worker_outdated(worker) && release_blocks(worker->fleet))
+                snprintf(
+                        text, size,
+                        "waits for a replacement, but new workers run the release whose restart %s, and "
+                        "fail; link the old release again, then run 'sqmgrctl abort %s', or fix the new one, "
+                        "then run 'sqmgrctl restart %s'",
+                        worker->fleet->rollout.state == ROLLOUT_HALTED ? "halted" : "was aborted", name,
+                        name);
+        else
+                snprintf(text, size, "waits until %u more worker%s ready", count,
+                         count == 1 ? " is" : "s are");
+        return text;
+}
+
 /* Waits without a count; WAIT_HUNG is for fleets. */
 static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
@@ -206,9 +235,7 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
         case WAIT_FIRST_HEARTBEAT:
                 return first_heartbeat_text(worker, now, text, size);
         case WAIT_READY_OTHERS:
-                snprintf(text, size, "waits until %u more worker%s ready", count,
-                         count == 1 ? " is" : "s are");
-                break;
+                return ready_others_text(worker, text, size);
         case WAIT_JOBS:
                 return jobs_text(worker, now, text, size);
         case WAIT_HEARTBEATS:

@@ -37,6 +37,15 @@ struct leak {
 
 enum fleet_order { ORDER_RUN, ORDER_QUIET, ORDER_STOP, _FLEET_ORDER_MAX };
 
+/* The start settings of a generation. */
+struct launch {
+        uint64_t generation;  /* 0: none */
+        uint64_t launch_hash; /* of the settings */
+};
+
+/* Number of generations since the last restart whose settings are known. */
+#define LAUNCHES_KEPT 4
+
 #define ROLLOUT_ERROR_MAX 2304
 
 #define CRASH_LAST_MAX 2048
@@ -125,9 +134,11 @@ struct fleet {
         struct template templates[TEMPLATES_MAX];
         struct preload preload;
 
-        uint64_t generation;    /* from 1 */
-        enum fleet_order order; /* see fleet_order() */
-        usec_t order_at;        /* when the order was given; 0: not to this sqmgr */
+        uint64_t generation;                   /* from 1; workers of any other one are outdated */
+        uint64_t newest_generation;            /* the highest number given so far */
+        struct launch launches[LAUNCHES_KEPT]; /* model/generation.h; [0] is of the last restart */
+        enum fleet_order order;                /* see fleet_order() */
+        usec_t order_at;                       /* when the order was given; 0: not to this sqmgr */
         struct orderer order_by;
         bool force;      /* stop --force */
         unsigned scale;  /* the operator's count; 0: none */

@@ -2,6 +2,7 @@
 /* Makes, changes and frees the fleets of a world; see the header. */
 #include "model/fleets.h"
 #include "model/fleet.h"
+#include "model/generation.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
@@ -43,6 +44,7 @@ static int make_fleets(const struct world *world, const struct settings *setting
                 }
                 fleet->settings = settings->fleets[i];
                 fleet->generation = 1;
+                generation_begin(fleet);
                 fleet->random = world->seed + (uint64_t)n;
                 list[n++] = fleet;
         }

@@ -5,6 +5,7 @@
 #include "model/backoff.h"
 #include "model/counts.h"
 #include "model/freshness.h"
+#include "model/generation.h"
 #include "model/memory.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -18,7 +19,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
         char who[ORDERER_TEXT_MAX];
 
-        fleet->generation++;
+        generation_restart(fleet);
         fleet->rollout = (struct rollout){
                 .state = ROLLOUT_RUNNING,
                 .total = fleet_count(fleet, now).outdated,
@@ -36,7 +37,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 
 void rollout_outdate(struct fleet *fleet, usec_t now)
 {
-        fleet->generation++;
+        generation_follow_settings(fleet);
         fleet->preload.failures = 0;
         if (fleet->rollout.state != ROLLOUT_RUNNING)
                 return;

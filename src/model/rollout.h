@@ -11,8 +11,8 @@ struct orderer;
 /* Starts a restart with a new generation: all existing workers become outdated. by, here and below: who
  * ordered it; NULL: nobody, or not known. */
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now);
-/* The launch settings have changed: all existing workers become outdated, and a running restart replaces them
- * too. */
+/* The launch settings have changed: workers that were started from others become outdated. A running restart
+ * replaces all. */
 void rollout_outdate(struct fleet *fleet, usec_t now);
 /* Aborts a running restart: no further old worker is quieted. why: copied. Does nothing if none runs. */
 void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *by);

@@ -12,7 +12,7 @@ static inline pid_t worker_pid(const struct worker *worker)
 
 static inline bool worker_outdated(const struct worker *worker)
 {
-        return worker->generation < worker->fleet->generation;
+        return worker->generation != worker->fleet->generation;
 }
 
 /* Returns true once a heartbeat was received; always false if the fleet writes no heartbeats. */

@@ -3,6 +3,7 @@
 #include "observe/observe_world.h"
 #include "model/backoff.h"
 #include "model/fleet.h"
+#include "model/generation.h"
 #include "model/world.h"
 
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime)
@@ -95,7 +96,7 @@ void observe_hold(struct fleet *fleet, bool held, bool unknown)
 
 void observe_generation(struct fleet *fleet, uint64_t generation)
 {
-        fleet->generation = MAX(fleet->generation, generation);
+        generation_observe(fleet, generation);
 }
 
 void observe_name_taken(struct fleet *fleet, bool taken)

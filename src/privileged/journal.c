@@ -125,7 +125,7 @@ static _Noreturn void child_run(const struct journal_query *query, int fd)
             fd_close_range((unsigned)fd + 1, UINT_MAX, false) < 0 || open_journal(query, &journal) < 0)
                 _exit(EXIT_FAILURE);
         size_t length = await_lines(journal, query->since, text);
-        log_tail_cut(text + sizeof(text) - length, length, lines, sizeof(lines));
+        log_tail_cut(text + sizeof(text) - length, length, (pid_t[2]){0}, lines, sizeof(lines));
         (void)send(fd, lines, strlen(lines), MSG_NOSIGNAL);
         _exit(EXIT_SUCCESS);
 }

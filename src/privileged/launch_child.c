@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "io/clock.h"
+#include "io/log.h"
 #include "io/proc.h"
 #include "model/names.h"
 #include "privileged/launch_request.h"
@@ -428,16 +429,19 @@ static const char *child_journal_name(const struct launch_child *child, char tex
 
 static void child_open_output(const struct launch_child *child)
 {
-        const struct fleet_settings *fleet = child->fleet;
+        const char *log = log_of_workers(child->fleet->log);
         char name[WORKER_ID_MAX];
         int fd;
 
-        if (!fleet->log || strcmp(fleet->log, "inherit") == 0)
+        if (strcmp(log, "inherit") == 0)
                 return;
-        if (strcmp(fleet->log, "journal") == 0) {
+        if (strcmp(log, "journal") == 0) {
                 /* A journal stream has no custom fields: the identifier names the worker. */
                 fd = sd_journal_stream_fd(child_journal_name(child, name), LOG_INFO, true);
                 if (fd < 0) {
+                        /* Unless it was asked for, a journal that is away must not stop a start. */
+                        if (!child->fleet->log)
+                                return;
                         errno = -fd;
                         child_fail(child,
                                    "cannot connect to the journal: %m, set log to a file or to inherit");
@@ -445,12 +449,12 @@ static void child_open_output(const struct launch_child *child)
         } else {
                 int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
 
-                fd = open(fleet->log, flags | O_RDWR, 0640);
+                fd = open(log, flags | O_RDWR, 0640);
                 bool readable = fd >= 0;
                 if (fd < 0 && errno == EACCES)
-                        fd = open(fleet->log, flags | O_WRONLY, 0640);
+                        fd = open(log, flags | O_WRONLY, 0640);
                 if (fd < 0)
-                        child_fail(child, "cannot open log '%s': %m", fleet->log);
+                        child_fail(child, "cannot open log '%s': %m", log);
                 if (readable)
                         child_send_log(child, fd);
         }

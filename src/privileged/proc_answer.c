@@ -63,7 +63,8 @@ static int answer_process(const struct proc_question *question, struct proc_repl
 
 static int answer_log_tail(const struct proc_question *question, int log_fd, struct proc_reply *reply)
 {
-        int r = log_tail_read(log_fd, question->start, reply->text, LOG_TAIL_MAX_BYTES + 1);
+        const pid_t pids[2] = {question->pid, question->other_pid};
+        int r = log_tail_read(log_fd, question->start, pids, reply->text, LOG_TAIL_MAX_BYTES + 1);
 
         if (r == 0)
                 reply->length = (uint32_t)strlen(reply->text) + 1;

@@ -74,7 +74,7 @@ int proc_open_output(const struct proc *proc)
         return r < 0 ? r : TAKE_FD(fd);
 }
 
-int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
+int log_tail_read(int log_fd, uint64_t start_bytes, const pid_t pids[static 2], char *lines, size_t size)
 {
         char text[LOG_TAIL_LOOK_BACK_BYTES], path[64];
         mode_t type;
@@ -99,7 +99,7 @@ int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size)
         if (n < 0)
                 return -errno;
 
-        log_tail_cut(text, (size_t)n, lines, size);
+        log_tail_cut(text, (size_t)n, pids, lines, size);
         return 0;
 }
 

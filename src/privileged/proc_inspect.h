@@ -23,9 +23,9 @@ int proc_open_output(const struct proc *proc);
 
 /* Reads the log tail of the output written since the log was start_bytes long. lines is "" if there is no
  * output, or the log is not a regular file. log_fd may be O_PATH: the log is opened anew, with the rights of
- * the caller, and a file server may delay that without limit. Workers that share a log share the output.
- * Returns 0 or -errno. */
-int log_tail_read(int log_fd, uint64_t start_bytes, char *lines, size_t size);
+ * the caller, and a file server may delay that without limit. pids: see log_tail_cut(). Returns 0 or -errno.
+ */
+int log_tail_read(int log_fd, uint64_t start_bytes, const pid_t pids[static 2], char *lines, size_t size);
 
 /* Reads the proportional share of memory (PSS), and the memory shared with no other process. Scans the page
  * tables, which takes milliseconds. */

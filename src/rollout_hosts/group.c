@@ -7,6 +7,7 @@
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/describe.h"
+#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe_world.h"
 #include "rollout_hosts/hmac.h"
@@ -209,9 +210,12 @@ static void restart(struct host_group *group, usec_t now)
         snprintf(by.name, sizeof(by.name), "epoch %llu of its group", (unsigned long long)group->rule.number);
         enum command_outcome outcome = command_restart(fleet, &by, now);
         rollout_group_observe_begun(&group->rule, now);
-        /* A stopped fleet has no old workers to replace. */
-        if (outcome == COMMAND_STOPPED)
+        /* A stopped or quieted fleet has no old workers to replace. */
+        if (outcome != COMMAND_DONE) {
+                fleet_event(fleet, EVENT_ORDER, ": not restarted by %s: the fleet is %s", by.name,
+                            fleet_order_name(fleet_order(fleet)));
                 rollout_group_observe_fleet(&group->rule, ROLLOUT_DONE, "", now);
+        }
         wakeup_changed(runtime_of(group)->wakeup);
 }
 

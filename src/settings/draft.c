@@ -27,7 +27,7 @@ struct draft_fleet {
 
 struct settings_draft {
         struct settings_surroundings surroundings;
-        struct settings_errors *errors;
+        struct settings_errors *errors, *warnings;
         struct settings *settings; /* owned; complete after settings_draft_finish() */
         unsigned lines[SETTINGS_KEYS_MAX];
 
@@ -63,7 +63,7 @@ static int add_fleet(struct settings_draft *draft, const char *name, unsigned li
 }
 
 int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_errors *errors,
-                       struct settings_draft **ret)
+                       struct settings_errors *warnings, struct settings_draft **ret)
 {
         _cleanup_settings_draft_ struct settings_draft *draft = calloc(1, sizeof(*draft));
 
@@ -73,6 +73,7 @@ int settings_draft_new(const struct settings_surroundings *surroundings, struct 
                 return -ENOMEM;
         draft->surroundings = *surroundings;
         draft->errors = errors;
+        draft->warnings = warnings;
         settings_values_clear(false, draft->settings);
         int r = add_fleet(draft, NULL, 0);
         if (r < 0)
@@ -182,6 +183,24 @@ static int set_fallback(const struct settings_draft *draft, const struct setting
         return settings_value_parse(key, key->fallback, &draft->surroundings, base, why);
 }
 
+/* Parses a value of the file. Warns of a form that is accepted but no longer documented. */
+static int parse_value(const struct settings_draft *draft, const struct settings_key *key, const char *value,
+                       void *base, unsigned line, char why[static SETTINGS_WHY_MAX])
+{
+        bool counts = key->type == SETTINGS_COUNTS;
+        _cleanup_free_ char *text = strdup(value);
+
+        if (!text)
+                return -ENOMEM;
+        bool changed = (counts || key->type == SETTINGS_DURATIONS) &&
+                       limits_normalize(text, counts ? LIMITS_COUNT : LIMITS_DURATION);
+        int r = settings_value_parse(key, text, &draft->surroundings, base, why);
+        if (changed && r == 0)
+                settings_errors_add(draft->warnings, line, "%s = %s: '=' follows a name: write '%s = %s'",
+                                    key->name, value, key->name, text);
+        return r;
+}
+
 /* first is the line of the earlier value. */
 static void given_twice(const struct settings_draft *draft, const char *name, unsigned first, unsigned line)
 {
@@ -229,7 +248,7 @@ int settings_draft_set(struct settings_draft *draft, const char *name, const cha
         if (*value == '\0')
                 refuse(draft, line, "'%s' is empty: give it a value, or leave the line out", key->name);
         else
-                r = settings_value_parse(key, value, &draft->surroundings, base, why);
+                r = parse_value(draft, key, value, base, line, why);
         if (r == -EINVAL && *value != '\0') {
                 if (key->secret || key->type == SETTINGS_ENVIRONMENT)
                         refuse(draft, line, "%s: %s", key->name, why);
@@ -385,7 +404,7 @@ static void check_scaling(const struct settings_draft *draft, const struct draft
                              "active_process_max = %u must not be below active_process_count = %u, which is "
                              "the least that run",
                              s->active_process_max, s->active_process_count);
-        if (!limits_any(s->latency_target, LIMITS_TARGET))
+        if (!limits_any(s->latency_target, LIMITS_DURATION))
                 refuse_fleet(draft, fleet, "latency_target",
                              "latency_target = %s names no queue that could be looked at: write a duration "
                              "(30s), or leave active_process_max out",

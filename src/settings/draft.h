@@ -12,13 +12,13 @@ struct settings_draft;
 struct settings_errors;
 struct settings_surroundings;
 
-/* Creates a draft. errors must outlive the draft.
+/* Creates a draft. errors and warnings must outlive the draft.
  *
- * The calls below add problems to errors, by line (settings_line()), and still return 0. Only -ENOMEM ends
- * the reading. */
+ * The calls below add problems to errors and warnings, by line (settings_line()), and still return 0. Only
+ * -ENOMEM ends the reading. */
 
 int settings_draft_new(const struct settings_surroundings *surroundings, struct settings_errors *errors,
-                       struct settings_draft **ret);
+                       struct settings_errors *warnings, struct settings_draft **ret);
 struct settings_draft *settings_draft_free(struct settings_draft *draft);
 
 DEFINE_CLEANUP(struct settings_draft *, settings_draft_free)

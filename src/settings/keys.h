@@ -17,7 +17,6 @@ enum settings_type {
         SETTINGS_SOCKET,      /* char *: none, or an absolute path */
         SETTINGS_COUNTS,      /* char *: see settings/limits.h */
         SETTINGS_DURATIONS,   /* char *: see settings/limits.h */
-        SETTINGS_TARGETS,     /* char *: see settings/limits.h */
         SETTINGS_LIMIT,       /* char *: see settings/resources.h */
         SETTINGS_LIMIT_SIZE,  /* char *: in bytes, see settings/resources.h */
         SETTINGS_CPUS,        /* char *: see settings/resources.h */

@@ -11,8 +11,7 @@
 
 /* Splits off the next word: its name ("" for the default limit) and its value. Returns false at the end or if
  * the word is too long. */
-static bool next_word(const char **text, enum limits_unit unit, char name[static WORD_MAX],
-                      char value[static WORD_MAX])
+static bool next_word(const char **text, char name[static WORD_MAX], char value[static WORD_MAX])
 {
         char word[WORD_MAX];
 
@@ -24,7 +23,7 @@ static bool next_word(const char **text, enum limits_unit unit, char name[static
         word[length] = '\0';
         *text += length;
         /* Use the last separator: a queue's name may contain one, a limit cannot. */
-        char *separator = strrchr(word, unit == LIMITS_TARGET ? ':' : '=');
+        char *separator = strrchr(word, '=');
         if (separator == word)
                 separator = NULL;
         if (separator)
@@ -45,11 +44,32 @@ static int parse_limit(const char *value, enum limits_unit unit, uint64_t *ret)
         return r == 0 && *ret == 0 ? -ERANGE : r;
 }
 
-static bool is_named(const char *text, enum limits_unit unit, const char *name)
+bool limits_normalize(char *text, enum limits_unit unit)
+{
+        bool changed = false;
+        uint64_t limit;
+
+        while (*(text += strspn(text, " \t")) != '\0') {
+                size_t length = strcspn(text, " \t");
+                char end = text[length], *colon;
+
+                text[length] = '\0';
+                colon = strrchr(text, ':');
+                if (colon && colon > text && parse_limit(colon + 1, unit, &limit) == 0) {
+                        *colon = '=';
+                        changed = true;
+                }
+                text[length] = end;
+                text += length;
+        }
+        return changed;
+}
+
+static bool is_named(const char *text, const char *name)
 {
         char word_name[WORD_MAX], value[WORD_MAX];
 
-        while (next_word(&text, unit, word_name, value))
+        while (next_word(&text, word_name, value))
                 if (strcmp(word_name, name) == 0)
                         return true;
         return false;
@@ -57,28 +77,29 @@ static bool is_named(const char *text, enum limits_unit unit, const char *name)
 
 int limits_check(const char *text, enum limits_unit unit, char *why, size_t size)
 {
-        const char *hint = unit == LIMITS_COUNT ? "a whole number (1000)" : "a duration (90s)";
+        const char *hint = unit == LIMITS_COUNT ? "a whole number (1000), or NAME=NUMBER (low=50000)"
+                                                : "a duration (90s), or NAME=DURATION (low=2h)";
         char name[WORD_MAX], value[WORD_MAX];
         unsigned n_all = 0;
 
-        while (next_word(&text, unit, name, value)) {
+        while (next_word(&text, name, value)) {
                 uint64_t limit;
 
                 n_all += name[0] == '\0';
-                if (name[0] != '\0' && is_named(text, unit, name)) {
+                if (name[0] != '\0' && is_named(text, name)) {
                         snprintf(why, size, "'%.80s' is given twice", name);
                         return -EINVAL;
                 }
                 if (parse_limit(value, unit, &limit) < 0) {
-                        snprintf(why, size, "'%.80s' must be none, or %s", value, hint);
+                        snprintf(why, size, "'%.80s%s%.80s' must be none, %s", name,
+                                 name[0] != '\0' ? "=" : "", value, hint);
                         return -EINVAL;
                 }
         }
         if (text[0] != '\0')
                 snprintf(why, size, "a word is too long");
         else if (n_all > 1)
-                snprintf(why, size, "only one limit can hold for all: write the others as NAME%cLIMIT",
-                         unit == LIMITS_TARGET ? ':' : '=');
+                snprintf(why, size, "only one limit can hold for all: write the others as NAME=LIMIT");
         else
                 return 0;
         return -EINVAL;
@@ -96,7 +117,7 @@ bool limits_name(const char *text, enum limits_unit unit, size_t i, char name[st
         char value[WORD_MAX];
         uint64_t limit;
 
-        while (next_word(&text, unit, name, value))
+        while (next_word(&text, name, value))
                 if (name[0] != '\0' && parse_limit(value, unit, &limit) == 0 && limit > 0 && i-- == 0)
                         return true;
         return false;
@@ -107,7 +128,7 @@ uint64_t limits_find(const char *text, enum limits_unit unit, const char *name)
         char word_name[WORD_MAX], value[WORD_MAX];
         uint64_t all = 0, limit;
 
-        while (next_word(&text, unit, word_name, value)) {
+        while (next_word(&text, word_name, value)) {
                 if (parse_limit(value, unit, &limit) < 0)
                         continue;
                 if (word_name[0] == '\0')

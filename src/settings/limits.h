@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A default limit plus limits by name, as one value of the config file: `1000 low=50000 mail=none`; for
- * targets `30s mailers:5min`. */
+/* A default limit plus limits by name, as one value of the config file: `1000 low=50000 mail=none`. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +9,11 @@
 enum limits_unit {
         LIMITS_COUNT,
         LIMITS_DURATION, /* microseconds */
-        LIMITS_TARGET,   /* microseconds, with ':' after a name instead of '=' */
 };
+
+/* Replaces the ':' of NAME:LIMIT by '=': both are accepted in the file, all functions below know only '='.
+ * Returns true if text was changed. */
+bool limits_normalize(char *text, enum limits_unit unit);
 
 /* Returns 0, or -EINVAL with a sentence in why that describes the error. */
 int limits_check(const char *text, enum limits_unit unit, char *why, size_t size);

@@ -101,7 +101,7 @@ struct fleet_settings {
         char *limit_nofile; /* NULL: the limit that sqmgr was started with */
         char *limit_nproc;
         char *limit_stack;
-        char *log;       /* "inherit", "journal", or a path */
+        char *log;       /* "inherit", "journal", or a path; NULL: see log_of_workers() */
         char *redis_url; /* NULL: the url of [redis] */
 
         unsigned active_process_count;

@@ -166,8 +166,6 @@ static int parse_text(const struct settings_key *key, const char *text, char **f
                 r = limits_check(text, LIMITS_COUNT, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_DURATIONS)
                 r = limits_check(text, LIMITS_DURATION, why, SETTINGS_WHY_MAX);
-        else if (key->type == SETTINGS_TARGETS)
-                r = limits_check(text, LIMITS_TARGET, why, SETTINGS_WHY_MAX);
         else if (key->type == SETTINGS_LIMIT || key->type == SETTINGS_LIMIT_SIZE)
                 r = check_limit(key, text, why);
         else if (key->type == SETTINGS_CPUS && resource_cpus_parse(text, &cpus) < 0)

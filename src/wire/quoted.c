@@ -21,18 +21,20 @@ void quoted_clean(struct quoted *quoted)
         printable_replace(quoted->quoted_bytes, strlen(quoted->quoted_bytes), true);
 }
 
+bool quoted_is_empty(const struct quoted *quoted)
+{
+        return quoted->quoted_bytes[0] == '\0';
+}
+
 void quoted_append(struct quoted *quoted, const struct quoted *more)
 {
         size_t length = strlen(quoted->quoted_bytes);
 
+        if (quoted_is_empty(more))
+                return;
         snprintf(quoted->quoted_bytes + length, QUOTED_MAX - length, "%s%s", length > 0 ? "\n" : "",
                  more->quoted_bytes);
         quoted_clean(quoted);
-}
-
-bool quoted_is_empty(const struct quoted *quoted)
-{
-        return quoted->quoted_bytes[0] == '\0';
 }
 
 bool quoted_equal(const struct quoted *a, const struct quoted *b)

@@ -54,6 +54,8 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_says "'default/1' is a worker, and 'stop' wants a fleet" stop default/1
         each_says "unknown fleet 'drained', did you mean '--wait=drained'?" restart --wait drained
         each_says "unknown option '--tail', did you mean '--lines'?" events --tail
+        each_says "unknown option '--once': 'sqmgrctl status' prints the workers once" top --once
+        each_says "unknown option '--forces': 'sqmgrctl --help' lists them" stop default --forces
         each_says "'x' is not a number of lines" events -n x
         each_says "unknown fleet 'nosuch': there is 'default'" why nosuch/1
         each_says "unknown worker 'default/9': there is 'default/1'" why default/9

@@ -186,8 +186,11 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         wait_until 20 fleet_is '.state == "running" and .active == 2'
         run -0 sqmgrctl quiet default
         wait_until 20 fleet_is '.state == "quiet" and (.workers | length) == 0'
+        run -0 sqmgrctl restart --wait --timeout 300s
+        [[ $output == *"'sqmgrctl restart default --resume'"* ]]
+        fleet_is '.state == "quiet" and .generation == 1'
         echo 'no such table' >"$folder/steer/fail"
-        run -1 sqmgrctl restart --wait --timeout 300s
+        run -1 sqmgrctl restart --resume --wait --timeout 300s
         [[ $output == *'restart halted, there are no old workers to go on; '*'no such table'* ]]
         rm "$folder/steer/fail"
         run -0 sqmgrctl restart --wait --timeout 300s
@@ -201,7 +204,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 --separate-stderr sqmgrctl restart --wait --timeout 300s
         by="ago by $(id -un) (uid $(id -u))"
         # shellcheck disable=SC2154
-        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, so nothing was restarted: 'sqmgrctl start default' brings it back" ]]
+        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, not restarted; to start it, run 'sqmgrctl start default'" ]]
         [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: "*" start default"* ]]
         sqmgrctl status --json | jq -e '.problems | any(.code == "fleet-stopped" and .fleet == "default" and .unready == false)'
         [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]

@@ -137,6 +137,8 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         run -0 cap_do sqmgr:quiet
         wait_until 30 fleet_is '.state == "quiet" and .active == 0'
         run -0 cap_do sqmgr:restart
+        fleet_is '.state == "quiet"'
+        run -0 cap_do sqmgr:quiet sqmgr:restart
         fleet_is '.state == "running" and .active == 2'
         run -0 cap_do -T
         [[ $output == *sqmgr:restart* && $output == *sqmgr:quiet* ]]

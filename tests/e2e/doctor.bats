@@ -27,6 +27,15 @@ start_fleet() { # LINE...
         [ "$(id -u)" != 0 ] || has_finding '.level == "warning" and (.text | contains("run as root"))'
 }
 
+@test "doctor: a start that would fail is a problem while the workers still run" {
+        touch env
+        start_fleet "command = $(stub_command)" "environment_file = $folder/env"
+        rm env
+        run -1 sqmgrctl doctor
+        [[ $output == *"problem  fleet 'default': no worker can be started: "*"env'"* ]]
+        fleet_is '.active == 1'
+}
+
 @test "doctor: a Redis that evicts, does not save, or is shared with a cache is a problem, with its remedy" {
         start_fleet "command = $(stub_command)"
         redis config set appendonly no

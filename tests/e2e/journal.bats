@@ -75,6 +75,59 @@ last_lines_are() { [[ $(fleet .crash.last) == *'exited with status 1'* && $(flee
         within sqmgrctl logs default/2 | grep -q ' default/2\[[0-9]*\]: booting$'
         run ! grep -q 'default/1' <(within sqmgrctl logs default/2 -n 1000)
         within sqmgrctl logs default -n 1000 | grep -q ' default/1\[[0-9]*\]: booting$'
+        run -2 within sqmgrctl logs default --previous
+        run -2 within sqmgrctl logs default/2 --previous --follow
+}
+
+@test "logs --previous: the earlier lives of a worker, also of one that is dead" {
+        start_redis
+        start_journal
+        cat >app.sh <<'END'
+echo "life of $$"
+exec sleep 1000
+END
+        configure_log journal 'framework = plain' "command = /bin/sh $folder/app.sh" 'active_process_count = 1' 'backoff_min = 200ms'
+        start_sqmgr_in_journal service
+        lives_of() { within sqmgrctl logs default/1 "$@" | grep -o 'life of .*'; }
+        await_life() { wait_until 20 fleet_is ".workers[0].pid > 0 and .workers[0].pid != $1" && wait_until 20 lives_include "life of $(worker_pids)"; }
+        lives_include() { lives_of | grep -qFx "$1"; }
+        await_life 0
+        first=$(worker_pids)
+        run ! lives_of --previous
+        kill -KILL "$first"
+        await_life "$first"
+        second=$(worker_pids)
+        [ "$(lives_of)" = "life of $first"$'\n'"life of $second" ]
+        [ "$(lives_of --previous)" = "life of $first" ]
+        sqmgrctl stop default --force
+        wait_until 20 gone "$second"
+        wait_until 20 fleet_is '.workers == []'
+        [ "$(lives_of)" = "life of $first"$'\n'"life of $second" ]
+        [ "$(lives_of --previous)" = "life of $first"$'\n'"life of $second" ]
+
+        # By process where the worker does not stand at the line.
+        sed -i 's/^log = .*/log = inherit/' sqmgr.ini
+        sqmgrctl reload
+        sqmgrctl start default
+        wait_until 20 fleet_is '.workers[0].pid > 0'
+        third=$(worker_pids)
+        wait_until 20 lives_include "life of $third"
+        kill -KILL "$third"
+        wait_until 20 gone "$third"
+        sqmgrctl stop default --force
+        wait_until 20 fleet_is '.workers == []'
+        [[ $(lives_of) == *"life of $third"* ]]
+}
+
+@test "as a service the journal is the default, where each line names its worker" {
+        start_redis
+        start_journal
+        configure_log none 'framework = plain' "command = sh -c 'echo hello; exec sleep 1000'" 'active_process_count = 1'
+        sed -i '/^log = /d' sqmgr.ini
+        start_sqmgr_in_journal service
+        wait_until 20 fleet_is '.log == "journal"'
+        hello() { within journalctl -q -o cat -t default/1 | grep -qFx hello; }
+        wait_until 20 hello
 }
 
 @test "log = inherit, as a service: a restart that halts tells the last lines" {

@@ -49,6 +49,31 @@ END
         fleet_is 'all(.workers[]; .outdated | not)'
 }
 
+@test "reload: an edit that is taken back leaves nobody outdated, and no generation that no worker has is shown" {
+        start_fleet 2
+        edit() { # VALUE
+                sed -i '/^environment = /d' sqmgr.ini
+                [ -z "$1" ] || sed -i "s/^active_process_count = .*/&\nenvironment = RAILS_ENV=$1/" sqmgr.ini
+                sqmgrctl reload
+        }
+        edit staging
+        fleet_is 'all(.workers[]; .outdated) and .reload_outdated == 2 and .generation == 1'
+        [[ $(sqmgrctl status) == *"generation 1, 2 with settings of before a reload: run 'sqmgrctl restart default'"* ]]
+        edit ''
+        fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0 and .generation == 1'
+        # Also by the next sqmgr, and with a worker that was started meanwhile.
+        edit staging
+        kill -KILL "$(fleet '.workers[0].pid')"
+        wait_until 20 fleet_is '[.workers[] | select(.state == "active" and (.outdated | not))] | length == 1'
+        fleet_is '.generation > 1'
+        sqmgrctl reexec
+        edit ''
+        fleet_is '[.workers[] | select(.outdated)] | length == 1'
+        fleet_is '.workers[] | select(.generation == 1) | .outdated | not'
+        run -0 sqmgrctl restart --wait=drained --timeout 300s
+        fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0'
+}
+
 @test "a command that changed while no sqmgr ran marks workers outdated, too" {
         two_stubs
         before=$(worker_pids)

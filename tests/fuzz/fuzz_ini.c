@@ -15,12 +15,12 @@ static const struct settings_surroundings surroundings = {
 
 static struct settings *read_settings(const char *text, size_t length, bool is_root)
 {
-        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         struct settings_surroundings whose = surroundings;
 
         whose.is_root = is_root;
-        fuzz_check(settings_draft_new(&whose, &errors, &draft) == 0);
+        fuzz_check(settings_draft_new(&whose, &errors, &warnings, &draft) == 0);
         fuzz_check(read_ini(text, length, 0, draft, &errors) == 0);
         fuzz_check(settings_draft_finish(draft) == 0);
         char *reported = settings_errors_text(&errors, "f");

@@ -260,15 +260,17 @@ static void operate(struct sim *sim, const struct act *act)
         struct world *world = sim->shell.world;
         struct fleet *fleet = world->fleets[act->a % sim->n_fleets];
         uint64_t generation = fleet->generation;
+        enum fleet_order before = fleet_order(fleet);
         enum command_outcome outcome;
 
         switch (act->kind) {
         case ACT_RESTART:
                 outcome = command_restart(fleet, NULL, sim->now);
                 check_command(sim, fleet,
-                              outcome == COMMAND_STOPPED
-                                      ? fleet_order(fleet) == ORDER_STOP && fleet->generation == generation
-                                      : fleet->generation == generation + 1 && fleet->order == ORDER_RUN &&
+                              outcome != COMMAND_DONE
+                                      ? fleet_order(fleet) == before && before != ORDER_RUN &&
+                                                fleet->generation == generation
+                                      : fleet->generation > generation && fleet->order == ORDER_RUN &&
                                                 fleet->rollout.state == ROLLOUT_RUNNING,
                               "restart");
                 break;

@@ -49,6 +49,7 @@ bool shell_save(struct sim *sim)
 
                 sim->fleets[i].written = !fleet->unknown;
                 sim->fleets[i].written_generation = fleet->generation;
+                sim->fleets[i].written_newest = fleet->newest_generation;
                 sim->fleets[i].written_order = fleet->order;
                 sim->fleets[i].written_rollout = fleet->rollout.state;
                 sim->fleets[i].written_count = fleet->scale;

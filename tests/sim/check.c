@@ -615,7 +615,7 @@ static void check_processes(struct sim *sim)
                             (!process_is_alive(process) && process->exit_report_at == USEC_INFINITY))
                                 violate(sim, "P4", "%s is kept though its process is none of ours",
                                         WORKER_ID(worker));
-                        if (worker->generation > fleet->generation)
+                        if (worker->generation > fleet->newest_generation)
                                 violate(sim, "P4", "%s is of a generation that its fleet does not know",
                                         WORKER_ID(worker));
                         if (j > 0 && worker->index == fleet->workers[j - 1]->index)
@@ -651,7 +651,7 @@ static void check_rollout(struct sim *sim, unsigned number)
                 const struct worker *worker = fleet->workers[i];
                 const struct process *process = worker->handle;
 
-                due = worker->state == WORKER_ACTIVE && worker->generation < fleet->generation &&
+                due = worker->state == WORKER_ACTIVE && worker->generation != fleet->generation &&
                       has_evidence(sim, process) && process->runner_alive &&
                       count_ready(sim, number, process) >= target_of(sim, fleet);
         }

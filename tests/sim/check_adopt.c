@@ -128,9 +128,9 @@ void check_continued(struct sim *sim)
                         rollout = ROLLOUT_ABORTED;
                 if (reloaded)
                         model->reloaded_generation = fleet->generation;
-                if (fleet->generation != model->written_generation + reloaded ||
-                    fleet->order != model->written_order || fleet->rollout.state != rollout ||
-                    fleet->scale != (lapsed ? 0 : model->written_count) ||
+                if ((fleet->generation != model->written_generation) != reloaded ||
+                    fleet->generation > model->written_newest + 1 || fleet->order != model->written_order ||
+                    fleet->rollout.state != rollout || fleet->scale != (lapsed ? 0 : model->written_count) ||
                     fleet->automatic_count != (fleet_scales(fleet) ? model->written_scaled : 0))
                         violate(sim, "P4", "fleet '%s' does not go on as it was written",
                                 fleet->settings->name);

@@ -262,7 +262,7 @@ static void check_kept(struct sim *sim, const struct template_process *template)
         if (fork_is_overdue(sim, template, 10 * SEC) && template->ended_at == 0)
                 violate(sim, "P8", "%s was asked for a fork %llu s ago", process_name(sim, process),
                         (unsigned long long)((sim->now - template->asked_at) / SEC));
-        if (fleet->rollout.state == ROLLOUT_DONE && template->generation < fleet->generation &&
+        if (fleet->rollout.state == ROLLOUT_DONE && template->generation != fleet->generation &&
             template->ended_at == 0 && template->ready && process->runner_alive && template->template)
                 violate(sim, "P3", "%s is kept though the restart is done", process_name(sim, process));
         if (template->template && !template->connected && template->ended_at == 0 && template->loaded &&

@@ -297,7 +297,7 @@ struct fleet_sim {
         bool excused;      /* one could not be forked, or was a worker: it was seen by sqmgr */
         unsigned left;     /* for want of memory, and are gone: they are not replaced meanwhile */
         bool written;      /* the rest is so, as last written: what a new sqmgr must go on with */
-        uint64_t written_generation;
+        uint64_t written_generation, written_newest;
         enum fleet_order written_order;
         uint64_t written_hash;
         unsigned written_count, written_for, written_scaled;

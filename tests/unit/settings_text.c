@@ -8,16 +8,16 @@
 const struct settings_surroundings root_surroundings = {
         .frameworks = framework_traits, .memory_total_bytes = 8 * GIB, .is_root = true};
 
-struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
-                               char **ret_errors)
+struct settings *read_settings_warned(const struct settings_surroundings *surroundings, const char *text,
+                                      char **ret_errors, char **ret_warnings)
 {
-        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_free_ char *copy = strdup(text);
         unsigned line = 0;
         char *rest = copy;
 
-        ck_assert_int_eq(settings_draft_new(surroundings, &errors, &draft), 0);
+        ck_assert_int_eq(settings_draft_new(surroundings, &errors, &warnings, &draft), 0);
         for (char *start; (start = strsep(&rest, "\n"));) {
                 line++;
                 size_t length = strlen(start);
@@ -31,12 +31,21 @@ struct settings *read_settings(const struct settings_surroundings *surroundings,
                 }
         }
         ck_assert_int_eq(settings_draft_finish(draft), 0);
+        *ret_warnings = settings_errors_text(&warnings, "f");
         if (!settings_errors_any(&errors)) {
                 *ret_errors = NULL;
                 return settings_draft_take(draft);
         }
         *ret_errors = settings_errors_text(&errors, "f");
         return NULL;
+}
+
+struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
+                               char **ret_errors)
+{
+        _cleanup_free_ char *warnings = NULL;
+
+        return read_settings_warned(surroundings, text, ret_errors, &warnings);
 }
 
 struct settings *read_good(const char *text)

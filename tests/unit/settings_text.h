@@ -18,6 +18,9 @@ extern const struct settings_surroundings root_surroundings;
  * with them; else *ret_errors says what is. Both are to be freed. */
 struct settings *read_settings(const struct settings_surroundings *surroundings, const char *text,
                                char **ret_errors);
+/* The same; *ret_warnings is a line for each warning, to be freed. */
+struct settings *read_settings_warned(const struct settings_surroundings *surroundings, const char *text,
+                                      char **ret_errors, char **ret_warnings);
 /* The same for root, of a text that nothing is wrong with. */
 struct settings *read_good(const char *text);
 

@@ -19,7 +19,7 @@
 TEST_WORLD(2)
 {
         t.fleet_settings.active_process_max = 8;
-        t.fleet_settings.latency_target = (char *)"30s mail:5min";
+        t.fleet_settings.latency_target = (char *)"30s mail=5min";
         t.fleet_settings.scale_down_after = USEC_PER_MIN;
         t.fleet_settings.ready_after = 0;
 }
@@ -297,7 +297,7 @@ TEST(queues_without_a_target_and_paused_ones_are_not_looked_at)
         struct autoscale_reading reading = {.service = USEC_PER_SEC};
         char text[AUTOSCALE_TEXT_MAX];
 
-        t.fleet_settings.latency_target = (char *)"mail:5min";
+        t.fleet_settings.latency_target = (char *)"mail=5min";
         begin();
         ck_assert(!look(2000, 20));
         ck_assert(autoscale_line(t.fleet, 0, text));
@@ -615,7 +615,7 @@ TEST(what_keeps_targets_from_being_kept_is_reported)
         t.fleet_settings.latency_target = (char *)"30s";
         begin();
         expect_trouble(0, NULL);
-        t.fleet_settings.latency_target = (char *)"15s mail\x01:5min";
+        t.fleet_settings.latency_target = (char *)"15s mail\x01=5min";
         expect_trouble(0, "trouble: a queue of nobody");
         expect_trouble(1, "trouble: a target shorter than a boot");
         expect_trouble(2, NULL);

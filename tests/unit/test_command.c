@@ -3,7 +3,9 @@
 /* promises: P1 P8 */
 #include "decide/command.h"
 #include "model/fleets.h"
+#include "model/generation.h"
 #include "model/names.h"
+#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "quoting.h"
@@ -26,10 +28,21 @@ TEST(a_quieted_fleet_drains_and_is_not_refilled_until_start)
         test_after(&t, 1, t.starts, 4);
 }
 
-TEST(restart_brings_a_quieted_fleet_back)
+TEST(restart_leaves_a_quieted_fleet_quiet)
 {
         command_quiet_fleet(t.fleet, NULL, t.now);
         test_run(&t, 60);
+        ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_QUIETED);
+        test_after(&t, 60, test_counts(&t).live, 0);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        ck_assert_int_eq(t.fleet->order, ORDER_QUIET);
+}
+
+TEST(start_and_restart_resume_a_quieted_fleet)
+{
+        command_quiet_fleet(t.fleet, NULL, t.now);
+        test_run(&t, 60);
+        command_start(t.fleet, NULL, t.now);
         ck_assert_int_eq(command_restart(t.fleet, NULL, t.now), COMMAND_DONE);
         test_after(&t, 20, test_counts(&t).ready, 2);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
@@ -129,6 +142,7 @@ TEST(quiet_and_stop_abort_a_rollout)
         command_quiet_fleet(t.fleet, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_ne(t.fleet->rollout.error, "");
+        command_start(t.fleet, NULL, t.now);
         command_restart(t.fleet, NULL, t.now);
         command_stop(t.fleet, false, NULL, t.now);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
@@ -358,6 +372,66 @@ TEST(reload_marks_workers_outdated_and_leaves_them)
         command_restart(t.fleet, NULL, t.now);
         test_after(&t, 120, test_counts(&t).outdated, 0);
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+}
+
+/* A reload whose launch settings have this hash. */
+static void edit(uint64_t hash)
+{
+        static struct fleet_settings before;
+
+        before = *t.fleet->settings;
+        t.fleet->settings = &before;
+        changed.launch_hash = hash;
+        reload();
+}
+
+/* Compared is what would be started, not how often the file was read. */
+TEST(an_edit_that_is_taken_back_outdates_nobody)
+{
+        uint64_t hash = t.fleet->settings->launch_hash;
+
+        edit(hash + 1);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 2);
+        /* No worker has another generation yet. */
+        ck_assert_uint_eq(generation_shown(t.fleet), 1);
+        edit(hash);
+        ck_assert_uint_eq(test_counts(&t).outdated, 0);
+        ck_assert_uint_eq(t.fleet->generation, 1);
+        edit(hash + 1);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_after(&t, 60, test_counts(&t).outdated, 1);
+        uint64_t begun = test_worker(&t, 1)->generation;
+        ck_assert_uint_eq(generation_shown(t.fleet), begun);
+        /* Who was started from the edit is now the outdated one. */
+        edit(hash);
+        ck_assert_uint_eq(test_counts(&t).outdated, 1);
+        ck_assert(worker_outdated(test_worker(&t, 1)));
+        edit(hash + 1);
+        ck_assert_uint_eq(t.fleet->generation, begun);
+        command_restart(t.fleet, NULL, t.now);
+        ck_assert_uint_gt(t.fleet->generation, begun);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 0);
+        test_after(&t, 120, test_counts(&t).outdated, 0);
+        ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_DONE);
+        /* Settings of before the restart are older code. */
+        edit(hash);
+        ck_assert_uint_eq(generation_outdated_by_reload(t.fleet), 2);
+}
+
+/* However often the file is edited, workers of the settings that come back are current. */
+TEST(generations_with_workers_are_remembered)
+{
+        uint64_t hash = t.fleet->settings->launch_hash;
+
+        edit(hash + 1);
+        test_exit(&t, test_worker(&t, 1), 1);
+        test_run(&t, 60);
+        for (unsigned i = 2; i < 20; i++)
+                edit(hash + i);
+        edit(hash + 1);
+        ck_assert(!worker_outdated(test_worker(&t, 1)));
+        edit(hash);
+        ck_assert(!worker_outdated(test_worker(&t, 2)));
 }
 
 TEST(reload_during_a_restart_is_rolled_out_with_it)

@@ -148,11 +148,14 @@ TEST(the_description_reports_the_parameters)
                 const char *method, *parameter;
                 bool has;
         } cases[] = {
-                {"Restart", "fleets", true},    {"Restart", "wait", true},  {"Restart", "workers", true},
-                {"Restart", "replaced", false}, {"Restart", "wai", false},  {"Restart", "ait", false},
-                {"Restart", "string", false},   {"Restart", "", false},     {"Restart", "changes", false},
-                {"Stop", "force", true},        {"Start", "force", false},  {"Ping", "fleets", false},
-                {"GetEvents", "worker", true},  {"GetJobs", "jobs", false}, {"GetVersion", "version", false},
+                {"Restart", "fleets", true},    {"Restart", "wait", true},
+                {"Restart", "workers", true},   {"Restart", "resume", true},
+                {"Restart", "replaced", false}, {"Restart", "wai", false},
+                {"Restart", "ait", false},      {"Restart", "string", false},
+                {"Restart", "", false},         {"Restart", "changes", false},
+                {"Stop", "force", true},        {"Start", "force", false},
+                {"Ping", "fleets", false},      {"GetEvents", "worker", true},
+                {"GetJobs", "jobs", false},     {"GetVersion", "version", false},
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)

@@ -121,6 +121,7 @@ static void setup(void)
 
 static const struct doctor_machine machine = {.overcommit = -1};
 static struct problem_facts facts;
+static const struct error_report *start_error;
 
 static void diagnose_machine(const struct doctor_machine *own, const struct world *judged)
 {
@@ -137,7 +138,7 @@ static void diagnose_workers(const struct doctor_worker *workers, size_t n)
         struct problems problems = {0};
 
         problems_judge(&problems, &facts, &world, list, 1, T0);
-        doctor_fleet(&findings, &problems, &fleet, workers, n);
+        doctor_fleet(&findings, &problems, &(struct doctor_fleet){&fleet, workers, n, start_error});
         problems_clear(&problems);
 }
 
@@ -341,6 +342,20 @@ TEST(a_crash_loop_is_a_problem)
         expect("crash loop 3");
         fleet.order = ORDER_RUN;
         fleet.crash.count = 0;
+}
+
+TEST(a_start_that_would_fail_is_a_problem_before_it_is_needed)
+{
+        const struct error_report error = {
+                .text = "a rehearsed start has failed",
+                .quoted = {"cannot open log '/var/log/web.log': Permission denied"},
+        };
+
+        start_error = &error;
+        diagnose_workers(NULL, 0);
+        start_error = NULL;
+        ck_assert(quoted_equal(&findings.list[findings.n - 1].quoted, &error.quoted));
+        expect("start");
 }
 
 TEST(another_count_than_the_files_is_reported)

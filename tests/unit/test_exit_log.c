@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what is read back of workers that died (daemon/workers/exit_log.h) where the journal holds
  * nothing of them; tests/e2e/journal.bats has lines. */
+#include "base/fd.h"
 #include "daemon/workers/exit_log.h"
 #include "model/exit_status.h"
 #include "privileged/launch.h"
 #include "runtime.h"
+#include <sys/mman.h>
 #include <unistd.h>
 
 static void setup(void)
@@ -81,6 +83,42 @@ TEST(when_many_die_at_once_some_are_enough)
         ck_assert_uint_eq(n, 4);
         run_until(!runtime.exit_log);
         ck_assert_uint_ne(read_of("web"), 0);
+}
+
+/* What a worker of this fleet has logged to its file, as it is reported. */
+static void expect_tail(const char *fleet, const char *logged, const char *lines)
+{
+        _cleanup_close_ int fd = memfd_create("log", MFD_CLOEXEC);
+        _cleanup_proc_ struct proc *self = NULL;
+        struct launch_report report = LAUNCH_REPORT_INIT;
+        struct exit_status exit = {.known = true};
+        struct quoted text;
+
+        ck_assert_int_eq(proc_open(getpid(), &self), 0);
+        const struct exit_log_source dead = {
+                .fleet = world_fleet(runtime_world, fleet), .main = self, .pids = {getpid(), 7}};
+        ck_assert_int_eq(fd_write_all(fd, logged, strlen(logged)), 0);
+        report.log_fd = fd;
+        ck_assert_int_eq(exit_log_add(&runtime, &dead, &report, false, &text, &exit), 0);
+        ck_assert_str_eq(quoted_reveal(exit.log_tail), lines);
+}
+
+TEST(lines_of_others_are_not_its_own_and_doubt_is_reported)
+{
+        struct fleet *own = world_fleet(runtime_world, "own");
+        const struct worker alive = {.index = 1, .state = WORKER_ACTIVE},
+                            other = {.index = 2, .state = WORKER_ACTIVE};
+
+        ck_assert_ptr_nonnull(fleet_add_worker(own, &alive));
+        expect_tail("own", "no database.yml\n", "no database.yml");
+        ck_assert_ptr_nonnull(fleet_add_worker(own, &other));
+        expect_tail("own", "pid=7 tid=a mine\npid=8 tid=b theirs\n", "pid=7 tid=a mine");
+        expect_tail("own", "pid=8 tid=b theirs\nno database.yml\n",
+                    "no database.yml\n(other processes write to this log, too: lines may be theirs)");
+        expect_tail("own", "pid=8 tid=b theirs\n", "");
+        /* They have no process that could be ended. */
+        own->workers[0]->state = own->workers[1]->state = WORKER_GONE;
+        fleet_reap(own, NULL);
 }
 
 TEST(a_fleet_that_is_gone_by_then_is_not_reported)

@@ -2,6 +2,7 @@
 /* Tests of privileged/launch.h: each starts real processes and reads what they say of themselves. */
 #include "base/fd.h"
 #include "golden.h"
+#include "io/log.h"
 #include "io/log_tail.h"
 #include "privileged/launch.h"
 #include "privileged/launch_request.h"
@@ -499,8 +500,9 @@ TEST(appends_to_the_log_and_reads_back_what_is_new)
         ck_assert_int_ge(bench.report.log_fd, 0);
         ck_assert(fcntl(bench.report.log_fd, F_GETFD) & FD_CLOEXEC);
         ck_assert(fcntl(bench.report.log_fd, F_GETFL) & O_PATH);
-        ck_assert_int_eq(
-                log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, lines, sizeof(lines)), 0);
+        ck_assert_int_eq(log_tail_read(bench.report.log_fd, bench.report.log_start_bytes, (pid_t[2]){0},
+                                       lines, sizeof(lines)),
+                         0);
         ck_assert_str_eq(lines, "second\nthird");
 }
 
@@ -539,6 +541,26 @@ TEST(says_that_there_is_no_journal)
         }
         bench.fleet.log = (char *)"journal";
         bench_run_failing(&bench, "log: no journal");
+}
+
+/* As a service, where `log` is not set: the journal is used where there is one, and nothing fails without it.
+ */
+TEST(a_journal_that_is_only_the_default_stops_no_start)
+{
+        if (access("/run/systemd/journal/stdout", F_OK) == 0) {
+                fprintf(stderr, "skipped: this machine has a journal\n");
+                return;
+        }
+        struct stat st;
+        char stream[64];
+
+        ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+        snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+        ck_assert_int_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
+        ck_assert_str_eq(log_of_workers(NULL), "journal");
+        ck_assert_str_eq(log_of_workers("inherit"), "inherit");
+        bench.fleet.log = NULL;
+        (void)bench_run_script(&bench, ":");
 }
 
 TEST(says_why_a_command_cannot_run)

@@ -3,6 +3,7 @@
 #include "advice/leak.h"
 #include "continuity/state.h"
 #include "golden.h"
+#include "model/generation.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_memory.h"
@@ -41,7 +42,7 @@ static void grow(double hours, uint64_t from, uint64_t an_hour, unsigned steady)
 /* Another generation, all at once. */
 static void replace(void)
 {
-        t.fleet->generation++;
+        generation_restart(t.fleet);
         for (size_t i = 0; i < t.fleet->n_workers; i++) {
                 t.fleet->workers[i]->generation = t.fleet->generation;
                 t.fleet->workers[i]->memory.trend = (struct trend){0};

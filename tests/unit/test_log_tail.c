@@ -44,6 +44,20 @@ static const struct {
         {"Traceback:\n  File x\nImportError: y\n", 0, 801, "Traceback:\nImportError: y"},
         {" all\n indented\n", 0, 801, " all\n indented"},
         {"x\n", 0, 1, ""},
+        /* What is repeated is folded, and does not push out what differs. */
+        {"a\nb\nb\nb\n", 0, 801, "a\nb (repeated 3 times)"},
+        {"first\na\nb\na\nb\nc\nd\nd\nd\nd\n", 0, 801,
+         "first\na (repeated 2 times)\nb (repeated 2 times)\nc\nd (repeated 4 times)"},
+        {"a\n\n\r\nb\r\n", 0, 801, "a\nb"},
+        {"aaaa\naaaa\n", 0, 5, "aaaa"},
+        /* Lines of others that say so; of the process 7, or of 9 below it, are all the others. */
+        {"pid=7 tid=x INFO: mine\npid=8 tid=y INFO: theirs\nno database.yml\npid=9 tid=z mine\n", 0, 801,
+         "pid=7 tid=x INFO: mine\nno database.yml\npid=9 tid=z mine"},
+        {"{\"ts\":\"t\",\"pid\":8,\"tid\":\"y\"}\n{\"ts\":\"t\",\"pid\":7,\"tid\":\"y\"}\n", 0, 801,
+         "{\"ts\":\"t\",\"pid\":7,\"tid\":\"y\"}"},
+        {"pid=8 tid=y INFO: theirs\n", 0, 801, ""},
+        {"port taken by pid=8\npid=8x tid=\npid= tid=\n", 0, 801,
+         "port taken by pid=8\npid=8x tid=\npid= tid="},
         {"dropped\ncut" HUNDRED HUNDRED HUNDRED HUNDRED "\n" HUNDRED HUNDRED HUNDRED HUNDRED "\n", 0, 801,
          HUNDRED HUNDRED HUNDRED HUNDRED},
 };
@@ -55,9 +69,16 @@ TEST_LOOP(reads_last_lines, ELEMENTSOF(tails))
         int fd = memfd_create("log", MFD_CLOEXEC);
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(fd_write_all(fd, tails[_i].text, strlen(tails[_i].text)), 0);
-        ck_assert_int_eq(log_tail_read(fd, tails[_i].start, lines, tails[_i].size), 0);
+        ck_assert_int_eq(log_tail_read(fd, tails[_i].start, (pid_t[2]){7, 9}, lines, tails[_i].size), 0);
         ck_assert_str_eq(lines, tails[_i].lines);
         close(fd);
+}
+
+TEST(whether_all_lines_say_whose_they_are)
+{
+        ck_assert(log_tail_names_authors("pid=7 tid=x a\npid=7 tid=y b"));
+        ck_assert(!log_tail_names_authors("pid=7 tid=x a\nb"));
+        ck_assert(!log_tail_names_authors("\n"));
 }
 
 TEST(what_is_no_regular_file_has_no_last_lines)
@@ -67,11 +88,11 @@ TEST(what_is_no_regular_file_has_no_last_lines)
 
         ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
         ck_assert_int_eq(fd_write_all(ends[1], "line\n", 5), 0);
-        ck_assert_int_eq(log_tail_read(ends[0], 0, lines, sizeof(lines)), 0);
+        ck_assert_int_eq(log_tail_read(ends[0], 0, (pid_t[2]){0}, lines, sizeof(lines)), 0);
         ck_assert_str_eq(lines, "");
         close(ends[0]);
         close(ends[1]);
-        ck_assert_int_eq(log_tail_read(-1, 0, lines, sizeof(lines)), -EBADF);
+        ck_assert_int_eq(log_tail_read(-1, 0, (pid_t[2]){0}, lines, sizeof(lines)), -EBADF);
 }
 
 TEST_MAIN("last_lines")

@@ -368,13 +368,9 @@ static const json_t *find_family(const json_t *reply, const char *name)
 TEST(metrics_are_data)
 {
         struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetricFamilies", "{}"));
-        const json_t *ticks = find_family(reply.parameters, "sqmgr_tick_duration_seconds"),
-                     *targets = find_family(reply.parameters, "sqmgr_fleet_target_workers"),
+        const json_t *targets = find_family(reply.parameters, "sqmgr_fleet_target_workers"),
                      *label = json_array_get(json_object_get(targets, "labels"), 0);
 
-        ck_assert_str_eq(json_string_value(json_object_get(ticks, "type")), "summary");
-        ck_assert_uint_eq(json_array_size(json_object_get(ticks, "labels")), 0);
-        ck_assert(json_real_value(json_array_get(json_object_get(ticks, "values"), 1)) == 7);
         ck_assert_str_eq(json_string_value(json_object_get(label, "name")), "fleet");
         ck_assert_uint_eq(json_array_size(json_object_get(label, "values")),
                           json_array_size(json_object_get(targets, "values")));
@@ -693,6 +689,24 @@ TEST(a_restart_during_another_reports_whose_place_it_takes)
         varlink_reply_free(&reply);
 }
 
+TEST(a_bare_restart_leaves_a_quieted_fleet_quiet)
+{
+        web->order = ORDER_QUIET;
+        mail->order = ORDER_STOP;
+        struct varlink_reply reply = client_call(event, &client, RESTART("{\"wait\":\"replaced\"}"));
+
+        expect_fleet(&reply, 0, "quiet", false);
+        ck_assert_uint_eq(web->generation, 1);
+        reply = client_call(event, &client, CONTROL("Restart", "{\"resume\":true}"));
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "state")), "running");
+        ck_assert_str_eq(json_string_value(fleet_field(&reply, 1, "state")), "stopped");
+        varlink_reply_free(&reply);
+        ck_assert_int_eq(web->order, ORDER_RUN);
+        ck_assert_uint_eq(web->generation, 2);
+        ck_assert_int_eq(mail->order, ORDER_STOP);
+        ck_assert_uint_eq(mail->generation, 1);
+}
+
 TEST(following_starts_nothing_and_goes_on_to_the_same_end)
 {
         command_restart(web, NULL, clock_usec);
@@ -757,15 +771,6 @@ TEST(a_halt_whose_last_lines_are_being_read_is_reported_with_them)
         ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "error")), "it failed");
         ck_assert_str_eq(json_string_value(fleet_field(&reply, 0, "quoted")), "boom");
         expect_fleet(&reply, 0, "halted", false);
-}
-
-TEST(a_restart_of_a_stopped_fleet_ends_at_once)
-{
-        web->order = ORDER_STOP;
-        struct varlink_reply reply = client_call(event, &client, RESTART("{\"fleets\":[\"web\"]}"));
-
-        expect_fleet(&reply, 0, "stopped", false);
-        ck_assert_uint_eq(web->generation, 1);
 }
 
 TEST(shutting_down_refuses_new_work_and_ends_waits)

@@ -497,7 +497,7 @@ TEST(the_doctor_asks_for_no_heartbeat)
 
         t.fleet->order = ORDER_STOP;
         problems_judge(&problems, &known, t.fleet->world, &t.fleet, 1, t.now);
-        doctor_fleet(&findings, &problems, t.fleet, &facts, 1);
+        doctor_fleet(&findings, &problems, &(struct doctor_fleet){t.fleet, &facts, 1, NULL});
         problems_clear(&problems);
         ck_assert_uint_eq(findings.n, 1);
         golden_expect("doctor", "plain, stopped", findings.list[0].text);

@@ -20,9 +20,9 @@ struct limit_text {
 };
 
 static const struct limit_text good_limits[] = {
-        {"none", LIMITS_COUNT},       {"1000", LIMITS_COUNT},  {"1000 low=50000  mail=none", LIMITS_COUNT},
-        {"low=5 1000", LIMITS_COUNT}, {"low=5", LIMITS_COUNT}, {"5min low=2h", LIMITS_DURATION},
-        {"1h30min", LIMITS_DURATION}, {"30s", LIMITS_TARGET},  {"default:30s mailers:5min", LIMITS_TARGET},
+        {"none", LIMITS_COUNT},       {"1000", LIMITS_COUNT},   {"1000 low=50000  mail=none", LIMITS_COUNT},
+        {"low=5 1000", LIMITS_COUNT}, {"low=5", LIMITS_COUNT},  {"5min low=2h", LIMITS_DURATION},
+        {"1h30min", LIMITS_DURATION}, {"30s", LIMITS_DURATION}, {"default=30s mailers=5min", LIMITS_DURATION},
 };
 
 TEST_LOOP(limits_are_accepted, ELEMENTSOF(good_limits))
@@ -33,12 +33,17 @@ TEST_LOOP(limits_are_accepted, ELEMENTSOF(good_limits))
 }
 
 static const struct limit_text bad_limits[] = {
-        {"5 6", LIMITS_COUNT},        {"low=5 mail=6 low=none", LIMITS_COUNT},
-        {"low=", LIMITS_COUNT},       {"=5", LIMITS_COUNT},
-        {"0", LIMITS_COUNT},          {"1k", LIMITS_COUNT},
-        {"60", LIMITS_DURATION},      {"low=0s", LIMITS_DURATION},
-        {"30s 60s", LIMITS_TARGET},   {"mailers=5min", LIMITS_TARGET},
-        {"a:5s a:6s", LIMITS_TARGET},
+        {"5 6", LIMITS_COUNT},
+        {"low=5 mail=6 low=none", LIMITS_COUNT},
+        {"low=", LIMITS_COUNT},
+        {"=5", LIMITS_COUNT},
+        {"0", LIMITS_COUNT},
+        {"1k", LIMITS_COUNT},
+        {"60", LIMITS_DURATION},
+        {"low=0s", LIMITS_DURATION},
+        {"30s 60s", LIMITS_DURATION},
+        {"mailers:5min", LIMITS_DURATION},
+        {"a=5s a=6s", LIMITS_DURATION},
 };
 
 TEST(limits_are_checked)
@@ -63,9 +68,9 @@ TEST(a_limit_of_its_own_goes_before_that_of_all)
         ck_assert_uint_eq(limits_find(text, LIMITS_COUNT, "a=b"), 7);
         ck_assert_uint_eq(limits_find("low=5", LIMITS_COUNT, "default"), 0);
         ck_assert_uint_eq(limits_find("2s low=1min", LIMITS_DURATION, "low"), 60 * USEC_PER_SEC);
-        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "a:b"), 60 * USEC_PER_SEC);
-        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "a"), 30 * USEC_PER_SEC);
-        ck_assert_uint_eq(limits_find("30s a:b:1min c:none", LIMITS_TARGET, "c"), 0);
+        ck_assert_uint_eq(limits_find("30s a:b=1min c=none", LIMITS_DURATION, "a:b"), 60 * USEC_PER_SEC);
+        ck_assert_uint_eq(limits_find("30s a:b=1min c=none", LIMITS_DURATION, "a"), 30 * USEC_PER_SEC);
+        ck_assert_uint_eq(limits_find("30s a:b=1min c=none", LIMITS_DURATION, "c"), 0);
         ck_assert(limits_any(text, LIMITS_COUNT));
         ck_assert(limits_any("none low=5", LIMITS_COUNT));
         ck_assert(!limits_any("none low=none", LIMITS_COUNT));

@@ -3,14 +3,18 @@
  */
 /* promises: P2 P6 P7 P8 */
 #include "decide/command.h"
+#include "golden.h"
 #include "model/exit_status.h"
 #include "model/fleet.h"
 #include "model/freshness.h"
 #include "model/rollout_state.h"
 #include "observe/observe.h"
+#include "observe/observe_memory.h"
 #include "quoting.h"
 #include "settings_text.h"
 #include "world.h"
+
+#define MB (UINT64_C(1) << 20)
 
 TEST_WORLD(4)
 {
@@ -169,6 +173,35 @@ TEST(a_release_that_dies_at_boot_halts_after_three_failures)
         ck_assert_uint_eq(t.fleet->rollout.failures, 3);
         ck_assert_uint_eq(test_events(&t, EVENT_ROLLOUT_HALTED), 1);
         test_after(&t, 600, t.quiets, 0);
+}
+
+/* The old worker's memory has nothing to do with the release, but its replacement has. */
+TEST(a_worker_that_a_bad_release_keeps_from_being_replaced_names_it)
+{
+        test_settle(&t);
+        struct worker *large = test_worker(&t, 1);
+        usec_t lives = t.newborn.die_usec;
+
+        t.fleet_settings.memory_threshold = 500 * MB;
+        t.newborn.die_usec = 100 * USEC_PER_MSEC;
+        test_restart(&t);
+        ck_assert_int_eq(test_run_out(&t, 300), ROLLOUT_HALTED);
+        for (unsigned i = 0; i < 3; i++, t.now += USEC_PER_SEC)
+                observe_memory(large, 600 * MB, t.now);
+        test_process(large)->memory_bytes = 600 * MB;
+        test_after(&t, 120, t.quiets, 0);
+        ck_assert_int_eq(large->verdict.waits_for, WAIT_READY_OTHERS);
+        golden_begin();
+        golden_add("halted", test_waits_for(&t, large));
+        command_abort(t.fleet, NULL, t.now);
+        test_run(&t, 20);
+        golden_add("aborted", test_waits_for(&t, large));
+        golden_end("describe", "blocked by a release");
+        /* The way out. */
+        t.newborn.die_usec = lives;
+        t.newborn.memory_bytes = 10 * MB;
+        command_abort(t.fleet, NULL, t.now);
+        test_after(&t, 300, t.quiets, 1);
 }
 
 TEST(a_halt_is_reported_with_the_last_lines_of_the_failure_that_it_names)

@@ -236,7 +236,7 @@ TEST(where_another_machine_has_its_name_nothing_is_reported_in_that)
 
 TEST(of_many_queues_those_with_a_target_are_read)
 {
-        web_start("active_process_max=4\nlatency_target=q89:30s\n");
+        web_start("active_process_max=4\nlatency_target=q89=30s\n");
         run_until(web_is_up());
         serve_many(web(), 90);
         look();

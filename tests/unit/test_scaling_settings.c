@@ -11,8 +11,9 @@ static const char *const refused[] = {
         "active_process_max=4\nactive_process_count=5",
         "active_process_max=4\nactive_process_count=0",
         "active_process_max=0",
-        "active_process_max=4\nlatency_target=none low:none",
-        "latency_target=low=5s",
+        "active_process_max=4\nlatency_target=none low=none",
+        "latency_target=low=5",
+        "latency_target=low:5",
         "scale_down_after=0s",
         "framework=native\nactive_process_max=4",
 };
@@ -33,13 +34,35 @@ TEST(what_could_not_work_is_refused)
 TEST(what_stands_for_all_fleets_is_for_those_that_can)
 {
         _cleanup_settings_ struct settings *settings = read_good(
-                "[fleet]\nactive_process_max=4\nlatency_target=30s low:5min\n[fleet:a]\ncommand=run\n"
+                "[fleet]\nactive_process_max=4\nlatency_target=30s low=5min\n[fleet:a]\ncommand=run\n"
                 "[fleet:b]\ncommand=run\nframework=plain\n");
 
         ck_assert_uint_eq(settings->fleets[0]->active_process_max, 4);
-        ck_assert_str_eq(settings->fleets[0]->latency_target, "30s low:5min");
+        ck_assert_str_eq(settings->fleets[0]->latency_target, "30s low=5min");
         ck_assert_uint_eq(settings->fleets[0]->scale_down_after, 10 * USEC_PER_MIN);
         ck_assert_uint_eq(settings->fleets[1]->active_process_max, 0);
+}
+
+/* Names and limits have one syntax; the other one is understood, and the warning shows the right form. */
+TEST(a_colon_after_a_name_is_accepted_with_a_warning)
+{
+        _cleanup_free_ char *errors = NULL, *warnings = NULL;
+        _cleanup_settings_ struct settings *settings = read_settings_warned(
+                &root_surroundings,
+                "[redis]\nqueue_warn_size=100 low:50000 a=b:7\nqueue_warn_latency=5min a:b=2h\n"
+                "[fleet]\nlatency_target=30s mailers:5min\n"
+                "[fleet:a]\ncommand=run\njob_warn_after=10min Import::All:2h\n[fleet:b]\ncommand=run\n",
+                &errors, &warnings);
+
+        ck_assert_msg(settings, "%s", errors);
+        ck_assert_str_eq(settings->redis.queue_warn_size, "100 low=50000 a=b=7");
+        ck_assert_str_eq(settings->redis.queue_warn_latency, "5min a:b=2h");
+        ck_assert_str_eq(settings->fleets[0]->latency_target, "30s mailers=5min");
+        ck_assert_str_eq(settings->fleets[1]->latency_target, "30s mailers=5min");
+        ck_assert_str_eq(settings->fleets[0]->job_warn_after, "10min Import::All=2h");
+        golden_begin();
+        golden_add("warnings", warnings);
+        golden_end("settings-errors", "a colon after a name");
 }
 
 TEST_MAIN("scaling settings")

@@ -120,7 +120,7 @@ TEST(has_defaults)
         ck_assert_ptr_null(f->limit_nofile);
         ck_assert_ptr_null(f->limit_core);
         ck_assert_ptr_null(f->cpu_affinity);
-        ck_assert_str_eq(f->log, "inherit");
+        ck_assert_ptr_null(f->log);
         ck_assert_ptr_null(f->redis_url);
         ck_assert_uint_eq(f->active_process_count, 1);
         ck_assert_uint_eq(f->max_processes, 0);
@@ -465,11 +465,11 @@ TEST(takes_defaults_from_its_surroundings)
 
 TEST(knows_the_lines_of_keys)
 {
-        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         struct fleet_settings stranger = {0};
 
-        ck_assert_int_eq(settings_draft_new(&root_surroundings, &errors, &draft), 0);
+        ck_assert_int_eq(settings_draft_new(&root_surroundings, &errors, &warnings, &draft), 0);
         ck_assert_int_eq(settings_draft_section(draft, "fleet", 1), 0);
         ck_assert_int_eq(settings_draft_set(draft, "user", "u", 2), 0);
         ck_assert_int_eq(settings_draft_section(draft, "fleet:a", 3), 0);
@@ -589,11 +589,11 @@ static int use_settings(void)
                                                {"max_processes", "7"}};
         const struct settings_surroundings surroundings = {
                 .frameworks = framework_traits, .is_root = true, .redis_url = "redis://outer"};
-        _cleanup_settings_errors_ struct settings_errors errors = {0};
+        _cleanup_settings_errors_ struct settings_errors errors = {0}, warnings = {0};
         _cleanup_settings_draft_ struct settings_draft *draft = NULL;
         _cleanup_settings_ struct settings *settings = NULL, *merged = NULL;
 
-        int r = settings_draft_new(&surroundings, &errors, &draft);
+        int r = settings_draft_new(&surroundings, &errors, &warnings, &draft);
         if (r == 0)
                 r = settings_draft_section(draft, "sqmgr", 1);
         for (unsigned i = 0; i < ELEMENTSOF(pairs) && r == 0; i++)

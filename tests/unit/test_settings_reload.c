@@ -127,11 +127,12 @@ TEST(hashes_what_a_worker_is_started_from)
                                              "command=x\ngroup=a\n",
                                              "command=x\nenvironment=A=1\n",
                                              "command=x\nlog=journal\n",
+                                             "command=x\nlog=inherit\n",
                                              "command=x\npreload=yes\n",
                                              "command=x\npreload_compact=yes\n"};
         _cleanup_settings_ struct settings *a = read_good("[fleet:a]\ncommand=x\n");
         _cleanup_settings_ struct settings *same =
-                read_good("[fleet:b]\nactive_process_count=3\nlog=inherit\nmax_age=1d\ncommand=x\n");
+                read_good("[fleet:b]\nactive_process_count=3\noom_score_adj=0\nmax_age=1d\ncommand=x\n");
         uint64_t hash = a->fleets[0]->launch_hash;
 
         ck_assert_uint_eq(hash, same->fleets[0]->launch_hash);

@@ -53,7 +53,8 @@ static void make_history(void)
         observe_quieted(quiet, REASON_MEMORY, 0, t.now);
         quiet->heartbeat.hung = true;
         test_spawn(&t);
-        t.fleet->generation = 7;
+        t.fleet->generation = t.fleet->newest_generation = 7;
+        t.fleet->launches[0].generation = 7;
         t.fleet->order = ORDER_QUIET;
         t.fleet->scale = 3;
         t.fleet->random = 99;
@@ -312,6 +313,8 @@ static struct fleet fixed_fleets[] = {
          .workers = fixed_places,
          .n_workers = ELEMENTSOF(fixed_places),
          .generation = 7,
+         .newest_generation = 9,
+         .launches = {{5, 1}, {7, 0x0123456789abcdef}, {8, 2}},
          .order = ORDER_STOP,
          .force = true,
          .scale = 3,
@@ -354,7 +357,11 @@ static struct fleet fixed_fleets[] = {
                         .started_at = 404,
                         .state_at = 405,
                         .memory_bytes = 6002}}},
-        {.world = (struct world *)&fixed_world, .settings = &fixed_settings[1], .generation = 1},
+        {.world = (struct world *)&fixed_world,
+         .settings = &fixed_settings[1],
+         .generation = 1,
+         .newest_generation = 1,
+         .launches = {{1, 8}}},
 };
 static struct fleet *fixed_list[] = {&fixed_fleets[0], &fixed_fleets[1]};
 
@@ -472,6 +479,11 @@ TEST(reads_what_this_version_writes)
         ck_assert_uint_eq(saved->scaled, fleet->automatic_count);
         ck_assert_uint_eq(saved->heartbeat, HEARTBEAT_REDIS);
         ck_assert_uint_eq(saved->places_left, fleet->places_left);
+        ck_assert_uint_eq(saved->newest_generation, fleet->newest_generation);
+        for (size_t i = 0; i < LAUNCHES_KEPT; i++) {
+                ck_assert_uint_eq(saved->launches[i].generation, fleet->launches[i].generation);
+                ck_assert_uint_eq(saved->launches[i].launch_hash, fleet->launches[i].launch_hash);
+        }
         for (size_t i = 0; i < LEAK_PAST; i++) {
                 ck_assert_uint_eq(saved->grown[i].generation, fleet->leak.past[i].generation);
                 ck_assert_uint_eq(saved->grown[i].bytes_per_day, fleet->leak.past[i].bytes_per_day);

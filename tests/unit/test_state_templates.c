@@ -29,7 +29,8 @@ static void pack(void)
 /* Each field has a value of its own, so that none can pass for another. */
 static void make_history(void)
 {
-        t.fleet->generation = 7;
+        t.fleet->generation = t.fleet->newest_generation = 7;
+        t.fleet->launches[0].generation = 7;
         t.fleet->templates[0] = (struct template){
                 .fleet = t.fleet,
                 .state = TEMPLATE_READY,
@@ -164,8 +165,9 @@ TEST(what_no_template_can_be_is_garbled)
  * what features keep, the number of the dead. */
 #define NUMBERS_BEHIND   6
 #define TEMPLATE_NUMBERS 9
-/* Behind the text of what was refused: its generation, failures, slowest fork, size; and the templates. */
-#define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS)
+#define LAUNCH_NUMBERS   (1 + 2 * LAUNCHES_KEPT)
+/* Behind the text of what was refused: its generation, failures, slowest fork, size; templates; launches. */
+#define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS + LAUNCH_NUMBERS)
 
 TEST(a_text_that_cannot_be_is_garbled)
 {

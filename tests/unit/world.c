@@ -718,7 +718,7 @@ const char *test_event_text(const struct test_world *t, enum event_kind kind)
 
 const char *test_waits_for(const struct test_world *t, const struct worker *worker)
 {
-        static char text[256];
+        static char text[512];
 
         return worker_waits_for(worker, t->now, text, sizeof(text));
 }

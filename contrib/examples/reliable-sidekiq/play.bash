@@ -218,7 +218,7 @@ deploy() { # NAME
         wait_until 60 outbox_is_empty
         wait_until 60 alerted '.event == "queue-over"'
         [ "$(jids begun "pile-$1")" = 0 ]
-        sqmgrctl restart --wait --timeout 300s
+        sqmgrctl restart --resume --wait --timeout 300s
         [ "$(jids 'done' "$held")" = 0 ]
         touch "$held"
         wait_until 120 no_job_waits

@@ -6,6 +6,7 @@
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/process.h"
+#include "daemon/workers/release.h"
 #include "io/clock.h"
 #include "model/fleet.h"
 #include "model/world.h"
@@ -27,13 +28,22 @@ struct redis_diagnosis {
         bool has_group;
 };
 
+/* The result of a rehearsal of a fleet's start. */
+struct start_diagnosis {
+        char *fleet;               /* name; owned */
+        struct error_report error; /* the text is "" if a start would succeed, or no rehearsal could begin */
+};
+
 struct diagnosis {
         const struct problem_source *source;
         struct call *call;
         usec_t asked_at;
         struct redis_diagnosis *servers; /* NULL: not asked yet */
         size_t n_servers;
-        size_t pending; /* servers that are asked */
+        size_t pending;                  /* servers that are asked */
+        struct release_check *rehearsal; /* of the last of starts; NULL: none is in progress */
+        struct start_diagnosis *starts;
+        size_t n_starts;
         struct findings findings;
         sd_event_source *titles; /* until the titles are read */
         bool kept;               /* the call waits */
@@ -43,6 +53,8 @@ struct diagnosis {
 #define TITLES_WAIT_USEC (20 * USEC_PER_MSEC)
 /* After a start or a re-exec the readers need a moment to connect. */
 #define READERS_WAIT_USEC USEC_PER_SEC
+/* No further start is rehearsed later than this. With the last one, a client waits for less than 30 s. */
+#define REHEARSALS_USEC (15 * USEC_PER_SEC)
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
@@ -54,6 +66,10 @@ static void diagnosis_free(struct diagnosis *diagnosis)
                 free(redis->url);
         }
         free(diagnosis->servers);
+        release_check_cancel(diagnosis->rehearsal);
+        for (size_t i = 0; i < diagnosis->n_starts; i++)
+                free(diagnosis->starts[i].fleet);
+        free(diagnosis->starts);
         findings_clear(&diagnosis->findings);
         sd_event_source_disable_unref(diagnosis->titles);
         free(diagnosis);
@@ -116,7 +132,16 @@ static struct doctor_worker poll_worker_at(const struct worker *worker)
         return facts;
 }
 
-static int diagnose_fleet(struct findings *findings, const struct problems *problems,
+static const struct error_report *start_error(const struct diagnosis *diagnosis, const char *fleet)
+{
+        for (size_t i = 0; i < diagnosis->n_starts; i++)
+                if (strcmp(diagnosis->starts[i].fleet, fleet) == 0)
+                        return diagnosis->starts[i].error.text[0] != '\0' ? &diagnosis->starts[i].error
+                                                                          : NULL;
+        return NULL;
+}
+
+static int diagnose_fleet(struct diagnosis *diagnosis, const struct problems *problems,
                           const struct fleet *fleet)
 {
         _cleanup_free_ struct doctor_worker *workers = calloc(fleet->n_workers + 1, sizeof(*workers));
@@ -127,7 +152,13 @@ static int diagnose_fleet(struct findings *findings, const struct problems *prob
         FLEET_FOREACH_WORKER(fleet, worker)
                 if (worker->state != WORKER_GONE)
                         workers[n++] = poll_worker_at(worker);
-        doctor_fleet(findings, problems, fleet, workers, n);
+        const struct doctor_fleet facts = {
+                .fleet = fleet,
+                .workers = workers,
+                .n_workers = n,
+                .start_error = start_error(diagnosis, fleet->settings->name),
+        };
+        doctor_fleet(&diagnosis->findings, problems, &facts);
         return 0;
 }
 
@@ -187,6 +218,46 @@ static void keep(struct diagnosis *diagnosis)
 }
 
 static void finish(struct diagnosis *diagnosis);
+
+static void on_rehearsed(const struct error_report *error, void *userdata)
+{
+        struct diagnosis *diagnosis = userdata;
+
+        diagnosis->rehearsal = NULL;
+        if (error)
+                diagnosis->starts[diagnosis->n_starts - 1].error = *error;
+        finish(diagnosis);
+}
+
+/* Rehearses the starts of all fleets, one after another. Returns true until that is done, or took too long.
+ */
+static bool rehearses(struct diagnosis *diagnosis)
+{
+        struct runtime *runtime = diagnosis->source->persist->runtime;
+        const struct world *world = runtime->world;
+
+        while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
+               usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
+                const struct fleet *fleet = world->fleets[diagnosis->n_starts];
+                struct start_diagnosis *larger =
+                        reallocarray(diagnosis->starts, diagnosis->n_starts + 1, sizeof(*larger));
+                char *name = strdup(fleet->settings->name);
+
+                if (larger)
+                        diagnosis->starts = larger;
+                if (!larger || !name) {
+                        free(name);
+                        diagnosis->findings.lost = true;
+                        return false;
+                }
+                diagnosis->starts[diagnosis->n_starts++] = (struct start_diagnosis){.fleet = name};
+                /* Without resources for a process nothing is known of the fleet. */
+                if (!fleet->settings->removed)
+                        (void)release_check_begin(runtime, fleet, NULL, on_rehearsed, diagnosis,
+                                                  &diagnosis->rehearsal);
+        }
+        return diagnosis->rehearsal;
+}
 
 static int on_titles(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
@@ -298,13 +369,14 @@ static void report(struct diagnosis *diagnosis)
         report_redis(diagnosis, &problems);
         doctor_machine(findings, &machine, &storage.facts, &problems, world);
         WORLD_FOREACH_FLEET(world, fleet) {
-                findings->lost |= diagnose_fleet(findings, &problems, fleet) < 0;
+                findings->lost |= diagnose_fleet(diagnosis, &problems, fleet) < 0;
                 subsystems_diagnose(&runtime->subsystems, fleet, findings);
         }
         problems_clear(&problems);
 }
 
-/* Replies and frees the diagnosis once the titles are read and all servers have answered. */
+/* Replies and frees the diagnosis once the titles are read, all servers have answered and all starts are
+ * rehearsed. */
 static void finish(struct diagnosis *diagnosis)
 {
         if (((!diagnosis->servers && awaits_readers(diagnosis)) || awaits_titles(diagnosis)) &&
@@ -314,7 +386,7 @@ static void finish(struct diagnosis *diagnosis)
         }
         if (!diagnosis->servers)
                 ask_servers(diagnosis);
-        if (diagnosis->pending > 0) {
+        if (diagnosis->pending > 0 || rehearses(diagnosis)) {
                 keep(diagnosis);
                 return;
         }

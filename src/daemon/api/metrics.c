@@ -7,6 +7,7 @@
 #include "daemon/runtime/subsystem.h"
 #include "decide/pass.h"
 #include "model/counts.h"
+#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -213,7 +214,7 @@ static void put_fleets(struct facts *facts)
         PUT_FLEETS(facts, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    fleet_max_processes(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
-                   fleet->generation);
+                   generation_shown(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
                    counts->ready);
         PUT_FLEETS(facts, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",

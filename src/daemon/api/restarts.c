@@ -37,8 +37,11 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
         _cleanup_free_ struct watch_order *orders = NULL;
         const struct orderer by = handler_orderer(call);
         struct watch_request request;
+        bool resume;
 
-        if (!parse_watch(call, parameters, &request) || handler_refuse_at_shutdown(control, call) ||
+        if (!parse_watch(call, parameters, &request) ||
+            !handler_parse_flag(call, parameters, "resume", &resume) ||
+            handler_refuse_at_shutdown(control, call) ||
             !handler_parse_fleets(control, call, parameters, &list) ||
             handler_refuse_unrecorded(control, call))
                 return;
@@ -52,7 +55,10 @@ void handle_restart(struct control *control, struct call *call, json_t *paramete
 
                 if (fleet->rollout.state == ROLLOUT_RUNNING)
                         orders[i].superseded = fleet->generation;
-                orders[i].refused = command_restart(fleet, &by, now) == COMMAND_STOPPED;
+                if (resume && fleet_order(fleet) == ORDER_QUIET)
+                        (void)command_start(fleet, &by, now);
+                (void)command_restart(fleet, &by, now);
+                orders[i].kept = fleet_order(fleet);
         }
         if (!handler_record(control, call))
                 return;

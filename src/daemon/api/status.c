@@ -5,10 +5,12 @@
 #include "advice/problem_rules.h"
 #include "daemon/runtime/subsystem.h"
 #include "frameworks/table.h"
+#include "io/log.h"
 #include "model/counts.h"
 #include "model/crash.h"
 #include "model/describe.h"
 #include "model/freshness.h"
+#include "model/generation.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/preload.h"
@@ -73,7 +75,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         usec_t oldest = worker_oldest_job_usec(worker, now);
         usec_t reaches = leak_reaches(worker);
         enum problem_code code = problem_of_worker(worker);
-        char waits_for[256], leak[LEAK_TEXT_MAX];
+        char waits_for[512], leak[LEAK_TEXT_MAX];
 
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
@@ -238,9 +240,9 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
         fleet_waits_for(fleet, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, "
-                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o}",
+                "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:I}",
                 "name", varlink_text(fleet->settings->name), "framework", fleet->settings->traits->name,
-                "log", varlink_text(fleet->settings->log ?: "inherit"), "target",
+                "log", varlink_text(log_of_workers(fleet->settings->log)), "target",
                 (json_int_t)fleet_target(fleet), "configured",
                 (json_int_t)fleet->settings->active_process_count, "scaled_by",
                 is_scaled ? status_orderer(&fleet->scale_by) : json_null(), "scaled_at",
@@ -248,7 +250,7 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 varlink_text(fleet_scaled_text(fleet, now, scaled)), "active", (json_int_t)counts.active,
                 "starting", (json_int_t)counts.starting, "hung", (json_int_t)counts.hung, "quiet",
                 (json_int_t)counts.quiet, "stopping", (json_int_t)counts.stopping, "max_processes",
-                (json_int_t)fleet_max_processes(fleet), "generation", (json_int_t)fleet->generation,
+                (json_int_t)fleet_max_processes(fleet), "generation", (json_int_t)generation_shown(fleet),
                 "memory_bytes", (json_int_t)counts.memory_bytes, "state",
                 fleet_order_name(fleet_order(fleet)), "state_text",
                 varlink_text(fleet_ordered_text(fleet, now, ordered)), "waits_for", varlink_text(waits_for),
@@ -257,7 +259,8 @@ static json_t *render_fleet(const struct fleet *fleet, const struct status_info 
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "culprits",
                 render_culprits(fleet, now), "template", render_template(fleet), "waits_for_code",
                 waits_for[0] != '\0' ? wait_code(fleet->waits_for) : NULL, "rollout_group",
-                fleet->settings->rollout_group, "scaling", json_null(), "growth", render_leak(fleet));
+                fleet->settings->rollout_group, "scaling", json_null(), "growth", render_leak(fleet),
+                "reload_outdated", (json_int_t)generation_outdated_by_reload(fleet));
 }
 
 static json_t *render_redis(const struct status_info *info)

@@ -5,6 +5,7 @@
 #include "io/clock.h"
 #include "model/counts.h"
 #include "model/describe.h"
+#include "model/generation.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
@@ -28,7 +29,7 @@ struct seen_worker {
 struct reported_fleet {
         uint64_t generation;
         enum rollout_state state;
-        bool stopped; /* the fleet is stopped; takes precedence over state */
+        bool refused; /* no restart was started; takes precedence over state */
         bool ended;
         unsigned total, replaced, outdated, draining, failed;
         enum wait waits_for;
@@ -137,14 +138,14 @@ static struct reported_fleet describe(const struct watched *watched, const struc
         if (!fleet) {
                 reported.state = ROLLOUT_ABORTED;
                 reported.ended = true;
-                reported.stopped = false;
+                reported.refused = false;
                 reported.outdated = reported.draining = 0;
                 return reported;
         }
         struct fleet_counts counts = fleet_count(fleet, now);
         reported = (struct reported_fleet){
-                .generation = fleet->generation,
-                .stopped = watched->order.refused,
+                .generation = generation_shown(fleet),
+                .refused = watched->order.kept != ORDER_RUN,
                 .ended = true,
                 .total = fleet->rollout.total,
                 .replaced = fleet_replaced(fleet, now),
@@ -152,7 +153,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
                 .draining = counts.draining,
                 .failed = fleet->rollout.failures,
         };
-        if (!reported.stopped)
+        if (!reported.refused)
                 reported.state = rollout_outcome(fleet, drained && reported.draining > 0, &reported.ended);
         if (!reported.ended)
                 reported.waits_for = fleet->waits_for;
@@ -161,7 +162,7 @@ static struct reported_fleet describe(const struct watched *watched, const struc
 
 static bool reported_equal(const struct reported_fleet *a, const struct reported_fleet *b)
 {
-        return a->generation == b->generation && a->state == b->state && a->stopped == b->stopped &&
+        return a->generation == b->generation && a->state == b->state && a->refused == b->refused &&
                a->ended == b->ended && a->total == b->total && a->replaced == b->replaced &&
                a->outdated == b->outdated && a->draining == b->draining && a->failed == b->failed &&
                a->waits_for == b->waits_for;
@@ -196,7 +197,7 @@ static const char *watched_error(const struct watched *watched, const struct fle
 {
         if (!fleet)
                 return "the fleet is no longer configured";
-        if (watched->order.refused)
+        if (watched->order.kept != ORDER_RUN)
                 return "";
         if (fleet->world->shutting_down && fleet->rollout.state == ROLLOUT_RUNNING)
                 return "sqmgr is shutting down";
@@ -219,7 +220,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
         json_t *object = json_pack(
                 "{s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s?}", "name",
                 varlink_text(watched->name), "generation", (json_int_t)reported->generation, "state",
-                reported->stopped ? fleet_order_name(ORDER_STOP) : rollout_state_name(reported->state),
+                reported->refused ? fleet_order_name(watched->order.kept)
+                                  : rollout_state_name(reported->state),
                 "total", (json_int_t)reported->total, "replaced", (json_int_t)reported->replaced, "outdated",
                 (json_int_t)reported->outdated, "draining", (json_int_t)reported->draining, "failed",
                 (json_int_t)reported->failed, "error", varlink_text(watched_error(watched, fleet)),
@@ -229,7 +231,8 @@ static json_t *render_fleet(const struct watched *watched, const struct fleet *f
                 threshold > 0 ? json_integer((json_int_t)threshold) : json_null(), "state_text",
                 varlink_text(ordered), "waits_for_code",
                 watched->waits_for[0] != '\0' && fleet ? wait_code(fleet->waits_for) : NULL);
-        return quoted_put(object, fleet && !watched->order.refused ? &fleet->rollout.quoted : &nothing);
+        return quoted_put(object,
+                          fleet && watched->order.kept == ORDER_RUN ? &fleet->rollout.quoted : &nothing);
 }
 
 /* Returns 0, or -1 when memory is short. */

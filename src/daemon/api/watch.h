@@ -4,9 +4,9 @@
 
 #include "daemon/api/events.h"
 #include "daemon/api/server.h"
+#include "model/fleet.h"
 #include <systemd/sd-event.h>
 
-struct fleet;
 struct world;
 
 /* All restarts that clients wait for. */
@@ -18,8 +18,9 @@ struct watch_list {
 };
 
 struct watch_order {
-        bool refused;        /* the fleet is stopped: no restart to wait for */
-        uint64_t superseded; /* generation of the interrupted restart; 0: none */
+        enum fleet_order kept; /* ORDER_RUN: restarted; otherwise the fleet remains stopped or quieted, and
+                                  there is no restart to wait for */
+        uint64_t superseded;   /* generation of the interrupted restart; 0: none */
 };
 
 struct watch_request {

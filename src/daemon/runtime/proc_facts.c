@@ -44,6 +44,7 @@ struct proc_fact {
         bool queued; /* in the queue of a reader */
         int log_fd;  /* PROC_LOG_TAIL: owned until answered; else -1 */
         uint64_t log_start_bytes;
+        pid_t log_other_pid;
         usec_t asked_at, changed_at;
         usec_t retry_at; /* FACT_LATE: not asked again before */
         unsigned failures;
@@ -232,6 +233,7 @@ static struct proc_question question_of(const struct proc_fact *fact)
                 .pid = fact->pid,
                 .subject = fact->subject,
                 .start = fact->subject == PROC_LOG_TAIL ? fact->log_start_bytes : fact->start,
+                .other_pid = fact->log_other_pid,
         };
 }
 
@@ -664,6 +666,7 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
                 if (fact->log_fd < 0)
                         return -errno;
                 fact->log_start_bytes = log->start_bytes;
+                fact->log_other_pid = log->other_pid;
         }
         fact->state = FACT_ASKED;
         fact->asked_at = now;
@@ -725,18 +728,19 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t u
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size)
 {
+        const pid_t pids[2] = {proc_pid(proc), log->other_pid};
         const struct proc_reply *reply = NULL;
         char text[PROC_TEXT_MAX];
 
         if (!facts)
-                return log_tail_read(log->fd, log->start_bytes, lines, size);
+                return log_tail_read(log->fd, log->start_bytes, pids, lines, size);
         int r = ask(facts, PROC_LOG_TAIL, proc, user, log, &reply);
         if (r < 0)
                 return r;
         assert(reply);
         /* A reader may send text that is not printable. */
         memcpy(text, reply->text, reply->length);
-        log_tail_cut(text, strlen(reply->text), lines, size);
+        log_tail_cut(text, strlen(reply->text), pids, lines, size);
         return 0;
 }
 

@@ -10,10 +10,13 @@
 #include "observe/observe_template.h"
 #include "privileged/journal.h"
 #include "privileged/launch.h"
+#include <stdio.h>
 #include <string.h>
 
 /* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
+/* The last line of a log tail that may have lines of other processes. */
+#define DOUBT "(other processes write to this log, too: lines may be theirs)"
 
 struct exit_log {
         struct exit_log *next;
@@ -55,9 +58,9 @@ static void on_lines(const struct quoted *text, void *userdata)
 
 static bool writes_to_journal(const struct fleet_settings *settings)
 {
-        if (!settings->log || strcmp(settings->log, "inherit") == 0)
-                return log_is_journal();
-        return strcmp(settings->log, "journal") == 0;
+        const char *log = log_of_workers(settings->log);
+
+        return strcmp(log, "journal") == 0 || (strcmp(log, "inherit") == 0 && log_is_journal());
 }
 
 /* Starts reading the journal. Returns the token of the answer, or 0 if none will come. */
@@ -90,22 +93,50 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
+/* Returns true if another live process writes to the log of this fleet. */
+static bool is_shared(const struct world *world, const struct fleet *of)
+{
+        unsigned n = 0;
+
+        WORLD_FOREACH_FLEET(world, fleet) {
+                if (!fleet->settings->log || strcmp(fleet->settings->log, of->settings->log) != 0)
+                        continue;
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        n += worker->state != WORKER_GONE;
+                FLEET_FOREACH_TEMPLATE(fleet, template)
+                        n += template_is_alive(template);
+        }
+        return n > 1;
+}
+
+/* Appends a warning if lines may be of other processes. lines has space for it. */
+static void add_doubt(const struct world *world, const struct fleet *fleet, char *lines)
+{
+        size_t length = strlen(lines);
+
+        if (length > 0 && fleet->settings->log && !log_tail_names_authors(lines) && is_shared(world, fleet))
+                snprintf(lines + length, LOG_TAIL_MAX_BYTES + 1 - length, "\n" DOUBT);
+}
+
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit)
 {
         static const struct quoted unprepared = {"it could not be prepared"};
-        const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        const struct proc_log log = {
+                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
         char text[LOG_TAIL_MAX_BYTES + 1];
         int r = -ENODATA;
 
         if (report->log_fd >= 0)
-                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text, sizeof(text));
+                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
+                                        sizeof(text) - sizeof(DOUBT));
         if (r == -EINPROGRESS)
                 return r;
         if (report->outcome == LAUNCH_FAILED)
                 exit->launch_error = report->error ?: &unprepared;
         if (r == 0) {
+                add_doubt(runtime->world, of->fleet, text);
                 quoted_set(lines, text);
                 exit->log_tail = lines;
         }

@@ -479,7 +479,7 @@ void templates_fork(const struct action *action, usec_t now)
                 .index = action->index,
                 .generation = template->generation,
                 .started_at = now,
-                .log = settings->log,
+                .log = log_of_workers(settings->log),
         };
         _cleanup_close_ int ours = -1, theirs = -1;
 
