@@ -369,6 +369,27 @@ static void check_settings(struct findings *findings, const struct doctor_machin
         check_environment(findings, settings, about);
 }
 
+static void check_elsewhere(struct findings *findings, const struct worker *worker)
+{
+        const struct redis_comparison *redis = &worker->process.redis;
+        char remedy[256] = "compare redis_url, namespace and host name with what the application uses";
+        char why[WORKER_ELSEWHERE_MAX];
+
+        if (redis->difference == REDIS_OTHER_DATABASE)
+                snprintf(remedy, sizeof(remedy),
+                         "set redis_url to database %u, or REDIS_URL in 'environment' or environment_file to "
+                         "database %u",
+                         redis->db, redis->other_db);
+        else if (redis->difference == REDIS_OTHER_SERVER)
+                snprintf(remedy, sizeof(remedy),
+                         "set redis_url, and REDIS_URL in 'environment' or environment_file, to the same "
+                         "server");
+        findings_add(findings, FINDING_PROBLEM, WORKER_ID(worker), remedy,
+                     "it has booted, but its heartbeat is not to be found%s%s",
+                     redis->difference != REDIS_SAME ? ": " : "",
+                     redis->difference != REDIS_SAME ? worker_elsewhere_text(worker, why) : "");
+}
+
 static void check_worker(struct findings *findings, const struct doctor_worker *facts)
 {
         const struct worker *worker = facts->worker;
@@ -387,10 +408,8 @@ static void check_worker(struct findings *findings, const struct doctor_worker *
                                 ? "its process title denies what its heartbeat says: that may be another's"
                                 : "several processes beat under its host name and pid: which is its own "
                                   "cannot be told");
-        else if (worker->process.booted && !worker->heartbeat.seen)
-                findings_add(findings, FINDING_PROBLEM, about,
-                             "compare redis_url, namespace and host name with what the application uses",
-                             "it has booted, but its heartbeat is not to be found");
+        else if ((worker->process.booted || worker->process.elsewhere) && !worker->heartbeat.seen)
+                check_elsewhere(findings, worker);
         else if (worker->heartbeat.fault != HEARTBEAT_FAULT_NONE &&
                  (!worker->heartbeat.seen || worker->heartbeat.stale_reported))
                 findings_add(findings, FINDING_PROBLEM, about,

@@ -16,6 +16,10 @@ void observe_threads(struct worker *worker, unsigned job_threads)
 {
         worker->evidence.threads_known = true;
         worker->evidence.threads = job_threads;
+        /* Threads of an unknown name would not be missed when all others have ended. */
+        if (worker->process.elsewhere && worker->state == WORKER_STARTING && worker->evidence.title_known &&
+            job_threads > 0 && job_threads == worker->evidence.title_threads)
+                worker->evidence.threads_witness = true;
         if (worker->state == WORKER_ACTIVE && job_threads > 0)
                 worker->evidence.threads_witness = true;
 }
