@@ -203,7 +203,7 @@ static void elsewhere_text(const struct worker *worker, char *text, size_t size)
         char why[WORKER_ELSEWHERE_MAX], span[FORMAT_MAX];
 
         worker_elsewhere_text(worker, why);
-        if (worker->state == WORKER_STARTING && (counted || !leaves))
+        if (worker->state != WORKER_QUIET && (counted || !leaves))
                 snprintf(text, size, "beats elsewhere: %s", why);
         else if (!counted)
                 snprintf(

@@ -96,7 +96,7 @@ struct process; /* defined by the caller: a worker's descriptors and event sourc
 /* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process for
  * good. */
 struct worker_process {
-        struct redis_comparison redis; /* its environment with redis_url; zeroes: not known */
+        struct redis_comparison redis; /* the environment compared with redis_url; zeroes: not known */
         pid_t pid;                     /* the process that was started */
         uint64_t start;
         pid_t heartbeat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */

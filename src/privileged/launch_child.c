@@ -371,7 +371,7 @@ static void child_set_template(struct launch_child *child)
                 child_fail_memory(child);
 }
 
-/* Reports if the worker is told another Redis than the one where its heartbeats are searched. No part of a
+/* Reports if the environment names another Redis than redis_url. No part of a
  * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. */
 static void child_compare_redis(const struct launch_child *child)
 {

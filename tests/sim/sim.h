@@ -195,7 +195,7 @@ struct process {
         usec_t title_read_at;   /* last, as that of one whose heartbeat is not known */
         usec_t title_idle_from; /* the first of its readings in a row: quiet, 0 busy */
         bool threads_counted;   /* as many were seen as its title claims */
-        bool pressed; /* it was quieted for want of memory */
+        bool pressed;           /* it was quieted for want of memory */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
@@ -633,13 +633,14 @@ void check_death(struct sim *sim, struct process *process);
 bool check_settled(struct sim *sim, bool must);
 
 /* check_title.c */
-/* Not heard, but its title was read lately, while time, Redis and sqmgr were trusted. */
+/* The worker is not heard, but its title was read lately, while time, Redis and sqmgr were trusted. */
 bool check_title_tells(const struct sim *sim, const struct process *process);
 /* A title was read of one whose heartbeat is not known. */
 void check_title(struct sim *sim, struct process *process, bool known, bool idle);
-/* Those whose heartbeats are not known, and that have taken jobs for ready_after by their titles. */
+/* The number of workers whose heartbeats are not known, and that have taken jobs for ready_after by their
+ * titles. */
 unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
-/* The same as it is quieted. */
+/* check_title_tells(), and the check before a worker is quieted by it. */
 bool check_title_quiet(struct sim *sim, const struct process *process);
 void check_title_idle(struct sim *sim, const struct process *process);
 
