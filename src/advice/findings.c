@@ -386,8 +386,11 @@ static void check_elsewhere(struct findings *findings, const struct worker *work
                          "server");
         findings_add(findings, FINDING_PROBLEM, WORKER_ID(worker), remedy,
                      "it has booted, but its heartbeat is not to be found%s%s",
-                     redis->difference != REDIS_SAME ? ": " : "",
-                     redis->difference != REDIS_SAME ? worker_elsewhere_text(worker, why) : "");
+                     redis->difference != REDIS_SAME     ? ": "
+                     : worker->evidence.peers[0] != '\0' ? "; it is connected to "
+                                                         : "",
+                     redis->difference != REDIS_SAME ? worker_elsewhere_text(worker, why)
+                                                     : worker->evidence.peers);
 }
 
 static void check_worker(struct findings *findings, const struct doctor_worker *facts)

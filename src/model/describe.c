@@ -192,7 +192,9 @@ const char *worker_elsewhere_text(const struct worker *worker, char text[static 
 {
         if (worker->process.redis.difference != REDIS_SAME)
                 return redis_difference_text(&worker->process.redis, text);
-        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace, host name");
+        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace, host name%s%s%s",
+                 worker->evidence.peers[0] != '\0' ? " (it is connected to " : "", worker->evidence.peers,
+                 worker->evidence.peers[0] != '\0' ? ")" : "");
         return text;
 }
 

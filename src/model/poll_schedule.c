@@ -70,7 +70,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
                 return 0;
         }
         if (!fast && elsewhere && worker->state <= WORKER_QUIET)
-                poll_items |= POLL_TITLE | POLL_THREADS;
+                poll_items |= POLL_TITLE | POLL_THREADS | (worker->evidence.peers_known ? 0 : POLL_PEERS);
         if (!fast) {
                 poll_items |= POLL_MEMORY;
                 if (worker->heartbeat.seen && !worker_fresh(worker, now))

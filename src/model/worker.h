@@ -142,6 +142,8 @@ struct worker_jobs {
         struct job_classes classes; /* empty if any job is unknown */
 };
 
+#define WORKER_PEERS_MAX 128
+
 /* Facts from /proc beside the heartbeats. */
 struct worker_evidence {
         bool threads_known;
@@ -150,8 +152,10 @@ struct worker_evidence {
         bool title_known; /* the last reading of the title showed the next two */
         bool title_quiet;
         unsigned title_busy;
-        unsigned title_threads;    /* the number of job threads in the title; 0: not known */
-        usec_t title_at;           /* last reading of a title whose heartbeat is elsewhere; 0: never */
+        bool peers_known;
+        char peers[WORKER_PEERS_MAX]; /* servers that the process is connected to: ADDRESS:PORT, ... */
+        unsigned title_threads;       /* the number of job threads in the title; 0: not known */
+        usec_t title_at;              /* last reading of a title whose heartbeat is elsewhere; 0: never */
         usec_t title_idle_since;   /* the first of its readings in a row that showed quiet and no job; 0: none
                                     */
         usec_t siblings_polled_at; /* first search for another process that sends heartbeats; 0: never */

@@ -152,6 +152,19 @@ static void poll_title(struct worker *worker, usec_t now)
                 wakeup_changed(process->runtime->wakeup);
 }
 
+/* An error is an answer, too: the servers are not known. */
+static void poll_peers(struct worker *worker)
+{
+        struct process *process = worker->handle;
+        const struct proc *proc = process_beating(process);
+        char peers[PROC_PEERS_MAX];
+
+        if (proc && await_readers(process, POLL_PEERS,
+                                  proc_facts_peers(process->runtime->proc_facts, proc, process_user(worker),
+                                                   peers)) != -EINPROGRESS)
+                observe_peers(worker, peers);
+}
+
 /* Observes the shutdown time in the command line, which is readable until the process sets its title. */
 static void poll_arguments_of(struct worker *worker, const struct proc *proc)
 {
@@ -235,6 +248,8 @@ static void poll_proc(struct worker *worker, unsigned poll_items, bool fast, use
                 poll_threads(worker);
         if (poll_items & POLL_TITLE)
                 poll_title(worker, now);
+        if (poll_items & POLL_PEERS)
+                poll_peers(worker);
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
         if (poll_items & POLL_BOOT)

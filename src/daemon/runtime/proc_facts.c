@@ -284,7 +284,7 @@ static bool is_own_error(int error)
 static bool is_valid(const struct proc_fact *fact, const struct proc_reply *reply, size_t size)
 {
         const size_t head = offsetof(struct proc_reply, text);
-        bool is_text = fact->subject == PROC_TITLE || fact->subject == PROC_LOG_TAIL;
+        bool is_text = fact->subject != PROC_ENVIRONMENT && fact->subject != PROC_MEMORY;
 
         if (size < head || reply->length != size - head || reply->id != fact->id || reply->error > 0 ||
             reply->error < -4095)
@@ -682,6 +682,26 @@ int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t us
                 return r;
         assert(reply);
         snprintf(title, size, "%s", reply->text);
+        return 0;
+}
+
+int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                     char peers[static PROC_PEERS_MAX])
+{
+        const struct proc_reply *reply = NULL;
+
+        peers[0] = '\0';
+        if (!facts)
+                return proc_peers(proc, peers);
+        int r = ask(facts, PROC_PEERS, proc, user, NULL, &reply);
+        if (r < 0)
+                return r;
+        assert(reply);
+        /* The user may have taken over the reader: what follows is shown to viewers. */
+        if (reply->length > PROC_PEERS_MAX ||
+            strspn(reply->text, "0123456789abcdef.:[], ") + 1 != reply->length)
+                return -EBADMSG;
+        memcpy(peers, reply->text, reply->length);
         return 0;
 }
 
