@@ -25,6 +25,7 @@ END
         export REDIS_URL=redis://127.0.0.1:$port/3
 }
 
+shows_peer() { [[ $(sqmgrctl doctor) == *"it is connected to 127.0.0.1:$port"* ]]; }
 has_booted() { [ -n "$(redis3 smembers processes)" ]; }
 
 start_elsewhere() {
@@ -54,6 +55,19 @@ start_elsewhere() {
         run -1 sqmgrctl doctor
         [[ $output == *"default/1"*"database 3"*"set redis_url"* ]]
         [[ $(sqmgrctl why default/1) == *'beats elsewhere'* ]]
+}
+
+@test "the servers that the worker is connected to are shown where its environment says nothing" {
+        start_wrong_database
+        sed -i '/^environment = /d' "$folder/sqmgr.ini"
+        # The application names the Redis itself.
+        echo "export REDIS_URL=$REDIS_URL; exec $(sidekiq_command 2)" >"$folder/worker.sh"
+        sed -i "s|^command = .*|command = sh $folder/worker.sh|" "$folder/sqmgr.ini"
+        unset REDIS_URL
+        start_sqmgr
+        wait_until 60 has_booted
+        wait_until 15 is_elsewhere "$(redis3 smembers processes | cut -d: -f2)"
+        wait_until 20 shows_peer
 }
 
 @test "a restart replaces workers whose heartbeats are not found, and cuts off no job" {

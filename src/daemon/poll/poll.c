@@ -157,12 +157,15 @@ static void poll_peers(struct worker *worker)
 {
         struct process *process = worker->handle;
         const struct proc *proc = process_beating(process);
-        char peers[PROC_PEERS_MAX];
+        char peers[PROC_PEERS_MAX] = "";
 
-        if (proc && await_readers(process, POLL_PEERS,
-                                  proc_facts_peers(process->runtime->proc_facts, proc, process_user(worker),
-                                                   peers)) != -EINPROGRESS)
-                observe_peers(worker, peers);
+        if (!proc)
+                return;
+        int r = await_readers(
+                process, POLL_PEERS,
+                proc_facts_peers(process->runtime->proc_facts, proc, process_user(worker), peers));
+        if (r != -EINPROGRESS)
+                observe_peers(worker, r == 0 ? peers : "");
 }
 
 /* Observes the shutdown time in the command line, which is readable until the process sets its title. */

@@ -671,38 +671,30 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         return -EINPROGRESS;
 }
 
-int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
+static int ask_text(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+                    char *text, size_t size)
 {
         const struct proc_reply *reply = NULL;
+        int r = ask(facts, subject, proc, user, NULL, &reply);
 
-        if (!facts)
-                return proc_title(proc, title, size);
-        int r = ask(facts, PROC_TITLE, proc, user, NULL, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        snprintf(title, size, "%s", reply->text);
-        return 0;
+        if (r == 0 && reply)
+                snprintf(text, size, "%.*s", (int)size - 1, reply->text);
+        return r;
+}
+
+int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
+{
+        return facts ? ask_text(facts, PROC_TITLE, proc, user, title, size) : proc_title(proc, title, size);
 }
 
 int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
                      char peers[static PROC_PEERS_MAX])
 {
-        const struct proc_reply *reply = NULL;
+        int r = facts ? ask_text(facts, PROC_PEERS, proc, user, peers, PROC_PEERS_MAX)
+                      : proc_peers(proc, peers);
 
-        peers[0] = '\0';
-        if (!facts)
-                return proc_peers(proc, peers);
-        int r = ask(facts, PROC_PEERS, proc, user, NULL, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        /* The user may have taken over the reader: what follows is shown to viewers. */
-        if (reply->length > PROC_PEERS_MAX ||
-            strspn(reply->text, "0123456789abcdef.:[], ") + 1 != reply->length)
-                return -EBADMSG;
-        memcpy(peers, reply->text, reply->length);
-        return 0;
+        /* The user may have taken over the reader, and viewers see the answer. */
+        return r == 0 && peers[strspn(peers, "0123456789abcdef.:[], ")] != '\0' ? -EBADMSG : r;
 }
 
 ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,
