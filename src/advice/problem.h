@@ -155,7 +155,7 @@ struct worker;
           "Give each machine and container a host name of its own", "sqmgrctl why WORKER") \
         X(WORKER_ELSEWHERE, "worker-elsewhere", ERROR, \
           "a worker has booted, but Redis has no heartbeat of it", \
-          "Compare redis_url, namespace and host name with what the application uses", "sqmgrctl why WORKER") \
+          "Set redis_url, namespace and host name to what the application uses", "sqmgrctl why WORKER") \
         X(HEARTBEAT_REFUSED, "heartbeat-refused", ERROR, \
           "the status file of a worker does not count", \
           "Write it as sqmgr-heartbeat(7) describes, as the user of the worker", "sqmgrctl why WORKER") \

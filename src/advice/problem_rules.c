@@ -353,7 +353,7 @@ enum problem_code problem_of_worker(const struct worker *worker)
                 return PROBLEM_WORKER_HUNG;
         if (heartbeat->ambiguous)
                 return PROBLEM_WORKER_AMBIGUOUS;
-        if (worker->process.booted && !heartbeat->seen)
+        if ((worker->process.booted || worker->process.elsewhere) && !heartbeat->seen)
                 return PROBLEM_WORKER_ELSEWHERE;
         if (heartbeat->fault != HEARTBEAT_FAULT_NONE && (!heartbeat->seen || heartbeat->stale_reported))
                 return PROBLEM_HEARTBEAT_REFUSED;
@@ -364,6 +364,20 @@ enum problem_code problem_of_worker(const struct worker *worker)
         if (worker->orders.succeeded || worker->evidence.sibling_reported)
                 return PROBLEM_WORKER_SEVERAL;
         return heartbeat->stale_reported ? PROBLEM_WORKER_STALE : PROBLEM_NONE;
+}
+
+static void elsewhere_text(const struct search *search, const struct worker *worker, char *text, size_t size)
+{
+        const struct redis_comparison *redis = &worker->process.redis;
+        char differs[REDIS_DIFFERENCE_MAX];
+        const char *peers = worker->evidence.peers;
+
+        if (redis->difference != REDIS_SAME)
+                snprintf(text, size, "has booted, but its heartbeat cannot be found: %s%s",
+                         redis_difference_text(redis, differs), search->lack);
+        else
+                snprintf(text, size, "has booted, but its heartbeat cannot be found%s%s%s",
+                         peers[0] != '\0' ? "; it is connected to " : "", peers, search->lack);
 }
 
 static const char *worker_text(const struct search *search, const struct worker *worker,
@@ -384,7 +398,7 @@ static const char *worker_text(const struct search *search, const struct worker 
                                  : "several processes send heartbeats under its host name and pid");
                 break;
         case PROBLEM_WORKER_ELSEWHERE:
-                snprintf(text, size, "has booted, but its heartbeat cannot be found");
+                elsewhere_text(search, worker, text, size);
                 break;
         case PROBLEM_HEARTBEAT_REFUSED:
                 snprintf(text, size, "its heartbeat does not count: %s",
@@ -415,7 +429,7 @@ static usec_t worker_since(const struct worker *worker, enum problem_code code)
         case PROBLEM_WORKER_STALE:
                 return worker->heartbeat.changed_at;
         case PROBLEM_WORKER_ELSEWHERE:
-                return worker->spawned_at;
+                return worker->process.boot_seen_at ?: worker->spawned_at;
         default:
                 return worker->state_at;
         }
@@ -426,9 +440,12 @@ static void find_in_worker(struct search *search, const struct worker *worker)
         const struct fleet_counts *counts = &search->counts;
         enum problem_code code = problem_of_worker(worker);
         char text[512], command[STOP_COMMAND_MAX];
-        /* Hung workers explain the shortage if no further worker is missing. */
-        bool explains = code == PROBLEM_WORKER_HUNG && search->is_short && counts->hung > 0 &&
-                        counts->active + counts->starting + counts->hung >= search->target;
+        /* Workers that hang or whose heartbeat is elsewhere explain the shortage if no other is missing. */
+        bool explains =
+                search->is_short &&
+                ((code == PROBLEM_WORKER_HUNG && counts->hung > 0 &&
+                  counts->active + counts->starting + counts->hung >= search->target) ||
+                 (code == PROBLEM_WORKER_ELSEWHERE && counts->active + counts->elsewhere >= search->target));
         struct problem problem = {.code = code,
                                   .fleet = worker->fleet,
                                   .worker = worker,

@@ -184,8 +184,8 @@ struct ledger_start ledger_start_of(const struct worker *worker)
         start.sent[LEDGER_STOP] = start.asked_at[LEDGER_STOP] != 0 && !unconfirmed;
         start.quiet_stops = worker->orders.quiet_uncaught;
         start.reason = worker->reason;
-        start.heartbeat_pid = worker->process.heartbeat_pid;
-        start.heartbeat_start = worker->process.heartbeat_start;
+        start.heartbeat_pid = worker->process.elsewhere ? 0 : worker->process.heartbeat_pid;
+        start.heartbeat_start = worker->process.elsewhere ? 0 : worker->process.heartbeat_start;
         return start;
 }
 
@@ -264,8 +264,11 @@ void ledger_ask(struct ledger *ledger, unsigned number, const struct action *act
         /* The time of the first signal counts, but not of one that an earlier sqmgr has not sent. */
         if (!slot || is_sent(slot, order))
                 return;
-        atomic_store(&slot->heartbeat_pid, (uint32_t)worker->process.heartbeat_pid);
-        atomic_store(&slot->heartbeat_start, worker->process.heartbeat_start);
+        /* ledger_settle() takes a process that is named here for one whose heartbeats are known. */
+        if (!worker->process.elsewhere) {
+                atomic_store(&slot->heartbeat_pid, (uint32_t)worker->process.heartbeat_pid);
+                atomic_store(&slot->heartbeat_start, worker->process.heartbeat_start);
+        }
         atomic_store(&slot->reason, action->reason);
         if (order == LEDGER_QUIET)
                 atomic_store(&slot->quiet_stops, action_signal(action) == ACTION_SIGNAL_STOP);

@@ -51,14 +51,32 @@ static json_t *quiet_parameters(const struct ctl *ctl)
         return json_pack("{s:s}", "target", ctl->arguments[0]);
 }
 
+/* Returns true if the order does not change the target now, which was said. */
+static bool show_delay(const char *target, json_t *reply)
+{
+        bool leaving = reply_is_true(reply, "leaving"), kept = reply_is_true(reply, "kept"),
+             waits = reply_is_true(reply, "waits");
+
+        if (leaving)
+                output_line("%s: is quiet or stopping already", target);
+        else if (kept)
+                output_line(
+                        "%s: ordered; carried out once its heartbeat is found, or its title and job threads "
+                        "show that it is idle. To stop it at once, run 'sqmgrctl stop %s --force'",
+                        target, target);
+        else if (waits)
+                output_line("%s: ordered; carried out once its heartbeat is found", target);
+        return leaving || kept || waits;
+}
+
 static void show_quieted(const struct ctl *ctl, json_t *reply)
 {
         const char *target = ctl->arguments[0];
         bool exits = reply_is_true(reply, "exits");
 
-        if (reply_is_true(reply, "leaving"))
-                output_line("%s: is quiet or stopping already", target);
-        else if (strchr(target, '/'))
+        if (show_delay(target, reply))
+                return;
+        if (strchr(target, '/'))
                 output_line("%s: %s and is replaced", target,
                             exits ? "is told to exit" : "takes no new jobs");
         else
@@ -72,11 +90,20 @@ static json_t *stop_parameters(const struct ctl *ctl)
         return json_pack("{s:s, s:b}", "fleet", ctl->arguments[0], "force", (int)ctl->force);
 }
 
-static void show_stopped(const struct ctl *ctl, json_t *reply _unused_)
+static void show_stopped(const struct ctl *ctl, json_t *reply)
 {
-        output_line("%s: %s", ctl->arguments[0],
-                    ctl->force ? "stops now, without waiting for its jobs"
-                               : "stops, each worker as its jobs are done");
+        bool worker = strchr(ctl->arguments[0], '/');
+
+        if (worker && show_delay(ctl->arguments[0], reply))
+                return;
+        if (worker)
+                output_line("%s: %s, and is replaced", ctl->arguments[0],
+                            ctl->force ? "stops now, without waiting for its jobs"
+                                       : "stops as its jobs are done");
+        else
+                output_line("%s: %s", ctl->arguments[0],
+                            ctl->force ? "stops now, without waiting for its jobs"
+                                       : "stops, each worker as its jobs are done");
 }
 
 static void show_started(const struct ctl *ctl, json_t *reply _unused_)

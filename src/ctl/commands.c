@@ -13,7 +13,7 @@ const struct command commands[] = {
         {"rollout", "[FLEET] | forget FLEET HOST", "shows a restart of all hosts, or leaves one out", 0, 3,
          OPTION_WATCH, ctl_rollout},
         {"quiet", "FLEET|WORKER", "no new jobs; a worker is replaced, a fleet is not", 1, 1, 0, ctl_call},
-        {"stop", "FLEET", "stops the fleet's workers as their jobs are done", 1, 1, OPTION_FORCE, ctl_call},
+        {"stop", "FLEET|WORKER", "stops workers as their jobs are done", 1, 1, OPTION_FORCE, ctl_call},
         {"start", "FLEET", "brings a stopped or quieted fleet back", 1, 1, 0, ctl_call},
         {"scale", "FLEET N|auto", "sets how many workers take jobs", 2, 2, 0, ctl_scale},
         {"events", "[FLEET...|WORKER]", "tells what has happened", 0, SIZE_MAX, OPTION_FOLLOW | OPTION_LINES,

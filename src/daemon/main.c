@@ -182,7 +182,9 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
                 .instance = "",
                 .base_environment = environ,
                 .status_parent = fleet_settings_heartbeat(fleet) == HEARTBEAT_FILE ? status_parent : NULL,
+                .redis_url = fleet_settings_need_redis(fleet) ? settings_fleet_url(settings, fleet) : NULL,
         };
+        char differs[REDIS_DIFFERENCE_MAX];
         int r = getrlimit(RLIMIT_NOFILE, &request.nofile) < 0 ? -errno : 0;
 
         if (r == 0)
@@ -194,6 +196,10 @@ static void rehearse(const struct settings *settings, const struct fleet_setting
         if (r < 0 || report.outcome != LAUNCH_RUNNING)
                 settings_errors_add(warnings, fleet->line, "fleet '%s': no worker could be started now: %s",
                                     fleet->name, why);
+        if (report.redis.difference != REDIS_SAME)
+                settings_errors_add(warnings, fleet->line,
+                                    "fleet '%s': %s: heartbeats are searched where redis_url points",
+                                    fleet->name, redis_difference_text(&report.redis, differs));
 }
 
 /* Warnings go to standard error, like errors. */

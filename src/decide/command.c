@@ -71,16 +71,33 @@ enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct order
         return COMMAND_DONE;
 }
 
-enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by,
-                                          usec_t now _unused_)
+static enum command_outcome order_worker(struct worker *worker, const char *what, const struct orderer *by)
 {
         char who[ORDERER_TEXT_MAX];
 
-        if (worker->state > WORKER_ACTIVE)
-                return COMMAND_LEAVING;
         worker->orders.quiet = true;
-        event_by(by, world_event(worker->fleet->world, EVENT_ORDER, worker->fleet, worker,
-                                 "%s: quieted by %s", WORKER_ID(worker), orderer_text(by, who)));
+        event_by(by, world_event(worker->fleet->world, EVENT_ORDER, worker->fleet, worker, "%s: %s by %s",
+                                 WORKER_ID(worker), what, orderer_text(by, who)));
+        if (worker->process.booted && worker->state == WORKER_STARTING)
+                return worker->evidence.threads_witness ? COMMAND_DONE : COMMAND_KEPT;
+        return worker->state == WORKER_STARTING || !worker->fleet->redis_up || worker->heartbeat.hung
+                       ? COMMAND_WAITS
+                       : COMMAND_DONE;
+}
+
+enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by,
+                                          usec_t now _unused_)
+{
+        return worker->state > WORKER_ACTIVE ? COMMAND_LEAVING : order_worker(worker, "quieted", by);
+}
+
+enum command_outcome command_stop_worker(struct worker *worker, bool force, const struct orderer *by,
+                                         usec_t now _unused_)
+{
+        if (!force || worker->state == WORKER_STOPPING || worker->state == WORKER_GONE)
+                return worker->state > WORKER_ACTIVE ? COMMAND_LEAVING : order_worker(worker, "stopped", by);
+        worker->orders.forced = true;
+        (void)order_worker(worker, "stopped at once", by);
         return COMMAND_DONE;
 }
 

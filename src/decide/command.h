@@ -15,6 +15,9 @@ enum command_outcome {
         COMMAND_STOPPED, /* restart: the fleet is stopped or removed, and remains so */
         COMMAND_QUIETED, /* restart: the fleet is quieted, and remains so until command_start() */
         COMMAND_RANGE,   /* scale: the count is not within fleet_scale_min() .. fleet_max_processes() */
+        COMMAND_WAITS,   /* quiet, stop of a worker: recorded; carried out once its state is known */
+        COMMAND_KEPT, /* the same, but its heartbeat is elsewhere, and its job threads are not counted (yet)
+                       */
         COMMAND_LEAVING, /* quiet: the worker is already quiet or stopping, or the fleet is stopped; nothing
                             changes */
         COMMAND_REMOVED, /* start, scale: the fleet is no longer configured */
@@ -29,6 +32,9 @@ enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by
 void command_give_up(struct fleet *fleet, const char *why);
 enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_quiet_worker(struct worker *worker, const struct orderer *by, usec_t now);
+/* Like command_quiet_worker(): the worker exits once it is idle. force: at once. */
+enum command_outcome command_stop_worker(struct worker *worker, bool force, const struct orderer *by,
+                                         usec_t now);
 enum command_outcome command_stop(struct fleet *fleet, bool force, const struct orderer *by, usec_t now);
 enum command_outcome command_start(struct fleet *fleet, const struct orderer *by, usec_t now);
 enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now);

@@ -20,7 +20,10 @@ struct round {
         struct fleet *fleet;
         usec_t now;
         unsigned target, max, surge;
-        unsigned live, starting, active, ready;
+        unsigned live, starting;
+        unsigned active; /* with those whose heartbeat is elsewhere: they accept jobs by their title */
+        unsigned elsewhere;
+        unsigned ready, title_ready;
         unsigned hung; /* would be active if they did not hang */
         unsigned
                 starting_outdated; /* of a release that a restart replaces: they may never send a heartbeat */
@@ -90,6 +93,10 @@ static enum wait evidence_wait(const struct worker *worker, usec_t now)
 
         if (!fleet->redis_up)
                 return WAIT_REDIS;
+        if (worker->process.elsewhere)
+                return worker->heartbeat.ambiguous       ? WAIT_AMBIGUOUS
+                       : worker_title_fresh(worker, now) ? WAIT_NONE
+                                                         : WAIT_ELSEWHERE;
         if (!worker->heartbeat.seen)
                 return WAIT_FIRST_HEARTBEAT;
         if (worker->heartbeat.hung)
@@ -132,6 +139,22 @@ static bool is_urgent(const struct worker *worker)
                pressure_response_applies(worker);
 }
 
+/* The worker has booted and accepts jobs by its title, but its heartbeat is elsewhere. */
+static bool is_elsewhere(const struct worker *worker)
+{
+        return worker->state == WORKER_STARTING && worker->process.elsewhere;
+}
+
+static bool is_starting(const struct worker *worker)
+{
+        return worker->state == WORKER_STARTING && !worker->process.elsewhere;
+}
+
+static bool counts_as_active(const struct worker *worker)
+{
+        return is_elsewhere(worker) || (worker->state == WORKER_ACTIVE && !worker->heartbeat.hung);
+}
+
 static void count_workers(struct round *round)
 {
         FLEET_FOREACH_WORKER(round->fleet, worker) {
@@ -147,14 +170,16 @@ static void count_workers(struct round *round)
                                 worker->state == WORKER_STOPPING && worker->reason == REASON_HUNG;
                         continue;
                 }
-                round->starting += worker->state == WORKER_STARTING;
-                round->active += worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
+                round->starting += is_starting(worker);
+                round->active += counts_as_active(worker);
+                round->elsewhere += is_elsewhere(worker);
+                round->title_ready += worker_title_ready(worker, round->now);
                 round->hung += worker_hangs(worker);
                 round->ready += worker_ready(worker, round->now);
                 worker->verdict.retire_reason = unwanted_for(worker, round->now);
                 round->keepers += worker->verdict.retire_reason == REASON_NONE && !worker_hangs(worker);
                 round->starting_outdated +=
-                        worker->state == WORKER_STARTING && worker->verdict.retire_reason == REASON_RESTART;
+                        is_starting(worker) && worker->verdict.retire_reason == REASON_RESTART;
         }
 }
 
@@ -185,6 +210,8 @@ static int compare(uint64_t a, uint64_t b)
 static bool is_new(const struct worker *worker)
 {
         /* No heartbeat, or only the first: a worker chosen as new is quieted at its first heartbeat. */
+        if (is_elsewhere(worker))
+                return false;
         return worker->state == WORKER_STARTING || worker->heartbeat.changed_at == worker->active_at;
 }
 
@@ -498,10 +525,16 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         bool ready = worker_ready(worker, round->now);
         unsigned others = round->ready - ready, needed = round->target;
 
-        if (worker->state == WORKER_STARTING)
+        if (is_starting(worker))
                 return worker->verdict.waits_for; /* set by plan_boot() */
         if (wait != WAIT_NONE)
                 return wait;
+        /* Nothing could show the end of its jobs: it is not quieted in vain. */
+        if (worker->process.elsewhere && !worker->evidence.threads_witness)
+                return WAIT_ELSEWHERE;
+        /* Workers whose heartbeats are missing, too, replace no others. */
+        if (worker->process.elsewhere)
+                others += round->title_ready - worker_title_ready(worker, round->now);
         /* Without a record of the stop signal, the next sqmgr would send a second one, which ends jobs. */
         if (round->fleet->world->ledger_volatile && worker_quiet_is_stop(worker) && !is_urgent(worker))
                 return WAIT_LEDGER;
@@ -538,11 +571,15 @@ static void plan_quiets(struct round *round)
         for (size_t i = 0; i < n; i++) {
                 struct worker *worker = round->plan->scratch[i];
 
+                /* plan_each() stops it. */
+                if (worker->orders.forced)
+                        continue;
                 worker->verdict.waits_for = quiet_wait(round, worker);
                 if (worker->verdict.waits_for != WAIT_NONE)
                         continue;
                 round->ready -= worker_ready(worker, round->now);
-                round->active -= worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
+                round->active -= counts_as_active(worker);
+                round->title_ready -= worker_title_ready(worker, round->now);
                 round->draining_for_restart += worker->verdict.retire_reason == REASON_RESTART;
                 act(round, ACTION_QUIET, worker, worker->verdict.retire_reason);
                 if (worker_may_take_job(worker, round->now))
@@ -593,7 +630,7 @@ static void plan_stop(struct round *round, struct worker *worker)
  * may run jobs: without a heartbeat, only an operator's order stops it. */
 static void plan_remainder(struct round *round, struct worker *worker, usec_t at)
 {
-        bool forced = round->now >= fleet_forced_at(round->fleet);
+        bool forced = round->now >= worker_forced_at(worker);
 
         if (forced && !worker->orders.group_signaled)
                 act(round, ACTION_STOP, worker, worker->reason);
@@ -609,7 +646,7 @@ static void plan_kill(struct round *round, struct worker *worker)
         const struct fleet *fleet = round->fleet;
         usec_t at = worker_kill_at(worker);
 
-        if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force) {
+        if (!fleet->redis_up && !fleet->world->shutting_down && !fleet->force && !worker->orders.forced) {
                 worker->verdict.waits_for = WAIT_REDIS;
                 return;
         }
@@ -632,8 +669,8 @@ static bool hang_ends(struct round *round, const struct worker *worker)
                 return false;
         if (fleet->fresh_since != 0)
                 return round->now >= usec_add(fleet->fresh_since, worker_stale_usec(worker));
-        if (fleet->waits_for != WAIT_PLACES || round->live < round->max || round->starting > 0 ||
-            round->starts || round->hang_ended)
+        if (fleet->waits_for != WAIT_PLACES || round->live < round->max ||
+            round->starting + round->elsewhere > 0 || round->starts || round->hang_ended)
                 return false;
         round->hang_ended = true;
         return true;
@@ -678,11 +715,12 @@ static bool is_awaited(const struct round *round, const struct worker *worker)
 
 static void plan_each(struct round *round)
 {
-        usec_t forced = fleet_forced_at(round->fleet);
         enum reason reason = round->fleet->world->shutting_down ? REASON_SHUTDOWN : REASON_OPERATOR;
 
-        wake(round, forced);
+        wake(round, fleet_forced_at(round->fleet));
         FLEET_FOREACH_WORKER(round->fleet, worker) {
+                usec_t forced = worker_forced_at(worker);
+
                 if (worker->state < WORKER_STOPPING && round->now >= forced && !is_awaited(round, worker))
                         act(round, ACTION_STOP, worker, reason);
                 else if (worker->state == WORKER_STOPPING)
@@ -701,7 +739,7 @@ static void plan_each(struct round *round)
                                 worker->verdict.waits_for = wait;
                 }
         }
-        if (round->now < forced)
+        if (round->now < fleet_forced_at(round->fleet))
                 plan_quiets(round);
 }
 

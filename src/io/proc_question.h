@@ -4,12 +4,14 @@
 
 #include <stdint.h>
 
-/* Each of these can make its reader wait without limit: the first three need the mmap_lock of the process,
- * which a thread of it holds while it waits for a file server; the log may be on a file server itself. */
+/* Each of these can make its reader wait: the first three need the mmap_lock of the process, which a thread
+ * of it holds while it waits for a file server, without limit; a process may have very many sockets; the log
+ * may be on a file server itself. */
 enum proc_subject {
         PROC_TITLE,       /* text: as proc_title() returns it, with its NUL */
         PROC_ENVIRONMENT, /* text: the variables that begin with PROC_VARIABLE_PREFIX, each with its NUL */
         PROC_MEMORY,      /* numbers */
+        PROC_PEERS,       /* text: as proc_peers() returns it, with its NUL */
         PROC_LOG_TAIL,    /* text: as log_tail_read() returns it, with its NUL */
         _PROC_SUBJECT_MAX,
 };

@@ -63,6 +63,7 @@ struct fleet_counts fleet_count(const struct fleet *fleet, usec_t now)
                         continue;
                 counts.live++;
                 counts.starting += worker->state == WORKER_STARTING;
+                counts.elsewhere += worker->state == WORKER_STARTING && worker->process.elsewhere;
                 counts.active += worker->state == WORKER_ACTIVE && !worker->heartbeat.hung;
                 counts.hung += worker_hangs(worker);
                 counts.quiet += worker->state == WORKER_QUIET;
@@ -87,6 +88,7 @@ unsigned fleet_replaced(const struct fleet *fleet, usec_t now)
                 return gone;
         /* The death of an old worker does not replace it. */
         FLEET_FOREACH_WORKER(fleet, worker)
-                current += worker->state == WORKER_ACTIVE && !worker_outdated(worker);
+                current += (worker->state == WORKER_ACTIVE || worker_title_ready(worker, now)) &&
+                           !worker_outdated(worker);
         return MIN(gone, current + (total > target ? total - target : 0));
 }

@@ -10,11 +10,13 @@ struct fleet;
 /* Counts derived from the model; `ready` depends on the time. */
 struct fleet_counts {
         unsigned live, starting, active, quiet, stopping;
-        unsigned hung;     /* would be active if they did not hang */
-        unsigned ready;    /* active for ready_after, with a fresh heartbeat */
-        unsigned outdated; /* starting or active, with an older generation */
-        unsigned draining; /* quiet or stopping, with an older generation */
-        unsigned busy;     /* running jobs, as of the last heartbeats */
+        unsigned elsewhere; /* of the starting ones: have booted and accept jobs by their title, but their
+                             * heartbeat is elsewhere */
+        unsigned hung;      /* would be active if they did not hang */
+        unsigned ready;     /* active for ready_after, with a fresh heartbeat */
+        unsigned outdated;  /* starting or active, with an older generation */
+        unsigned draining;  /* quiet or stopping, with an older generation */
+        unsigned busy;      /* running jobs, as of the last heartbeats */
         uint64_t memory_bytes;
 };
 

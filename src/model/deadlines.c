@@ -13,11 +13,16 @@ usec_t fleet_forced_at(const struct fleet *fleet)
                                     : USEC_INFINITY;
 }
 
+usec_t worker_forced_at(const struct worker *worker)
+{
+        return worker->orders.forced ? 0 : fleet_forced_at(worker->fleet);
+}
+
 struct cut_off worker_cut_off(const struct worker *worker)
 {
         const struct world *world = worker->fleet->world;
         const struct fleet_settings *settings = worker->fleet->settings;
-        usec_t drain = settings->drain_timeout, forced = fleet_forced_at(worker->fleet);
+        usec_t drain = settings->drain_timeout, forced = worker_forced_at(worker);
         struct cut_off cut = {.at = USEC_INFINITY};
 
         if (drain > 0 && worker->state == WORKER_QUIET)
@@ -52,7 +57,7 @@ usec_t worker_kill_at(const struct worker *worker)
         const struct world *world = fleet->world;
         usec_t from = MAX(MAX(worker_stop_sent_at(worker), worker->orders.killed_at), world->doubt.since);
 
-        if (!world->shutting_down && !fleet->force)
+        if (!world->shutting_down && !fleet->force && !worker->orders.forced)
                 from = MAX(from, fleet->redis_at);
         return usec_add(from, fleet->settings->stop_timeout);
 }

@@ -8,6 +8,9 @@
  * shutdown. 0: at once. USEC_INFINITY: no such order. */
 usec_t fleet_forced_at(const struct fleet *fleet);
 
+/* Returns the same for one worker, which an order may force alone. */
+usec_t worker_forced_at(const struct worker *worker);
+
 /* The time at which a draining worker is asked to exit although its jobs still run. */
 struct cut_off {
         usec_t at;          /* USEC_INFINITY: no limit; 0: at once */

@@ -197,7 +197,6 @@ static const char *const fixed_waits[_WAIT_MAX] = {
         [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
         [WAIT_IDLE_CHECK] = "is told to exit once it is sure not to be taking a job",
-        [WAIT_ELSEWHERE] = "beats elsewhere: check redis_url, namespace, host name",
         [WAIT_AMBIGUOUS] =
                 ("its beat cannot be told from another's: give each machine and container a host name "
                  "of its own"),
@@ -216,6 +215,39 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                 ("may not have received its stop signal: sqmgr ended while sending it, and a second "
                  "one would end its jobs. If it still accepts jobs, send it the signal once"),
 };
+
+const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
+{
+        if (worker->process.redis.difference != REDIS_SAME)
+                return redis_difference_text(&worker->process.redis, text);
+        snprintf(text, WORKER_ELSEWHERE_MAX, "check redis_url, namespace, host name%s%s%s",
+                 worker->evidence.peers[0] != '\0' ? " (it is connected to " : "", worker->evidence.peers,
+                 worker->evidence.peers[0] != '\0' ? ")" : "");
+        return text;
+}
+
+static void elsewhere_text(const struct worker *worker, char *text, size_t size)
+{
+        bool counted = worker->evidence.threads_witness,
+             leaves = worker->verdict.retire_reason != REASON_NONE;
+        char why[WORKER_ELSEWHERE_MAX], span[FORMAT_MAX];
+
+        worker_elsewhere_text(worker, why);
+        if (worker->state != WORKER_QUIET && (counted || !leaves))
+                snprintf(text, size, "beats elsewhere: %s", why);
+        else if (!counted)
+                snprintf(
+                        text, size,
+                        "beats elsewhere: %s. It is kept until its heartbeat is found or its job threads are "
+                        "counted; to stop it at once, run 'sqmgrctl stop %s --force'",
+                        why, WORKER_ID(worker));
+        else
+                snprintf(text, size,
+                         "beats elsewhere: it exits once its title has shown no job for %s and its job "
+                         "threads have ended; to stop it at once, run 'sqmgrctl stop %s --force'",
+                         format_duration(worker_title_proof_usec(worker), span, sizeof(span)),
+                         WORKER_ID(worker));
+}
 
 const char *worker_stop_command(const struct worker *worker, int signo, char *text, size_t size)
 {
@@ -265,6 +297,9 @@ const char *worker_waits_for(const struct worker *worker, usec_t now, char *text
                          worker->orders.signal_error == ENOTSUP
                                  ? "it does not catch the quiet signal"
                                  : strerrordesc_np(worker->orders.signal_error));
+                break;
+        case WAIT_ELSEWHERE:
+                elsewhere_text(worker, text, size);
                 break;
         case WAIT_SUCCESSOR:
                 snprintf(text, size,

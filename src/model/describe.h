@@ -20,6 +20,10 @@ const char *fleet_ordered_text(const struct fleet *fleet, usec_t now, char text[
 
 const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[static FLEET_SCALED_MAX]);
 
+/* Why the heartbeats of a worker that has booted are not found, or what to check. */
+#define WORKER_ELSEWHERE_MAX (REDIS_DIFFERENCE_MAX + WORKER_PEERS_MAX)
+const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX]);
+
 /* A sentence on what the worker or fleet waits for; "" if nothing. */
 const char *worker_waits_for(const struct worker *worker, usec_t now, char *text, size_t size);
 

@@ -165,6 +165,7 @@ struct fleet {
         unsigned places_left; /* places of workers that left because of memory pressure: filled when memory is
                                  available again */
         bool rescue_off_reported;
+        bool redis_reported;      /* a worker was reported whose environment names another Redis */
         bool uncaught_reported;   /* a worker that does not catch the quiet signal was reported */
         usec_t shutdown_reported; /* exit time of a worker that was reported as longer than stop_timeout; 0:
                                      none */

@@ -55,3 +55,18 @@ bool worker_ready(const struct worker *worker, usec_t now)
 {
         return worker->state == WORKER_ACTIVE && now >= worker_ready_at(worker) && worker_fresh(worker, now);
 }
+
+bool worker_title_fresh(const struct worker *worker, usec_t now)
+{
+        const struct fleet *fleet = worker->fleet;
+
+        return worker->process.elsewhere && worker->evidence.title_known && fleet->redis_up &&
+               worker->evidence.title_at > fleet->world->doubt.since &&
+               usec_sub(now, worker->evidence.title_at) <= 3 * fleet->world->settings->check_interval;
+}
+
+bool worker_title_ready(const struct worker *worker, usec_t now)
+{
+        return worker->state == WORKER_STARTING && worker_title_fresh(worker, now) &&
+               now >= usec_add(worker->process.boot_seen_at, worker->fleet->settings->ready_after);
+}

@@ -19,6 +19,14 @@ usec_t worker_ready_at(const struct worker *worker);
 /* Returns true if the worker is fresh and active for ready_after: other workers may then be quieted. */
 bool worker_ready(const struct worker *worker, usec_t now);
 
+/* Returns true if the heartbeat is elsewhere, and the title was read recently, after the last doubt about
+ * time, with Redis up. */
+bool worker_title_fresh(const struct worker *worker, usec_t now);
+
+/* Returns true if the title has shown for ready_after that the worker accepts jobs, though its heartbeat is
+ * elsewhere. Other workers whose heartbeat is elsewhere, too, may then be quieted. */
+bool worker_title_ready(const struct worker *worker, usec_t now);
+
 /* Returns the age in microseconds from which a heartbeat is no longer fresh. */
 usec_t worker_stale_usec(const struct worker *worker);
 

@@ -9,6 +9,9 @@
 #define IDLE_HEARTBEATS_PROVEN   2
 #define IDLE_HEARTBEATS_OVERRULE 4
 
+/* A title is written at each heartbeat: a title that is idle for two intervals was written anew. */
+#define IDLE_TITLE_INTERVALS 2
+
 /* A worker that never passes the idle check is quieted after this time anyway. */
 #define IDLE_CHECK_WAIT_USEC (10 * USEC_PER_SEC)
 /* A longer gap between tries means that the worker is no longer to be quieted. */
@@ -44,9 +47,32 @@ bool worker_contradicted(const struct worker *worker)
         return worker->evidence.title_quiet ? not_quiet || (idle && worker->evidence.title_busy > 0) : idle;
 }
 
+usec_t worker_title_proof_usec(const struct worker *worker)
+{
+        return IDLE_TITLE_INTERVALS * worker->fleet->settings->traits->sent_usec;
+}
+
+/* Without heartbeats, titles and threads must agree. The threads count if all that the title claims were
+ * seen: a thread of an unknown name could run a job unseen. */
+static enum wait title_proof_wait(const struct worker *worker)
+{
+        const struct worker_evidence *evidence = &worker->evidence;
+
+        if (!evidence->threads_witness || !evidence->title_known || !evidence->title_quiet)
+                return WAIT_ELSEWHERE;
+        if (evidence->title_busy > 0)
+                return WAIT_JOBS;
+        bool idle =
+                evidence->title_idle_since != 0 &&
+                usec_sub(evidence->title_at, evidence->title_idle_since) >= worker_title_proof_usec(worker);
+        return idle && evidence->threads_known && evidence->threads == 0 ? WAIT_NONE : WAIT_ELSEWHERE;
+}
+
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats)
 {
         *ret_heartbeats = 0;
+        if (worker->process.elsewhere)
+                return title_proof_wait(worker);
         if (worker->orders.finishes_job)
                 return WAIT_JOBS;
         /* The process that ran its jobs has exited. The leftover process is a wrapper, or runs jobs of its

@@ -7,17 +7,21 @@
 struct fleet;
 
 /* Returns true if heartbeats, title and thread witness prove that the worker runs no job and accepts none
- * (P1). Title and threads count only where known. These facts stay true for a quieted worker, so freshness is
- * not required. */
+ * (P1). If no heartbeat was ever found, titles over two intervals and the end of all job threads prove it.
+ * Title and threads count only where known. These facts stay true for a quieted worker, so freshness is not
+ * required. */
 bool worker_proven_idle(const struct worker *worker);
 
 /* Returns true if the process title, which is set at each heartbeat, contradicts the heartbeats attributed to
  * the worker. */
 bool worker_contradicted(const struct worker *worker);
 
-/* Returns what the proof still lacks: WAIT_NONE if nothing; WAIT_JOBS or WAIT_SUCCESSOR; or WAIT_HEARTBEATS
- * or WAIT_THREADS, with the number of further idle heartbeats in *ret_heartbeats. */
+/* Returns what the proof still lacks: WAIT_NONE if nothing; WAIT_JOBS, WAIT_SUCCESSOR or WAIT_ELSEWHERE; or
+ * WAIT_HEARTBEATS or WAIT_THREADS, with the number of further idle heartbeats in *ret_heartbeats. */
 enum wait worker_proof_wait(const struct worker *worker, unsigned *ret_heartbeats);
+
+/* Returns how long, in microseconds, a title must be idle as part of the proof without heartbeats. */
+usec_t worker_title_proof_usec(const struct worker *worker);
 
 /* Returns true if the worker was recently to be quieted, and could be taking a job at each try. */
 bool worker_may_take_job(const struct worker *worker, usec_t now);

@@ -27,6 +27,7 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
         const struct fleet *fleet = worker->fleet;
         const struct traits *traits = fleet->settings->traits;
         bool idle = worker->heartbeat.seen && worker->heartbeat.busy == 0 && !worker_drains_to_exit(worker);
+        bool elsewhere = worker->process.elsewhere;
         unsigned poll_items = 0;
 
         if (worker_is_remainder(worker) && !fast)
@@ -35,9 +36,11 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
         case WORKER_STARTING:
                 if (!fast || !worker->process.booted)
                         poll_items |= POLL_HEARTBEAT | (traits->title_shutdown_usec ? POLL_ARGUMENTS : 0);
-                if (!fast &&
-                    (worker->process.unproven || (fleet->redis_up && now >= worker_boot_deadline(worker))))
+                if (!fast && (worker->process.unproven ||
+                              (fleet->redis_up && now >= worker_boot_deadline(worker) && !elsewhere)))
                         poll_items |= POLL_BOOT;
+                else if (!fast && fleet->redis_up && traits->has_title && !worker->process.booted)
+                        poll_items |= POLL_ELSEWHERE;
                 break;
         case WORKER_ACTIVE:
                 if (fast)
@@ -66,6 +69,8 @@ unsigned worker_poll_items(const struct worker *worker, bool fast, usec_t now)
         case _WORKER_STATE_MAX:
                 return 0;
         }
+        if (!fast && elsewhere && worker->state <= WORKER_QUIET)
+                poll_items |= POLL_TITLE | POLL_THREADS | (worker->evidence.peers_known ? 0 : POLL_PEERS);
         if (!fast) {
                 poll_items |= POLL_MEMORY;
                 if (worker->heartbeat.seen && !worker_fresh(worker, now))

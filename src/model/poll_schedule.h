@@ -19,6 +19,8 @@ enum poll_item {
         POLL_ARGUMENTS = 1 << 6,  /* whether their arguments show how long it may take to exit */
         POLL_SIBLINGS = 1 << 7,   /* whether another process of it sends heartbeats too */
         POLL_OWN_MEMORY = 1 << 8, /* the memory that it shares with no other process */
+        POLL_PEERS = 1 << 10,     /* the servers that it is connected to */
+        POLL_ELSEWHERE = 1 << 9,  /* whether its title shows a boot before boot_timeout */
 };
 
 /* Returns the items (enum poll_item) to read of this worker now. fast: at a fast poll, else at a regular one.

@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "model/backoff.h"
 #include "model/counts.h"
+#include "model/describe.h"
 #include "model/freshness.h"
 #include "model/generation.h"
 #include "model/memory.h"
@@ -124,6 +125,8 @@ bool rollout_is_held(const struct fleet *fleet)
 /* Writes what blocks the restart, if known: ": ..." or "". */
 static void stuck_text(const struct fleet *fleet, unsigned live, char *text, size_t size)
 {
+        char why[WORKER_ELSEWHERE_MAX], elsewhere[WORKER_ELSEWHERE_MAX + 32];
+
         text[0] = '\0';
         if (live >= fleet_max_processes(fleet)) {
                 snprintf(text, size, ": max_processes (%u) leaves no place for a new worker",
@@ -133,10 +136,12 @@ static void stuck_text(const struct fleet *fleet, unsigned live, char *text, siz
         FLEET_FOREACH_WORKER(fleet, worker) {
                 if (worker->state != WORKER_STARTING)
                         continue;
+                snprintf(elsewhere, sizeof(elsewhere), "beats elsewhere: %s",
+                         worker_elsewhere_text(worker, why));
                 snprintf(text, size, ": %s %s", WORKER_ID(worker),
                          worker->heartbeat.ambiguous
                                  ? "cannot be told from another that beats under its host name and pid"
-                         : worker->process.booted ? "beats elsewhere: check redis_url, namespace, host name"
+                         : worker->process.booted                           ? elsewhere
                          : fleet_settings_write_heartbeats(fleet->settings) ? "has not beaten"
                                                                             : "does not run its command yet");
                 return;
@@ -187,8 +192,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         }
 
         struct fleet_counts counts = fleet_count(fleet, now);
-        char hung[96], drain[64];
-        if (counts.outdated == 0 && counts.active >= fleet_target(fleet)) {
+        char hung[96], drain[64], elsewhere[128];
+        if (counts.outdated == 0 && counts.active + counts.elsewhere >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u of the old hang%s, and leave%s when beating again", left,
@@ -196,8 +201,12 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
                 unsigned n = counts.draining;
                 snprintf(drain, sizeof(drain), ", %u old worker%s still drain%s", n, n == 1 ? "" : "s",
                          n == 1 ? "s" : "");
-                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done, generation %llu is in force%s%s",
-                            (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "");
+                snprintf(elsewhere, sizeof(elsewhere),
+                         "; the heartbeats of %u new worker%s are not found: see 'sqmgrctl doctor'",
+                         counts.elsewhere, counts.elsewhere == 1 ? "" : "s");
+                fleet_event(fleet, EVENT_ROLLOUT_DONE, ": restart done, generation %llu is in force%s%s%s",
+                            (unsigned long long)fleet->generation, n > 0 ? drain : "", left > 0 ? hung : "",
+                            counts.elsewhere > 0 ? elsewhere : "");
                 return;
         }
         /* Blocked through no fault of the release: rollout_timeout does not advance. */

@@ -7,6 +7,7 @@
 #include "model/event.h"
 #include "model/job.h"
 #include "model/trend.h"
+#include "settings/redis_url.h"
 
 enum worker_state {
         WORKER_STARTING, /* spawned, no heartbeat yet */
@@ -95,7 +96,8 @@ struct process; /* defined by the caller: a worker's descriptors and event sourc
 /* The processes of a worker. Pid and start time (field 22 of /proc/PID/stat) together identify a process for
  * good. */
 struct worker_process {
-        pid_t pid; /* the process that was started */
+        struct redis_comparison redis; /* the environment compared with redis_url; zeroes: not known */
+        pid_t pid;                     /* the process that was started */
         uint64_t start;
         pid_t heartbeat_pid; /* the process that sends heartbeats: the same, or a descendant; 0: not known */
         uint64_t heartbeat_start;
@@ -106,7 +108,9 @@ struct worker_process {
         bool booted; /* title or threads show that the process or a descendant has booted, though no heartbeat
                         can be found */
         usec_t boot_polled_at; /* last check for that; 0: never */
-        usec_t shutdown_usec;  /* its own exit timeout, from its arguments; 0: not known */
+        usec_t boot_seen_at;   /* since when the title shows that it has booted; 0: it does not */
+        bool elsewhere; /* heartbeat_pid is known by its title alone: no heartbeat of it was ever found */
+        usec_t shutdown_usec; /* its own exit timeout, from its arguments; 0: not known */
 };
 
 /* The facts from the heartbeats of a worker. */
@@ -138,6 +142,8 @@ struct worker_jobs {
         struct job_classes classes; /* empty if any job is unknown */
 };
 
+#define WORKER_PEERS_MAX 128
+
 /* Facts from /proc beside the heartbeats. */
 struct worker_evidence {
         bool threads_known;
@@ -146,9 +152,15 @@ struct worker_evidence {
         bool title_known; /* the last reading of the title showed the next two */
         bool title_quiet;
         unsigned title_busy;
-        usec_t siblings_polled_at;   /* first search for another process that sends heartbeats; 0: never */
-        bool sibling_reported;       /* another process was reported */
-        usec_t may_take_job_at;      /* since when it was to be quieted and could be taking a job; 0: never */
+        bool peers_known;
+        char peers[WORKER_PEERS_MAX]; /* servers that the process is connected to: ADDRESS:PORT, ... */
+        unsigned title_threads;       /* the number of job threads in the title; 0: not known */
+        usec_t title_at;              /* last reading of a title whose heartbeat is elsewhere; 0: never */
+        usec_t title_idle_since;   /* the first of its readings in a row that showed quiet and no job; 0: none
+                                    */
+        usec_t siblings_polled_at; /* first search for another process that sends heartbeats; 0: never */
+        bool sibling_reported;     /* another process was reported */
+        usec_t may_take_job_at;    /* since when it was to be quieted and could be taking a job; 0: never */
         usec_t may_take_job_seen_at; /* when that was last seen */
 };
 
@@ -171,6 +183,7 @@ struct worker_memory {
 /* The orders to the worker, and its response. */
 struct worker_orders {
         bool quiet;          /* by an operator, for this worker alone */
+        bool forced;         /* stop --force, for this worker alone */
         bool pressed;        /* leaves, or has left, because of memory pressure (pressure_action) */
         usec_t quiet_at;     /* when it became quiet; 0: never */
         usec_t stop_at;      /* when it was asked to exit; 0: never */

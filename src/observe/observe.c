@@ -17,6 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A title shows a boot right before the first heartbeat is sent, which then needs a moment. */
+#define ELSEWHERE_USEC (3 * USEC_PER_SEC)
+
 /* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
 
@@ -81,6 +84,8 @@ struct worker *observe_adopted(struct fleet *fleet, const struct worker *known, 
                 observe_heartbeat_process(worker, 0, 0, now);
         /* A live worker was allowed to continue before its sqmgr ended, or has noticed its end by now. */
         worker->process.awaits_go = false;
+        worker->process.booted = worker->process.elsewhere;
+        worker->process.boot_seen_at = worker->process.elsewhere ? now : 0;
         /* The jobs of that breach were reported already. */
         if (known->reason == REASON_MEMORY)
                 worker->memory.breach = BREACH_LIMIT;
@@ -144,7 +149,7 @@ static void worker_observe_silent(struct worker *worker, usec_t now)
         start_failure_describe(fleet, NULL, "%s: the process that beats is gone, its wrapper lives",
                                WORKER_EVENT_NAME(worker));
         start_failure_report(fleet, EVENT_CRASHED, worker);
-        usec_t uptime = usec_sub(now, worker->active_at);
+        usec_t uptime = worker->active_at != 0 ? usec_sub(now, worker->active_at) : 0;
         fleet->crash_last_apart = !is_failed_start(worker, uptime);
         observe_uptime(worker, uptime, now);
         worker->active_at = 0;
@@ -157,8 +162,8 @@ static void worker_forget_heartbeat(struct worker *worker)
 {
         worker->heartbeat.seen = worker->heartbeat.hung = false;
         worker->heartbeat.busy = 0;
-        worker->process.booted = false;
-        worker->process.boot_polled_at = 0;
+        worker->process.booted = worker->process.elsewhere = false;
+        worker->process.boot_polled_at = worker->process.boot_seen_at = 0;
         worker->heartbeat.not_quiet_count = 0;
         worker->orders.group_signaled = false;
         worker->evidence.siblings_polled_at = 0;
@@ -166,7 +171,8 @@ static void worker_forget_heartbeat(struct worker *worker)
 
 void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t now)
 {
-        if (pid == 0 && worker->state == WORKER_ACTIVE)
+        if (pid == 0 && (worker->state == WORKER_ACTIVE ||
+                         (worker->state == WORKER_STARTING && worker->process.elsewhere)))
                 worker_observe_silent(worker, now);
         if (pid == 0)
                 worker_forget_heartbeat(worker);
@@ -180,6 +186,7 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
                 worker->orders.stop_acknowledged = false;
                 worker->heartbeat.not_quiet_count = 0;
                 worker->memory.mark_at = 0;
+                worker->process.elsewhere = false;
         }
         worker->orders.finishes_job &= pid == 0;
         worker->process.heartbeat_pid = pid;
@@ -231,10 +238,11 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
                                            usec_t now)
 {
         struct fleet *fleet = worker->fleet;
+        bool elsewhere = worker->process.elsewhere;
 
         worker->heartbeat.seen = true;
         worker->last_uptime = 0;
-        worker->process.booted = false;
+        worker->process.booted = worker->process.elsewhere = false;
         worker->process.unproven = false;
         worker->heartbeat.ambiguous = false;
         worker->heartbeat.written_usec = heartbeat->sent_usec;
@@ -243,7 +251,9 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
         observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
         if (worker->state != WORKER_STARTING) {
-                worker_observe_successor(worker, heartbeat, now);
+                /* The process that was quieted as one whose heartbeat is elsewhere is no successor. */
+                if (!elsewhere)
+                        worker_observe_successor(worker, heartbeat, now);
                 return;
         }
         worker->active_at = now;
@@ -344,6 +354,8 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
 
 void observe_booted(struct worker *worker, bool booted, usec_t now)
 {
+        char why[WORKER_ELSEWHERE_MAX];
+
         worker->process.boot_polled_at = now;
         /* A boot alone is no news: time remains for the first heartbeat. */
         if (booted && worker->process.unproven) {
@@ -352,11 +364,53 @@ void observe_booted(struct worker *worker, bool booted, usec_t now)
         }
         if (booted && !worker->process.booted && !worker->heartbeat.ambiguous &&
             worker->state == WORKER_STARTING)
-                worker_event(
-                        worker, EVENT_ELSEWHERE,
-                        " has booted but its beat is not to be found: check redis_url, namespace, host name");
+                worker_event(worker, EVENT_ELSEWHERE, " has booted but its beat is not to be found: %s",
+                             worker_elsewhere_text(worker, why));
         /* While the worker is starting, booted stays set: a later check may have failed. */
         worker->process.booted = booted || (worker->process.booted && worker->state == WORKER_STARTING);
+}
+
+bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis)
+{
+        bool reported = worker->fleet->redis_reported;
+
+        worker->process.redis = *redis;
+        worker->fleet->redis_reported |= redis->difference != REDIS_SAME;
+        return worker->fleet->redis_reported && !reported;
+}
+
+bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now)
+{
+        usec_t doubt = worker->fleet->world->doubt.since;
+
+        if (!booted)
+                worker->process.boot_seen_at = 0;
+        else if (worker->process.boot_seen_at <= doubt)
+                worker->process.boot_seen_at = now;
+        return booted && searched_at >= usec_add(worker->process.boot_seen_at, ELSEWHERE_USEC);
+}
+
+void observe_elsewhere(struct worker *worker)
+{
+        worker->process.elsewhere = worker->state == WORKER_STARTING && !worker->heartbeat.seen;
+}
+
+void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now)
+{
+        struct worker_evidence *evidence = &worker->evidence;
+        bool idle = evidence->title_known && evidence->title_quiet && evidence->title_busy == 0;
+
+        if (!worker->process.elsewhere)
+                return;
+        evidence->title_threads = evidence->title_known ? job_threads : 0;
+        if (!idle || evidence->title_idle_since <= worker->fleet->world->doubt.since)
+                evidence->title_idle_since = idle ? now : 0;
+        if (!evidence->title_known)
+                return;
+        evidence->title_at = now;
+        worker->heartbeat.busy = evidence->title_busy;
+        if (worker->state == WORKER_STARTING && evidence->title_quiet)
+                worker_observe_quieted_by_other(worker, now);
 }
 
 void observe_shutdown_time(struct worker *worker, usec_t shutdown)
@@ -432,10 +486,12 @@ void observe_quieted(struct worker *worker, enum reason reason, int error, usec_
         if (!worker_observe_signal(worker, "quiet", error))
                 return;
         worker->heartbeat.not_quiet_count = 0;
-        if (worker->state != WORKER_ACTIVE)
+        if (worker->state != WORKER_ACTIVE &&
+            !(worker->state == WORKER_STARTING && worker->process.elsewhere))
                 return;
         worker->orders.quiet_at = now;
         worker->heartbeat.idle_count = 0;
+        worker->evidence.title_idle_since = 0;
         worker_set_state(worker, WORKER_QUIET, reason, now);
         if (reason == REASON_RESTART)
                 rollout_observe_progress(fleet, now);

@@ -39,6 +39,18 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
 
 void observe_booted(struct worker *worker, bool booted, usec_t now);
 
+/* The environment that the worker was started with, compared with redis_url. Returns true for the first
+ * worker of the fleet that differs. */
+bool observe_environment_redis(struct worker *worker, const struct redis_comparison *redis);
+/* A title of a starting worker's processes shows whether the worker has booted. searched_at: when the last
+ * search for its heartbeat that found nothing began; 0: none. Returns true once the heartbeat is missing:
+ * observe_booted() comes next. */
+bool observe_boot_title(struct worker *worker, bool booted, usec_t searched_at, usec_t now);
+/* heartbeat_pid is the process that has booted, and no heartbeat of it was found. */
+void observe_elsewhere(struct worker *worker);
+/* After observe_title(), for a worker whose heartbeat is elsewhere. job_threads: as the title claims. */
+void observe_title_elsewhere(struct worker *worker, unsigned job_threads, usec_t now);
+
 /* The arguments of a process of the worker show how long it may take to exit after its stop signal; 0: they
  * do not. */
 void observe_shutdown_time(struct worker *worker, usec_t shutdown);

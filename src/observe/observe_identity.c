@@ -6,6 +6,7 @@
 #include "model/names.h"
 #include "model/worker_facts.h"
 #include "model/world.h"
+#include <stdio.h>
 
 void observe_heartbeat_fault(struct worker *worker, enum heartbeat_fault fault)
 {
@@ -16,6 +17,10 @@ void observe_threads(struct worker *worker, unsigned job_threads)
 {
         worker->evidence.threads_known = true;
         worker->evidence.threads = job_threads;
+        /* Threads of an unknown name would not be missed when all others have ended. */
+        if (worker->process.elsewhere && worker->state == WORKER_STARTING && worker->evidence.title_known &&
+            job_threads > 0 && job_threads == worker->evidence.title_threads)
+                worker->evidence.threads_witness = true;
         if (worker->state == WORKER_ACTIVE && job_threads > 0)
                 worker->evidence.threads_witness = true;
 }
@@ -50,6 +55,12 @@ void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet)
                 worker, denied && (lasts || worker->heartbeat.ambiguous),
                 "its process title denies what its beats say, which may be those of another process "
                 "of its host name and pid");
+}
+
+void observe_peers(struct worker *worker, const char *peers)
+{
+        worker->evidence.peers_known = true;
+        snprintf(worker->evidence.peers, sizeof(worker->evidence.peers), "%s", peers);
 }
 
 /* A worker that was asked to be quiet shows that only once it is idle; while it runs a job, it counts as

@@ -137,6 +137,13 @@ int launch_report_read(int report_fd, struct launch_report *report)
                         report->log_start_bytes = message.log_start_bytes;
                         report->log_uid = message.log_uid;
                         report->log_gid = message.log_gid;
+                } else if (message.kind == LAUNCH_MESSAGE_REDIS &&
+                           message.redis_difference < _REDIS_DIFFERENCE_MAX) {
+                        report->redis = (struct redis_comparison){
+                                .difference = (enum redis_difference)message.redis_difference,
+                                .db = message.redis_db,
+                                .other_db = message.redis_other_db,
+                        };
                 } else if (message.kind == LAUNCH_MESSAGE_ERROR) {
                         message.text[MIN((size_t)message.length, sizeof(message.text) - 1)] = '\0';
                         report->error = malloc(sizeof(*report->error));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/usec.h"
+#include "settings/redis_url.h"
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -42,6 +43,7 @@ struct launch_report {
         uint64_t log_start_bytes; /* size of the log when it was opened */
         uid_t log_uid;            /* user that opened the log */
         gid_t log_gid;
+        struct redis_comparison redis; /* of the worker's environment with request->redis_url */
         struct quoted *error; /* owned by the caller once set: one sentence without a full stop, which names
                                * commands and paths; NULL if there is none, or memory is short */
 };

@@ -372,6 +372,26 @@ static void child_set_template(struct launch_child *child)
                 child_fail_memory(child);
 }
 
+/* Reports if the environment names another Redis than redis_url. No part of a
+ * URL leaves the child but the number of the database. REDIS_PROVIDER names the variable for Sidekiq. */
+static void child_compare_redis(const struct launch_child *child)
+{
+        const char *provider = environment_get(&child->environment, "REDIS_PROVIDER");
+        const char *url =
+                environment_get(&child->environment, provider && *provider ? provider : "REDIS_URL");
+
+        if (!url || !child->request->redis_url)
+                return;
+        struct redis_comparison redis = redis_url_compare(url, child->request->redis_url);
+        const struct launch_message message = {.kind = LAUNCH_MESSAGE_REDIS,
+                                               .redis_difference = redis.difference,
+                                               .redis_db = redis.db,
+                                               .redis_other_db = redis.other_db};
+
+        if (redis.difference != REDIS_SAME)
+                child_send(child, &message, -1);
+}
+
 /* Later entries win, and the worker's identity overrides all. The identity also comes first, where a reader
  * finds it soonest. */
 static void child_build_environment(struct launch_child *child, const struct passwd *user)
@@ -395,6 +415,7 @@ static void child_build_environment(struct launch_child *child, const struct pas
         if (fleet->environment_file)
                 child_read_environment_file(child);
         child_set_identity(child);
+        child_compare_redis(child);
 }
 
 /* Sends the log to the parent, so that its tail can be read back: as O_PATH, since the parent must never wait

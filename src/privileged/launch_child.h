@@ -15,13 +15,15 @@ enum launch_message_kind {
         LAUNCH_MESSAGE_LOG = 1, /* carries the descriptor of the log */
         LAUNCH_MESSAGE_ERROR,
         LAUNCH_MESSAGE_SEPARATE, /* the child has descriptors of its own */
+        LAUNCH_MESSAGE_REDIS,    /* the worker's environment names another Redis */
 };
 
 struct launch_message {
         uint32_t kind;
         uint32_t length; /* of text */
         uint64_t log_start_bytes;
-        uint32_t log_uid, log_gid; /* user and group that opened the log */
+        uint32_t log_uid, log_gid;                           /* user and group that opened the log */
+        uint32_t redis_difference, redis_db, redis_other_db; /* as struct redis_comparison */
         char text[LAUNCH_ERROR_MAX];
 };
 

@@ -39,6 +39,7 @@ struct launch_request {
         char *const *base_environment; /* sqmgr's own, NULL-terminated; filtered before it is passed to the
                                         * command */
         const char *status_parent;     /* parent of the status directories; NULL: the worker needs none */
+        const char *redis_url;         /* the Redis with the heartbeats; NULL: not known, or none */
         bool rehearsal;                /* see launch_rehearse() */
         bool shares_descriptors;       /* the caller attends to launched.child_fd */
         const struct launch_end *end;  /* run after_exit instead of the worker; NULL: run the worker */

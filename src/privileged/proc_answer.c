@@ -52,6 +52,11 @@ static int answer_process(const struct proc_question *question, struct proc_repl
                 if (r == 0)
                         reply->length = (uint32_t)strlen(reply->text) + 1;
                 return r;
+        case PROC_PEERS:
+                r = proc_peers(proc, reply->text);
+                if (r == 0)
+                        reply->length = (uint32_t)strlen(reply->text) + 1;
+                return r;
         case PROC_ENVIRONMENT:
                 return answer_environment(proc, reply);
         case PROC_MEMORY:

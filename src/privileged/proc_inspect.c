@@ -6,9 +6,11 @@
 #include "io/proc.h"
 #include "io/procfile.h"
 #include "privileged/probe.h"
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,6 +123,98 @@ int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_
         *ret_pss = pss * 1024;
         *ret_private = (clean + dirty) * 1024;
         return 0;
+}
+
+/* A process with more descriptors or sockets than that shows only some of its peers. */
+#define DESCRIPTORS_MAX 4096
+#define SOCKETS_MAX     256
+/* Lines of /proc/PID/net/tcp that are read: all sockets of a network namespace. */
+#define CONNECTIONS_MAX 65536
+#define TCP_ESTABLISHED 1
+
+struct sockets {
+        uint64_t inodes[SOCKETS_MAX];
+        size_t n;
+};
+
+static int read_sockets(const struct proc *proc, struct sockets *ret)
+{
+        char link[32];
+        unsigned long long inode;
+
+        ret->n = 0;
+        int fd = open_file(proc, "fd", O_DIRECTORY);
+        if (fd < 0)
+                return fd;
+        _cleanup_closedir_ DIR *list = fdopendir(fd);
+        if (!list) {
+                close_fd(fd);
+                return -errno;
+        }
+        const struct dirent *entry;
+        for (unsigned i = 0; i < DESCRIPTORS_MAX && ret->n < SOCKETS_MAX && (entry = readdir(list)); i++) {
+                ssize_t length = readlinkat(dirfd(list), entry->d_name, link, sizeof(link) - 1);
+
+                link[MAX(length, 0)] = '\0';
+                if (length > 0 && sscanf(link, "socket:[%llu]", &inode) == 1)
+                        ret->inodes[ret->n++] = inode;
+        }
+        return 0;
+}
+
+static void add_peer(const char *peer, char text[static PROC_PEERS_MAX])
+{
+        size_t used = strlen(text), length = strlen(peer);
+        const char *at = strstr(text, peer);
+
+        if (!(at && (at[length] == ',' || at[length] == '\0')) && used + length + 3 <= PROC_PEERS_MAX)
+                snprintf(text + used, PROC_PEERS_MAX - used, "%s%s", used > 0 ? ", " : "", peer);
+}
+
+/* Takes the address of a line: hexadecimal words in the order of this machine's memory. */
+static void take_connection(const char *line, const struct sockets *sockets, char text[static PROC_PEERS_MAX])
+{
+        char address[33], name[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN + 16];
+        unsigned long long inode;
+        unsigned port, state;
+        uint32_t words[4] = {0};
+
+        if (sscanf(line, " %*u: %*32[0-9A-F]:%*x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %*u %*u %llu", address,
+                   &port, &state, &inode) != 4 ||
+            state != TCP_ESTABLISHED)
+                return;
+        size_t n = strlen(address) / 8;
+        for (size_t i = 0; i < n; i++)
+                (void)sscanf(address + 8 * i, "%8x", &words[i]);
+        bool own = false;
+        for (size_t i = 0; i < sockets->n; i++)
+                own |= sockets->inodes[i] == inode;
+        if (!own || !inet_ntop(n > 1 ? AF_INET6 : AF_INET, words, name, sizeof(name)))
+                return;
+        snprintf(peer, sizeof(peer), n > 1 ? "[%s]:%u" : "%s:%u", name, port);
+        add_peer(peer, text);
+}
+
+int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX])
+{
+        static const char *const files[] = {"net/tcp", "net/tcp6"};
+        struct sockets sockets;
+        char line[512];
+
+        text[0] = '\0';
+        int r = read_sockets(proc, &sockets);
+        for (size_t i = 0; i < ELEMENTSOF(files) && r == 0; i++) {
+                int fd = open_file(proc, files[i], 0);
+                FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+
+                if (!file)
+                        close_fd(fd);
+                for (unsigned n = 0; file && n < CONNECTIONS_MAX && fgets(line, sizeof(line), file); n++)
+                        take_connection(line, &sockets, text);
+                if (file)
+                        (void)fclose(file);
+        }
+        return r;
 }
 
 int proc_directory(const struct proc *proc, char *path, size_t size)

@@ -31,6 +31,11 @@ int log_tail_read(int log_fd, uint64_t start_bytes, const pid_t pids[static 2], 
  * tables, which takes milliseconds. */
 int proc_mapped_bytes(const struct proc *proc, uint64_t *ret_pss, uint64_t *ret_private);
 
+/* Lists the servers that the process has TCP connections to: ADDRESS:PORT, IPv6 in [], separated by ", ". As
+ * many as fit. Bounded, but slow where many sockets exist. */
+#define PROC_PEERS_MAX 128
+int proc_peers(const struct proc *proc, char text[static PROC_PEERS_MAX]);
+
 /* Reads the path of the working directory, without links in it; " (deleted)" follows the path of one that was
  * removed. A longer path is truncated. */
 int proc_directory(const struct proc *proc, char *path, size_t size);

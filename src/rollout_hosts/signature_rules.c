@@ -4,13 +4,6 @@
 #include "settings/redis_url.h"
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-static bool is_this_machine(const struct redis_url *url)
-{
-        return !url->host || strcasecmp(url->host, "localhost") == 0 || strncmp(url->host, "127.", 4) == 0 ||
-               strcmp(url->host, "::1") == 0;
-}
 
 struct rollout_place rollout_place(const char *url, const char *master_name, const char *namespace,
                                    const char *group)
@@ -23,7 +16,7 @@ struct rollout_place rollout_place(const char *url, const char *master_name, con
         place.database = parsed.db;
         if (master_name)
                 snprintf(place.server, sizeof(place.server), "sentinel/%s", master_name);
-        else if (!is_this_machine(&parsed))
+        else if (!redis_url_is_local(&parsed))
                 snprintf(place.server, sizeof(place.server), "%s:%u", parsed.host, parsed.port);
         return place;
 }

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/un.h>
 
 #define REDIS_PORT    6379
@@ -278,5 +279,48 @@ char *redis_url_redact(const char *url)
         const char *rest = at ? at + 1 : authority;
         if (asprintf(&text, "%.*s%s", (int)(authority - url), url, rest) < 0)
                 return NULL;
+        return text;
+}
+
+bool redis_url_is_local(const struct redis_url *url)
+{
+        return !url->host || strcasecmp(url->host, "localhost") == 0 || strncmp(url->host, "127.", 4) == 0 ||
+               strcmp(url->host, "::1") == 0;
+}
+
+/* A socket and a port of this machine may belong to one server. */
+static bool is_same_server(const struct redis_url *a, const struct redis_url *b)
+{
+        if (!a->host && !b->host)
+                return strcmp(a->path, b->path) == 0;
+        if (!a->host || !b->host)
+                return redis_url_is_local(a) && redis_url_is_local(b);
+        return a->port == b->port &&
+               ((redis_url_is_local(a) && redis_url_is_local(b)) || strcasecmp(a->host, b->host) == 0);
+}
+
+struct redis_comparison redis_url_compare(const char *url, const char *other)
+{
+        _cleanup_redis_url_ struct redis_url a = {0}, b = {0};
+
+        if (redis_url_parse(url, &a, NULL) < 0 || redis_url_parse(other, &b, NULL) < 0)
+                return (struct redis_comparison){0};
+        return (struct redis_comparison){.difference = !is_same_server(&a, &b) ? REDIS_OTHER_SERVER
+                                                       : a.db != b.db          ? REDIS_OTHER_DATABASE
+                                                                               : REDIS_SAME,
+                                         .db = a.db,
+                                         .other_db = b.db};
+}
+
+const char *redis_difference_text(const struct redis_comparison *comparison,
+                                  char text[static REDIS_DIFFERENCE_MAX])
+{
+        if (comparison->difference == REDIS_OTHER_DATABASE)
+                snprintf(text, REDIS_DIFFERENCE_MAX,
+                         "REDIS_URL in the environment names database %u, redis_url database %u",
+                         comparison->db, comparison->other_db);
+        else
+                snprintf(text, REDIS_DIFFERENCE_MAX,
+                         "REDIS_URL in the environment names another server than redis_url");
         return text;
 }

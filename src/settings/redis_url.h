@@ -30,4 +30,19 @@ void redis_sentinels_free(struct redis_url *list, size_t n);
  * result; NULL if memory is short. */
 char *redis_url_redact(const char *url);
 
+enum redis_difference { REDIS_SAME, REDIS_OTHER_DATABASE, REDIS_OTHER_SERVER, _REDIS_DIFFERENCE_MAX };
+struct redis_comparison {
+        enum redis_difference difference;
+        unsigned db, other_db;
+};
+/* Compares the server and the database that two URLs name. All names of this machine are one server.
+ * REDIS_SAME if one of the URLs cannot be parsed. */
+struct redis_comparison redis_url_compare(const char *url, const char *other);
+/* Describes a difference between the environment of a worker and redis_url. */
+#define REDIS_DIFFERENCE_MAX 128
+const char *redis_difference_text(const struct redis_comparison *comparison,
+                                  char text[static REDIS_DIFFERENCE_MAX]);
+/* Returns true if the URL names this machine. */
+bool redis_url_is_local(const struct redis_url *url);
+
 #define _cleanup_redis_url_ _cleanup_(redis_url_clear)

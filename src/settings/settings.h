@@ -189,6 +189,14 @@ struct settings {
         size_t n_fleets;
 };
 
+/* Returns the URL of the Redis where the heartbeats of a fleet's workers are searched; NULL if Sentinels name
+ * the server. Sentinels are not used for a fleet's own Redis. */
+static inline const char *settings_fleet_url(const struct settings *settings,
+                                             const struct fleet_settings *fleet)
+{
+        return fleet->redis_url ?: (settings->redis.sentinels ? NULL : settings->redis.url);
+}
+
 /* Returns the path of the socket for read-only clients; NULL: none. */
 static inline const char *settings_read_socket(const struct settings *settings)
 {

@@ -302,6 +302,8 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
         if (action->reason == REASON_RESTART && fleet_surge(fleet) == 0 && needed > 0 &&
             draining_for_restart(fleet, worker) == 0)
                 needed--;
+        if (check_title_tells(sim, process))
+                ready += check_title_ready(sim, process->fleet, process);
         if (ready < needed)
                 violate(sim, "P2", "%s is quieted for %s with %u others ready, %u are needed",
                         process_name(sim, process), reason_name(action->reason), ready, needed);
@@ -318,12 +320,12 @@ static void check_replaced(struct sim *sim, const struct action *action, struct 
 
 static void check_quiet(struct sim *sim, const struct action *action, struct process *process)
 {
-        if (process->first_read_at == 0)
+        if (process->first_read_at == 0 && !check_title_tells(sim, process))
                 violate(sim, "P1", "%s is quieted before it has beaten", process_name(sim, process));
-        if (!has_evidence(sim, process))
+        if (!has_evidence(sim, process) && !check_title_quiet(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is quieted without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
-        if (action->worker->state == WORKER_ACTIVE)
+        if (action->worker->state <= WORKER_ACTIVE)
                 check_replaced(sim, action, process);
 }
 
@@ -364,7 +366,7 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
                         worker_state_name(worker->state));
         else if (!process->runner_alive)
                 return;
-        else if (!has_evidence(sim, process))
+        else if (!has_evidence(sim, process) && !check_title_tells(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is stopped without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
         else if (overdue)
@@ -372,6 +374,8 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         else if (process_jobs(process) > 0)
                 violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
                         process_jobs(process));
+        else if (check_title_tells(sim, process))
+                check_title_idle(sim, process);
         else if (process->idle_row < 2 ||
                  (!process->read_list_empty && process_traits(sim, process)->has_work_list))
                 violate(sim, "P1", "%s is stopped after %u idle beats, its work list %s",
@@ -487,30 +491,6 @@ void check_action(struct sim *sim, const struct action *action)
                 check_kill(sim, action, process);
 }
 
-void check_not_idle(const struct sim *sim, struct process *process)
-{
-        if (process->tried_at == 0 || sim->now >= process->try_at + 2 * SEC)
-                process->tried_at = sim->now;
-        process->try_at = sim->now;
-}
-
-/* P1: it gets no stop signal that could be quieted; nor one as it takes a job that would be lost by it,
- * unless it was never seen at rest. */
-void check_reported(struct sim *sim, const struct action *action, const struct process *process)
-{
-        bool reports = action_signal(action) == ACTION_SIGNAL_STOP;
-        bool rests = process->n_jobs > 0 ||
-                     (process->fetched_until == 0 && sim->now >= process->woken_at + IDLE_CHECK_USEC);
-        bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
-                     sim->now >= process->tried_at + 10 * SEC;
-
-        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
-                violate(sim, "P1", "%s is told to exit, though it would be quiet",
-                        process_name(sim, process));
-        if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
-                violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
-}
-
 /* No flapping: a worker is signaled once, and again only if something happened in between. */
 void check_signalled(struct sim *sim, const struct action *action, struct process *process)
 {
@@ -566,6 +546,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         if (heartbeat->work_list_known || heartbeat->sent_usec != process->read_heartbeat)
                 process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
         bool marks = sim->now > sim->shell.trusted_at;
+        process->title_read_at = process->title_idle_from = 0;
         if (!first && heartbeat->sent_usec == process->read_heartbeat) {
                 process->marked = marks;
                 return;

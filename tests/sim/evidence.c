@@ -99,3 +99,27 @@ bool evidence_local(struct sim *sim, const struct process *process, struct heart
         *ret = record->heartbeat;
         return record->written_at != 0;
 }
+
+void check_not_idle(const struct sim *sim, struct process *process)
+{
+        if (process->tried_at == 0 || sim->now >= process->try_at + 2 * SEC)
+                process->tried_at = sim->now;
+        process->try_at = sim->now;
+}
+
+/* P1: it gets no stop signal that could be quieted; nor one as it takes a job that would be lost by it,
+ * unless it was never seen at rest. */
+void check_reported(struct sim *sim, const struct action *action, const struct process *process)
+{
+        bool reports = action_signal(action) == ACTION_SIGNAL_STOP;
+        bool rests = process->n_jobs > 0 ||
+                     (process->fetched_until == 0 && sim->now >= process->woken_at + IDLE_CHECK_USEC);
+        bool tried = process->tried_at != 0 && sim->now < process->try_at + 2 * SEC &&
+                     sim->now >= process->tried_at + 10 * SEC;
+
+        if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
+                violate(sim, "P1", "%s is told to exit, though it would be quiet",
+                        process_name(sim, process));
+        if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
+                violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
+}

@@ -306,7 +306,8 @@ static void respawn(struct sim *sim, struct process *process)
         process->stop_by = process->exit_at = process->heartbeat_at = process->write_at = USEC_INFINITY;
         process->jumped_bytes = 0;
         process->title_busy = process->copied_busy = 0;
-        process->title_quiet = process->copied_quiet = false;
+        process->title_quiet = process->copied_quiet = process->threads_counted = false;
+        process->title_first_at = process->title_read_at = process->title_idle_from = 0;
         for (unsigned i = 0; i < RECORDS_MAX; i++)
                 process->records[i] = (struct record){0};
         process->frozen_record = process->answer = (struct record){0};

@@ -235,12 +235,41 @@ static uint64_t look_memory_of(const struct sim *sim, struct worker *worker)
         return worker->state == WORKER_ACTIVE ? bytes : 0;
 }
 
-static void look_boot(struct sim *sim, struct worker *worker)
+static void look_boot(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
-        bool unproven = worker->process.unproven;
+        struct process *process = process_of(worker);
+        const struct match *match = &sim->fleets[process->fleet].link.match;
+        bool unproven = worker->process.unproven, booted = evidence_booted(sim, process);
+        bool has_title = process_traits(sim, process)->has_title;
+        size_t at = 0;
 
-        observe_booted(worker, evidence_booted(sim, process_of(worker)), sim->now);
+        if (has_title && booted && process->title_first_at == 0)
+                process->title_first_at = sim->now;
+        usec_t searched_at = match_pid(match, process, &at) != 0 ? 0 : match_scanned_at(match);
+        if (!(poll_items & POLL_BOOT) && !observe_boot_title(worker, booted, searched_at, sim->now))
+                return;
+        observe_booted(worker, booted, sim->now);
         sim->shell.pass.unsaved |= worker->process.unproven != unproven;
+        if (!booted || !has_title || !worker->process.booted || worker->state != WORKER_STARTING)
+                return;
+        observe_heartbeat_process(worker, process->runner_pid, process->runner_start, sim->now);
+        observe_elsewhere(worker);
+        sim->shell.pass.unsaved = true;
+}
+
+static void look_title(struct sim *sim, struct worker *worker)
+{
+        struct process *process = process_of(worker);
+        enum worker_state state = worker->state;
+        unsigned busy;
+        bool quiet, known = evidence_title(sim, process, &busy, &quiet);
+
+        observe_title(worker, known, busy, quiet);
+        if (!worker->process.elsewhere)
+                return;
+        check_title(sim, process, known, known && quiet && busy == 0);
+        observe_title_elsewhere(worker, process_behavior(sim, process)->jobs_max, sim->now);
+        sim->shell.pass.unsaved |= worker->state != state;
 }
 
 static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_items)
@@ -256,15 +285,12 @@ static void look_proc(struct sim *sim, struct worker *worker, unsigned poll_item
 
                 observe_threads(worker, process_threads(sim, process));
                 sim->shell.pass.unsaved |= worker->evidence.threads_witness != witness;
+                process->threads_counted |= process_threads(sim, process) == JOBS_MAX;
         }
-        if ((poll_items & POLL_TITLE) && worker->process.heartbeat_pid != 0) {
-                unsigned busy;
-                bool quiet, known = evidence_title(sim, process, &busy, &quiet);
-
-                observe_title(worker, known, busy, quiet);
-        }
-        if (poll_items & POLL_BOOT)
-                look_boot(sim, worker);
+        if ((poll_items & POLL_TITLE) && worker->process.heartbeat_pid != 0)
+                look_title(sim, worker);
+        if (poll_items & (POLL_BOOT | POLL_ELSEWHERE))
+                look_boot(sim, worker, poll_items);
 }
 
 static void poll_memory(struct sim *sim)

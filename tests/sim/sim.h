@@ -191,7 +191,11 @@ struct process {
         bool hung;              /* silent for hang_after, and not heard of since */
         unsigned idle_row;      /* distinct readings in a row: quiet, 0 busy */
         bool read_list_empty, counted_failure;
-        bool pressed; /* it was quieted for want of memory */
+        usec_t title_first_at;  /* its title was first read, and said that it has booted; 0: it was not */
+        usec_t title_read_at;   /* last, as that of one whose heartbeat is not known */
+        usec_t title_idle_from; /* the first of its readings in a row: quiet, 0 busy */
+        bool threads_counted;   /* as many were seen as its title claims */
+        bool pressed;           /* it was quieted for want of memory */
         unsigned quiets, stops;
         unsigned reported_to_exit; /* how often its runner was */
         usec_t term_at, kill_at;
@@ -627,6 +631,18 @@ void check_distrust(struct sim *sim, unsigned fleet);
 void check_death(struct sim *sim, struct process *process);
 /* Calm: has everything settled? Where it must have, and has not, that is a violation. */
 bool check_settled(struct sim *sim, bool must);
+
+/* check_title.c */
+/* The worker is not heard, but its title was read lately, while time, Redis and sqmgr were trusted. */
+bool check_title_tells(const struct sim *sim, const struct process *process);
+/* A title was read of one whose heartbeat is not known. */
+void check_title(struct sim *sim, struct process *process, bool known, bool idle);
+/* The number of workers whose heartbeats are not known, and that have taken jobs for ready_after by their
+ * titles. */
+unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except);
+/* check_title_tells(), and the check before a worker is quieted by it. */
+bool check_title_quiet(struct sim *sim, const struct process *process);
+void check_title_idle(struct sim *sim, const struct process *process);
 
 /* check_template.c */
 /* Nobody has to know of this process. */

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -561,6 +562,43 @@ static void start_family(void)
         if (pthread_create(&thread, NULL, fork_from_thread, NULL) != 0)
                 _exit(1);
         pthread_barrier_wait(&barrier);
+}
+
+static struct sockaddr_in listener;
+
+static void connect_twice(void)
+{
+        for (unsigned i = 0; i < 2; i++) {
+                int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+                if (fd < 0 || connect(fd, (struct sockaddr *)&listener, sizeof(listener)) < 0)
+                        _exit(1);
+        }
+}
+
+TEST(lists_the_servers_that_a_process_is_connected_to)
+{
+        _cleanup_proc_ struct proc *proc = NULL, *idle = NULL;
+        char peers[PROC_PEERS_MAX], expected[PROC_PEERS_MAX];
+        socklen_t size = sizeof(listener);
+
+        listener = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&listener, size), 0);
+        ck_assert_int_eq(listen(fd, 5), 0);
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&listener, &size), 0);
+        pid_t pid = spawn(connect_twice);
+        ck_assert_int_eq(proc_open(pid, &proc), 0);
+        ck_assert_int_eq(proc_peers(proc, peers), 0);
+        snprintf(expected, sizeof(expected), "127.0.0.1:%u", ntohs(listener.sin_port));
+        ck_assert_str_eq(peers, expected);
+        close(fd);
+        pid_t other = spawn(NULL);
+        ck_assert_int_eq(proc_open(other, &idle), 0);
+        ck_assert_int_eq(proc_peers(idle, peers), 0);
+        ck_assert_str_eq(peers, "");
+        end(pid);
+        end(other);
 }
 
 TEST(walks_a_process_and_its_descendants)

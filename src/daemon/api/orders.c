@@ -28,6 +28,16 @@ static void answer(struct control *control, struct call *call, const struct flee
                 handler_done(control, call);
 }
 
+/* exits: quieting stops the worker. */
+static void reply_to_worker_order(struct call *call, enum command_outcome outcome, bool exits)
+{
+        server_reply(call,
+                     json_pack("{s:b, s:b, s:b, s:b}", "leaving", (int)(outcome == COMMAND_LEAVING), "exits",
+                               (int)exits, "waits", (int)(outcome == COMMAND_WAITS), "kept",
+                               (int)(outcome == COMMAND_KEPT)),
+                     false);
+}
+
 void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         const struct world *world = control->host.world;
@@ -50,10 +60,7 @@ void handle_quiet(struct control *control, struct call *call, json_t *parameters
         if (!handler_record(control, call))
                 return;
         bool exits = fleet ? fleet->settings->traits->quiet_is_stop : worker_quiet_is_stop(worker);
-        server_reply(
-                call,
-                json_pack("{s:b, s:b}", "leaving", (int)(outcome == COMMAND_LEAVING), "exits", (int)exits),
-                false);
+        reply_to_worker_order(call, outcome, exits);
 }
 
 void handle_stop(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -63,10 +70,18 @@ void handle_stop(struct control *control, struct call *call, json_t *parameters,
 
         if (!handler_parse_flag(call, parameters, "force", &force))
                 return;
-        struct fleet *fleet = handler_parse_fleet(control, call, parameters);
-        if (!fleet)
+        const char *name = json_string_value(json_object_get(parameters, "fleet"));
+        struct worker *worker = name ? world_worker(control->host.world, name) : NULL;
+        if (worker) {
+                enum command_outcome outcome = command_stop_worker(worker, force, &by, now);
+
+                if (handler_record(control, call))
+                        reply_to_worker_order(call, outcome, worker_quiet_is_stop(worker));
                 return;
-        answer(control, call, fleet, command_stop(fleet, force, &by, now), 0);
+        }
+        struct fleet *fleet = handler_parse_fleet(control, call, parameters);
+        if (fleet)
+                answer(control, call, fleet, command_stop(fleet, force, &by, now), 0);
 }
 
 void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "daemon/poll/running_jobs.h"
 #include "daemon/runtime/proc_evidence.h"
+#include "daemon/workers/attach.h"
 #include "daemon/workers/sibling.h"
 #include "daemon/workers/templates.h"
 #include "model/deadlines.h"
@@ -129,7 +130,7 @@ static void poll_threads(struct worker *worker)
                 wakeup_changed(process->runtime->wakeup);
 }
 
-static void poll_title(struct worker *worker)
+static void poll_title(struct worker *worker, usec_t now)
 {
         struct process *process = worker->handle;
         struct proc *proc = process_beating(process);
@@ -143,6 +144,28 @@ static void poll_title(struct worker *worker)
                                          framework_of(worker->fleet->settings->traits), &title));
         if (r != -EINPROGRESS)
                 observe_title(worker, r > 0, title.busy, title.quiet);
+        if (r == -EINPROGRESS || !worker->process.elsewhere)
+                return;
+        enum worker_state state = worker->state;
+        observe_title_elsewhere(worker, title.concurrency, now);
+        if (worker->state != state)
+                wakeup_changed(process->runtime->wakeup);
+}
+
+/* An error is an answer, too: the servers are not known. */
+static void poll_peers(struct worker *worker)
+{
+        struct process *process = worker->handle;
+        const struct proc *proc = process_beating(process);
+        char peers[PROC_PEERS_MAX] = "";
+
+        if (!proc)
+                return;
+        int r = await_readers(
+                process, POLL_PEERS,
+                proc_facts_peers(process->runtime->proc_facts, proc, process_user(worker), peers));
+        if (r != -EINPROGRESS)
+                observe_peers(worker, r == 0 ? peers : "");
 }
 
 /* Observes the shutdown time in the command line, which is readable until the process sets its title. */
@@ -188,17 +211,35 @@ static bool is_last_poll(const struct worker *worker, usec_t now)
                at <= usec_add(now, worker->fleet->world->settings->check_interval);
 }
 
-static void poll_boot(struct worker *worker, usec_t now)
+/* When the last search for the worker's heartbeat began, if no heartbeat was found that may be its own. */
+static usec_t searched_at(const struct heartbeat_slot *slot)
+{
+        size_t at = 0;
+
+        return match_pid(slot->heartbeats->match, slot, &at) != 0 ? 0 : heartbeats_scanned_at(slot);
+}
+
+/* item: POLL_BOOT, or POLL_ELSEWHERE before boot_timeout. */
+static void poll_boot(struct worker *worker, enum poll_item item, usec_t now)
 {
         struct process *process = worker->handle;
-        int r = await_readers(process, POLL_BOOT, sibling_find(process, NULL));
+        _cleanup_proc_ struct proc *booted = NULL;
+        int r = await_readers(process, item, sibling_find(process, &booted));
         bool unproven = worker->process.unproven;
 
         /* If the tree cannot be read, nothing is known: leave the worker alone. */
-        if (r >= 0)
-                observe_booted(worker, r > 0, now);
+        if (r < 0 ||
+            (item == POLL_ELSEWHERE && !observe_boot_title(worker, r > 0, searched_at(process->slot), now)))
+                return;
+        observe_booted(worker, r > 0, now);
         if (worker->process.unproven != unproven)
                 wakeup_changed(process->runtime->wakeup);
+        if (!booted || !worker->process.booted || worker->state != WORKER_STARTING ||
+            !worker->fleet->settings->traits->has_title)
+                return;
+        attach_heartbeat(worker, proc_pid(booted), now);
+        if (worker->process.heartbeat_pid == proc_pid(booted))
+                observe_elsewhere(worker);
 }
 
 /* Polls the items that /proc shows. */
@@ -209,11 +250,15 @@ static void poll_proc(struct worker *worker, unsigned poll_items, bool fast, use
         if (poll_items & POLL_THREADS)
                 poll_threads(worker);
         if (poll_items & POLL_TITLE)
-                poll_title(worker);
+                poll_title(worker, now);
+        if (poll_items & POLL_PEERS)
+                poll_peers(worker);
         if (poll_items & POLL_ARGUMENTS)
                 poll_arguments(worker, fast);
         if (poll_items & POLL_BOOT)
-                poll_boot(worker, now);
+                poll_boot(worker, POLL_BOOT, now);
+        if (poll_items & POLL_ELSEWHERE)
+                poll_boot(worker, POLL_ELSEWHERE, now);
         if (poll_items & POLL_OWN_MEMORY)
                 poll_own_memory(worker);
 }

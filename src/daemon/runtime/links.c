@@ -270,14 +270,6 @@ static int make_link(struct links *links, const struct framework *framework, con
         return 0;
 }
 
-/* Returns NULL if Sentinels name the server. Sentinels are not used for a fleet's own Redis. */
-static const char *fleet_url(const struct links *links, const struct fleet_settings *fleet)
-{
-        const struct redis_settings *settings = &links->world->settings->redis;
-
-        return fleet->redis_url ?: (settings->sentinels ? NULL : settings->url);
-}
-
 int links_make(struct links *links, const struct settings *settings)
 {
         int r = 0;
@@ -285,7 +277,7 @@ int links_make(struct links *links, const struct settings *settings)
         for (size_t i = 0; i < settings->n_fleets && r >= 0; i++) {
                 const struct fleet_settings *fleet = settings->fleets[i];
                 const struct framework *framework = framework_of(fleet->traits);
-                const char *url = fleet_url(links, fleet);
+                const char *url = settings_fleet_url(links->world->settings, fleet);
 
                 if (fleet_settings_need_redis(fleet) && !find_link(links, framework, url))
                         r = make_link(links, framework, url);
@@ -301,7 +293,7 @@ void links_join(struct links *links)
 
         WORLD_FOREACH_FLEET(world, fleet) {
                 struct link *link = find_link(links, framework_of(fleet->settings->traits),
-                                              fleet_url(links, fleet->settings));
+                                              settings_fleet_url(world->settings, fleet->settings));
 
                 if (fleet->link)
                         continue;

@@ -41,10 +41,8 @@ struct proc_fact {
         uint64_t start;
         enum proc_subject subject;
         uint32_t id;
-        bool queued; /* in the queue of a reader */
-        int log_fd;  /* PROC_LOG_TAIL: owned until answered; else -1 */
-        uint64_t log_start_bytes;
-        pid_t log_other_pid;
+        bool queued;         /* in the queue of a reader */
+        struct proc_log log; /* PROC_LOG_TAIL: its descriptor is owned until answered; else -1 */
         usec_t asked_at, changed_at;
         usec_t retry_at; /* FACT_LATE: not asked again before */
         unsigned failures;
@@ -103,7 +101,7 @@ static usec_t pause_usec(unsigned failures)
 
 static struct proc_fact *fact_free(struct proc_fact *fact)
 {
-        close_fd(fact->log_fd);
+        close_fd(fact->log.fd);
         free(fact->reply);
         free(fact);
         return NULL;
@@ -232,8 +230,8 @@ static struct proc_question question_of(const struct proc_fact *fact)
                 .id = fact->id,
                 .pid = fact->pid,
                 .subject = fact->subject,
-                .start = fact->subject == PROC_LOG_TAIL ? fact->log_start_bytes : fact->start,
-                .other_pid = fact->log_other_pid,
+                .start = fact->subject == PROC_LOG_TAIL ? fact->log.start_bytes : fact->start,
+                .other_pid = fact->log.other_pid,
         };
 }
 
@@ -241,10 +239,10 @@ static struct proc_question question_of(const struct proc_fact *fact)
 static ssize_t send_some(struct proc_reader *reader, struct proc_fact *fact)
 {
         struct proc_question questions[PROC_QUESTIONS_MAX];
-        int log_fd = fact->log_fd;
+        int log_fd = fact->log.fd;
         size_t n = 0;
 
-        for (; fact && n < ELEMENTSOF(questions) && (n == 0 || (log_fd < 0 && fact->log_fd < 0));
+        for (; fact && n < ELEMENTSOF(questions) && (n == 0 || (log_fd < 0 && fact->log.fd < 0));
              fact = fact->after)
                 questions[n++] = question_of(fact);
         int r = fd_send(reader->process->fd, questions, n * sizeof(*questions), log_fd, MSG_DONTWAIT);
@@ -286,7 +284,7 @@ static bool is_own_error(int error)
 static bool is_valid(const struct proc_fact *fact, const struct proc_reply *reply, size_t size)
 {
         const size_t head = offsetof(struct proc_reply, text);
-        bool is_text = fact->subject == PROC_TITLE || fact->subject == PROC_LOG_TAIL;
+        bool is_text = fact->subject != PROC_ENVIRONMENT && fact->subject != PROC_MEMORY;
 
         if (size < head || reply->length != size - head || reply->id != fact->id || reply->error > 0 ||
             reply->error < -4095)
@@ -347,7 +345,7 @@ static int take_reply(struct proc_facts *facts, struct proc_reader *reader, cons
                 return 0;
         if (is_own_error(reply->error)) {
                 set_late(facts, fact, true, now);
-                fact->log_fd = close_fd(fact->log_fd);
+                fact->log.fd = close_fd(fact->log.fd);
                 return 0;
         }
         free(fact->reply);
@@ -357,7 +355,7 @@ static int take_reply(struct proc_facts *facts, struct proc_reader *reader, cons
         fact->state = FACT_ANSWERED;
         fact->changed_at = now;
         fact->failures = 0;
-        fact->log_fd = close_fd(fact->log_fd);
+        fact->log.fd = close_fd(fact->log.fd);
         reader->has_answered = true;
         return 0;
 }
@@ -412,7 +410,7 @@ static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader
                 struct proc_fact *fact = take_first(reader);
 
                 set_late(facts, fact, true, now);
-                fact->log_fd = close_fd(fact->log_fd);
+                fact->log.fd = close_fd(fact->log.fd);
                 reader_stop(facts, reader, now);
         }
         /* Questions that were sent stay in the queue until they are answered. */
@@ -429,7 +427,7 @@ static void check_deadlines(struct proc_facts *facts, struct proc_reader *reader
                 *link = fact->after;
                 fact->after = NULL;
                 fact->queued = false;
-                fact->log_fd = close_fd(fact->log_fd);
+                fact->log.fd = close_fd(fact->log.fd);
         }
         reader->end = link;
 }
@@ -624,7 +622,7 @@ static struct proc_fact *add_fact(struct proc_facts *facts, enum proc_subject su
         fact->pid = proc_pid(proc);
         fact->start = proc_start_time(proc);
         fact->state = FACT_LATE;
-        fact->log_fd = -1;
+        fact->log.fd = -1;
         fact->next = *bucket;
         *bucket = fact;
         return fact;
@@ -661,12 +659,11 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         if (!reader || !fact)
                 return -ENOMEM;
         if (log) {
-                fact->log_fd = close_fd(fact->log_fd);
-                fact->log_fd = fcntl(log->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-                if (fact->log_fd < 0)
+                close_fd(fact->log.fd);
+                fact->log = *log;
+                fact->log.fd = fcntl(log->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+                if (fact->log.fd < 0)
                         return -errno;
-                fact->log_start_bytes = log->start_bytes;
-                fact->log_other_pid = log->other_pid;
         }
         fact->state = FACT_ASKED;
         fact->asked_at = now;
@@ -674,18 +671,30 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         return -EINPROGRESS;
 }
 
-int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
+static int ask_text(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc, uid_t user,
+                    char *text, size_t size)
 {
         const struct proc_reply *reply = NULL;
+        int r = ask(facts, subject, proc, user, NULL, &reply);
 
-        if (!facts)
-                return proc_title(proc, title, size);
-        int r = ask(facts, PROC_TITLE, proc, user, NULL, &reply);
-        if (r < 0)
-                return r;
-        assert(reply);
-        snprintf(title, size, "%s", reply->text);
-        return 0;
+        if (r == 0 && reply)
+                snprintf(text, size, "%.*s", (int)size - 1, reply->text);
+        return r;
+}
+
+int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size)
+{
+        return facts ? ask_text(facts, PROC_TITLE, proc, user, title, size) : proc_title(proc, title, size);
+}
+
+int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                     char peers[static PROC_PEERS_MAX])
+{
+        int r = facts ? ask_text(facts, PROC_PEERS, proc, user, peers, PROC_PEERS_MAX)
+                      : proc_peers(proc, peers);
+
+        /* The user may have taken over the reader, and viewers see the answer. */
+        return r == 0 && peers[strspn(peers, "0123456789abcdef.:[], ")] != '\0' ? -EBADMSG : r;
 }
 
 ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,

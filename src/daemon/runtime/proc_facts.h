@@ -21,6 +21,7 @@
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
 #include "io/proc_reader.h"
+#include "privileged/proc_inspect.h"
 #include <systemd/sd-event.h>
 
 struct proc_facts;
@@ -53,6 +54,10 @@ static inline bool proc_facts_is_unknown(int r)
 
 /* user: whose reader is asked: of a worker's processes, the user of its main process. */
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, uid_t user, char *title, size_t size);
+/* The servers that the process is connected to, as proc_peers() lists them: an answer of other bytes is none.
+ */
+int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                     char peers[static PROC_PEERS_MAX]);
 /* Returns the number of bytes read, with the variables that begin with PROC_VARIABLE_PREFIX in text at least;
  * 0 during execve(); or -errno. text is terminated by a NUL beyond *ret_length. */
 ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, uid_t user, char *text,

@@ -14,6 +14,7 @@
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
+#include "model/world.h"
 #include "observe/observe.h"
 #include "privileged/launch_request.h"
 #include "privileged/signal.h"
@@ -41,6 +42,8 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                                          ? runtime->status_parent
                                          : NULL,
         };
+        if (fleet_settings_need_redis(fleet->settings))
+                request.redis_url = settings_fleet_url(runtime->world->settings, fleet->settings);
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
 
@@ -203,7 +206,7 @@ static int await_idle_check(const struct worker *worker, usec_t now)
 bool execute_action(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
-        bool forced = now >= fleet_forced_at(action->fleet);
+        bool forced = now >= (worker ? worker_forced_at(worker) : fleet_forced_at(action->fleet));
         int error;
 
         if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !poll_again(action, now))

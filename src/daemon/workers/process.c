@@ -6,6 +6,7 @@
 #include "daemon/workers/orphan.h"
 #include "io/log.h"
 #include "model/names.h"
+#include "observe/observe.h"
 #include <string.h>
 
 void process_release(struct process *process)
@@ -67,6 +68,11 @@ void process_read_report(struct process *process)
         if (r >= 0 && process->report.outcome == LAUNCH_PENDING)
                 return;
         process->report_fd = close_fd(process->report_fd);
+        struct worker *worker = process->worker;
+        char differs[REDIS_DIFFERENCE_MAX];
+        if (r >= 0 && observe_environment_redis(worker, &process->report.redis))
+                log_warning("%s: %s: its heartbeats are searched where redis_url points", WORKER_ID(worker),
+                            redis_difference_text(&process->report.redis, differs));
 }
 
 int process_new(struct runtime *runtime, struct worker *worker, struct proc *main, int report_fd)

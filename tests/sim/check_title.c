@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What the titles of workers prove whose heartbeats are not known. */
+#include "model/world.h"
+#include "sim.h"
+
+#define SEC USEC_PER_SEC
+/* A title is written anew within half of that, mostly. */
+#define TITLE_IDLE_USEC (20 * SEC)
+
+bool check_title_tells(const struct sim *sim, const struct process *process)
+{
+        return process_traits(sim, process)->has_title && sim->fleets[process->fleet].link.up &&
+               process->title_read_at > sim->shell.trusted_at &&
+               sim->now - process->title_read_at <= 3 * sim->shell.settings.check_interval;
+}
+
+void check_title(struct sim *sim, struct process *process, bool known, bool idle)
+{
+        if (known)
+                process->title_read_at = sim->now;
+        if (!known || !idle || process->title_idle_from <= sim->shell.trusted_at)
+                process->title_idle_from = known && idle ? sim->now : 0;
+}
+
+unsigned check_title_ready(const struct sim *sim, unsigned fleet, const struct process *except)
+{
+        unsigned ready = 0;
+
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                const struct process *process = sim->processes[i];
+
+                ready += process->fleet == fleet && process != except && process->worker &&
+                         process->worker->state == WORKER_STARTING && process->title_first_at != 0 &&
+                         process->title_read_at > sim->shell.trusted_at &&
+                         sim->now >= process->title_first_at +
+                                             sim->shell.world->fleets[fleet]->settings->ready_after;
+        }
+        return ready;
+}
+
+bool check_title_quiet(struct sim *sim, const struct process *process)
+{
+        bool tells = check_title_tells(sim, process);
+
+        if (tells && !process->threads_counted)
+                violate(sim, "P1", "%s is quieted, and not all of its job threads were seen",
+                        process_name(sim, process));
+        return tells;
+}
+
+void check_title_idle(struct sim *sim, const struct process *process)
+{
+        if (process_threads(sim, process) > 0)
+                violate(sim, "P1", "%s is stopped though job threads of it are left",
+                        process_name(sim, process));
+        if (!process->threads_counted || process->title_idle_from == 0 ||
+            process->title_read_at - process->title_idle_from < TITLE_IDLE_USEC)
+                violate(sim, "P1", "%s is stopped though its title was not idle for long",
+                        process_name(sim, process));
+}
