@@ -261,8 +261,8 @@ static void put_fleets(struct metrics *metrics)
                    oldest_job(fleet, metrics->now));
         PUT_FLEETS(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    fleet_max_processes(fleet));
-        PUT_FLEETS(metrics, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
-                   fleet->generation);
+        PUT_FLEETS(metrics, "sqmgr_fleet_generation",
+                   "Number of the fleet's release: 1, and 1 more with each restart.", fleet->generation);
         PUT_FLEETS(metrics, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
                    counts->ready);
         PUT_FLEETS(metrics, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",
