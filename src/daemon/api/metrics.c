@@ -262,7 +262,9 @@ static void put_fleets(struct metrics *metrics)
         PUT_FLEETS(metrics, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    fleet_max_processes(fleet));
         PUT_FLEETS(metrics, "sqmgr_fleet_generation",
-                   "Number of the fleet's release: 1, and 1 more with each restart.", fleet->generation);
+                   "Number of the fleet's release: 1, and 1 more with each restart and each reload that "
+                   "outdates workers.",
+                   fleet->generation);
         PUT_FLEETS(metrics, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
                    counts->ready);
         PUT_FLEETS(metrics, "sqmgr_fleet_outdated_workers", "Workers of an older generation that take jobs.",
