@@ -18,12 +18,21 @@ check() { ruby "$tool" "$@"; }
 }
 
 @test "alerts: each says how bad it is, what it means and what to do" {
-        check alerts "$rules" "$top/tests/prometheus/sqmgr.test.yml" "$top/README.md"
+        check alerts "$rules" "$top/tests/prometheus/sqmgr.test.yml" "$top/docs/monitoring.md"
         for change in s/SqmgrRedisDown/redisDown/ '0,/severity: critical/s//severity: bad/' '0,/summary:/s//summery:/' \
                 's/SqmgrRedisDown/SqmgrRedisGone/' '0,/when-an-alert-fires/s//nowhere/'; do
                 sed "$change" "$rules" >bad.yml
-                run -1 check alerts bad.yml "$top/tests/prometheus/sqmgr.test.yml" "$top/README.md"
+                run -1 check alerts bad.yml "$top/tests/prometheus/sqmgr.test.yml" "$top/docs/monitoring.md"
         done
+}
+
+@test "docs/monitoring.md: its scrape_configs are what Prometheus reads" {
+        command -v promtool >/dev/null || skip "promtool is not installed (Debian's prometheus)"
+        # shellcheck disable=SC2016
+        sed -n '/^```yaml$/,/^```$/{/^```/d;p}' "$top/docs/monitoring.md" >prometheus.yml
+        grep -q '^scrape_configs:' prometheus.yml
+        cp "$rules" .
+        promtool check config prometheus.yml
 }
 
 # The linter itself is a program in Go that Debian does not have: check.rb has its rules.

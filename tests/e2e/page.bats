@@ -142,10 +142,11 @@ forge_host() { # HOST
 mailers_drain() { sqmgrctl status --json | jq -e '.fleets[1].rollout.draining == 2'; }
 
 # Made anew by a run with RENEW_PICTURES=1: whoever changes the page looks at them.
-@test "page: the pictures of README show it" {
+@test "page: the pictures of README and docs/monitoring.md show it" {
         local picture
+        grep -qF "(contrib/pictures/page.png)" "$top/README.md"
+        grep -qF "(../contrib/pictures/page-narrow.png)" "$top/docs/monitoring.md"
         for picture in page page-narrow; do
-                grep -qF "(contrib/pictures/$picture.png)" "$top/README.md"
                 [ "$(wc -c <"$top/contrib/pictures/$picture.png")" -lt 150000 ]
         done
         [ -n "${RENEW_PICTURES-}" ] || return 0

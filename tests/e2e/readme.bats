@@ -1,29 +1,23 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# README.md: its settings are accepted, and its way from nothing to a service is gone, with bundler and rbenv.
-# seconds: 110
+# README.md and docs/: the way of README.md from nothing to a deployment is gone, with bundler and rbenv, and each block of
+# commands of docs/ is run beside a fleet at work, which it leaves at work.
+# seconds: 240
 # promises: none
 # shellcheck disable=SC2030,SC2031
 load machine
 
-readme=$top/README.md
-
-# The settings in README.md: each block that begins with a section, as a file of its own.
-settings() { # FOLDER
-        awk -v folder="$1" '/^```ini$/ { inside = 1; n++; next } /^```$/ { inside = 0 } inside { print > (folder "/" n ".ini") }' "$readme"
+# The blocks of a page of one kind, such as `sh`: each as a file of its own, NNN of the line that it begins after.
+blocks() { # PAGE KIND FOLDER
+        mkdir -p "$3"
+        awk -v kind="\`\`\`$2" -v folder="$3" '$0 == kind { file = sprintf("%s/%03d", folder, FNR); next }
+                /^```$/ { file = "" } file != "" { print >file }' "$1"
 }
 
-@test "README.md: every example of settings is accepted" {
-        mkdir "$folder/settings"
-        settings "$folder/settings"
-        [ "$(find "$folder/settings" -name '*.ini' | wc -l)" -ge 3 ]
-        in_machine useradd --create-home shop
-        for file in "$folder"/settings/*.ini; do
-                put /etc/sqmgr/example.ini <"$file"
-                run in_machine sqmgr --check-config -c /etc/sqmgr/example.ini
-                echo "$file: $output"
-                [ "$status" = 0 ]
-        done
+run_block() { # FILE
+        echo "$1:"
+        cat "$1"
+        run -0 in_machine sh -e -c "$(cat "$1")"
 }
 
 # An application as its owner would have it: its Ruby from rbenv, its gems from bundler.
@@ -44,46 +38,48 @@ make_application() {
                 bundle install --quiet --local'
 }
 
-@test "README.md: from nothing to a service, with rbenv and bundler, restarted by its group" {
+@test "README.md: from nothing to a service and a deployment, with rbenv and bundler" {
+        local path
         in_machine sh -c 'command -v rbenv && command -v bundle' || skip 'rbenv or bundler is not installed'
         make_application
-        mkdir "$folder/settings"
-        settings "$folder/settings"
-        put /etc/sqmgr/sqmgr.ini <"$folder/settings/1.ini"
+        blocks "$top/README.md" ini "$folder/ini"
+        blocks "$top/README.md" sh "$folder/sh"
+        [ "$(find "$folder/ini" -type f | wc -l)" = 1 ]
+        [ "$(cat "$folder"/ini/* | grep -cv '^$')" -le 12 ]
+        [ "$(find "$folder/sh" -type f | wc -l)" = 2 ]
+        # shellcheck disable=SC2016
+        path=$(sed -n 's/.*`\(environment = PATH=[^`]*\)`.*/\1/p' "$top/README.md")
+        [ -n "$path" ]
+        sed "s,^user = .*,&\n$path," "$folder"/ini/* | put /etc/sqmgr/sqmgr.ini
         in_machine systemd-sysusers
         in_machine systemd-tmpfiles --create
         in_machine journalctl --update-catalog
         unit daemon-reload
-        run -0 in_machine sqmgr --check-config
-        [[ $output == *'sqmgr.ini: ok' ]]
-        unit enable --quiet --now sqmgr
-        wait_until 90 ready 2
+        for file in "$folder"/sh/*; do
+                run_block "$file"
+                wait_until 90 ready 2
+        done
+        [[ $output == *'restart done, generation 2 '*': 2 workers replaced'* ]]
         for pid in $(worker_pids); do
                 in_machine grep -qz '^RBENV_VERSION=mine\|^RBENV_DIR=' "/proc/$pid/environ"
                 in_machine grep -qz '^RAILS_ENV=production$' "/proc/$pid/environ"
         done
-        in_machine usermod -aG sqmgr app
-        run -0 in_machine runuser -u app -- sqmgrctl restart --wait --timeout 300s
-        [[ $output == *'restart done, generation 2 is in force: 2 workers replaced'* ]]
-        in_machine journalctl -q -x SQMGR_WORKER=default/1 | grep -q 'takes jobs'
+        in_machine runuser -u app -- sqmgrctl status
         unit stop sqmgr
         app_count_is 0
 }
 
-# What stands in README.md below "The service", one command a line.
-commands() { sed -n '/^## The service$/,/^## /s/^    \([a-z].*[^ ]\)  *# .*/\1/p' "$readme"; }
-
-@test "README.md: each command of the service does as it stands there, and leaves the fleet at work" {
+@test "docs: each block of commands does as it stands there, and leaves the fleet at work" {
+        local page
+        redis config set appendonly yes
         configure <<<$'active_process_count = 1\nlog = journal'
-        mapfile -t commands < <(commands)
-        [ ${#commands[@]} -ge 10 ]
-        for command in "${commands[@]}"; do
-                echo "$command"
-                run -0 --separate-stderr in_machine sh -c "$command"
-                [[ $command != journalctl* || $output == *sqmgr* || $output == *pid=* ]]
-                # shellcheck disable=SC2154
-                run ! grep -v -e '^Created symlink' -e '^$' <<<"$stderr"
-                [[ $command != 'systemctl stop'* ]] || unit start sqmgr
+        start_service 1
+        for page in "$top"/docs/*.md; do
+                blocks "$page" sh "$folder/sh/${page##*/}"
+        done
+        [ "$(find "$folder/sh" -type f | wc -l)" -ge 12 ]
+        for file in "$folder"/sh/*/*; do
+                run_block "$file"
                 wait_until 60 ready 1
         done
         [ "$(in_machine journalctl -q -u sqmgr _COMM=sqmgr | grep -c 'pid=.* INFO')" = 0 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Looks at what Prometheus and Grafana are given. Prints what is wrong, one a line, and exits with 1 then.
 # Usage: check.rb names METRICS FILE...      FILE names only metrics and labels that METRICS, a text of GetMetrics, has
-#        check.rb alerts RULES TESTS README  each alert has what it must, is tested, and stands in the table of README
+#        check.rb alerts RULES TESTS PAGE    each alert has what it must, is tested, and stands in the table of PAGE
 #        check.rb dashboard FILE             the rules of grafana/dashboard-linter, by their names
 #        check.rb queries FILE               prints its queries as rules, for promtool to see whether they are PromQL
 require "json"
@@ -10,7 +10,7 @@ require "yaml"
 # Of others: node_exporter's.
 FOREIGN = { "node_textfile_mtime_seconds" => { "file" => [] } }.freeze
 SCRAPED = %w[job instance].freeze
-RUNBOOK = "README.md#when-an-alert-fires".freeze
+RUNBOOK = "docs/monitoring.md#when-an-alert-fires".freeze
 # Those of Grafana's that stand for what sqmgr tells: a count, bytes, seconds.
 UNITS = %w[none short percentunit bytes s].freeze
 
@@ -97,10 +97,10 @@ def check_names(metrics_path, *paths)
   problem("no metric is named") if n.zero?
 end
 
-def check_alerts(rules_path, tests_path, readme_path)
+def check_alerts(rules_path, tests_path, page_path)
   alerts = rules(read(rules_path))
   tests = read(tests_path).fetch("tests").flat_map { |test| test.fetch("alert_rule_test") }
-  rows = File.read(readme_path)[/^## When an alert fires$.*?(?=^## )/m].to_s.scan(/^\| `(Sqmgr\w+)` /).flatten
+  rows = File.read(page_path)[/^## When an alert fires$.*?(?=^## |\z)/m].to_s.scan(/^\| `(Sqmgr\w+)` /).flatten
   alerts.each do |rule|
     name = rule["alert"]
     problem("#{name}: is not CamelCase, or not sqmgr's") unless name.match?(/\ASqmgr([A-Z][a-z]+)+\z/)
@@ -109,9 +109,9 @@ def check_alerts(rules_path, tests_path, readme_path)
     problem("#{name}: does not lead to #{RUNBOOK}") unless rule.dig("annotations", "runbook_url") == RUNBOOK
     mine = tests.select { |test| test["alertname"] == name }.map { |test| test["exp_alerts"].empty? }
     problem("#{name}: is not seen to fire, and not to fire") unless mine.uniq.size == 2
-    problem("#{readme_path}: does not say what to do about #{name}") unless rows.include?(name)
+    problem("#{page_path}: does not say what to do about #{name}") unless rows.include?(name)
   end
-  (rows - alerts.map { |rule| rule["alert"] }).each { |name| problem("#{readme_path}: there is no alert #{name}") }
+  (rows - alerts.map { |rule| rule["alert"] }).each { |name| problem("#{page_path}: there is no alert #{name}") }
   problem("there are no alerts") if alerts.empty?
 end
 

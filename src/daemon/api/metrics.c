@@ -213,7 +213,10 @@ static void put_fleets(struct facts *facts)
                    oldest_job(fleet, facts->now));
         PUT_FLEETS(facts, "sqmgr_fleet_max_processes", "How many processes the fleet may have at once.",
                    fleet_max_processes(fleet));
-        PUT_FLEETS(facts, "sqmgr_fleet_generation", "Counts the fleet's restarts, from 1.",
+        PUT_FLEETS(facts, "sqmgr_fleet_generation",
+                   "Number of the fleet's latest release: 1, and 1 more with each restart; a reload that "
+                   "outdates "
+                   "workers counts once a worker was started after it.",
                    generation_shown(fleet));
         PUT_FLEETS(facts, "sqmgr_fleet_ready_workers", "Workers on whose account others may be quieted.",
                    counts->ready);
