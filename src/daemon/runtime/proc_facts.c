@@ -728,6 +728,15 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t u
         return 0;
 }
 
+void proc_facts_ask_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
+                             const struct proc_log *log)
+{
+        const struct proc_reply *reply;
+
+        if (facts && ask(facts, PROC_LOG_TAIL, proc, user, log, &reply) == -EINPROGRESS)
+                reader_flush(facts, reader_of(facts, proc, user), now_usec());
+}
+
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size)
 {

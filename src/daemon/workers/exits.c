@@ -182,6 +182,8 @@ static void exited(struct process *process)
         if (process->worker->state == WORKER_GONE || process->orphan_search || process->exit_waits)
                 return;
         int r = know_user(process);
+        if (r >= 0 && !worker_is_asked_to_exit(process->worker))
+                exit_log_ask(process->runtime, process->main, process->uid, &process->report);
         process->main_status = reap(process);
         if (promote(process))
                 return;
