@@ -674,6 +674,9 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         fact->state = FACT_ASKED;
         fact->asked_at = now;
         put_last(facts, reader, fact);
+        /* The message of a log holds no other question. */
+        if (log)
+                reader_flush(facts, reader, now);
         return -EINPROGRESS;
 }
 
@@ -726,15 +729,6 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t u
         *ret_pss = reply->pss_bytes;
         *ret_private = reply->private_bytes;
         return 0;
-}
-
-void proc_facts_ask_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                             const struct proc_log *log)
-{
-        const struct proc_reply *reply;
-
-        if (facts && ask(facts, PROC_LOG_TAIL, proc, user, log, &reply) == -EINPROGRESS)
-                reader_flush(facts, reader_of(facts, proc, user), now_usec());
 }
 
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,

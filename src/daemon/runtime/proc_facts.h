@@ -66,9 +66,6 @@ struct proc_log {
 /* Reads the log tail of a process, which may have exited. */
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
                         const struct proc_log *log, char *lines, size_t size);
-/* Sends the question for it, which the other functions leave to the loop. */
-void proc_facts_ask_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
-                             const struct proc_log *log);
 
 /* An answer to a question that was asked before this time does not count. */
 void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before);

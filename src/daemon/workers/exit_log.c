@@ -93,9 +93,11 @@ void exit_log_ask(struct runtime *runtime, const struct proc *main, uid_t user,
                   const struct launch_report *report)
 {
         const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        char lines[LOG_TAIL_MAX_BYTES + 1];
 
-        if (report->log_fd >= 0)
-                proc_facts_ask_log_tail(runtime->proc_facts, main, user, &log);
+        /* Without readers, the log is read at once, and once. */
+        if (runtime->proc_facts && report->log_fd >= 0)
+                (void)proc_facts_log_tail(runtime->proc_facts, main, user, &log, lines, sizeof(lines));
 }
 
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
