@@ -600,6 +600,12 @@ void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_use
                 (void)add_reader(facts, user, user->uid == 0);
 }
 
+void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid)
+{
+        if (facts)
+                (void)reader_of(facts, proc, uid);
+}
+
 static struct proc_fact *find_fact(struct proc_facts *facts, enum proc_subject subject,
                                    const struct proc *proc)
 {
@@ -668,6 +674,9 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         fact->state = FACT_ASKED;
         fact->asked_at = now;
         put_last(facts, reader, fact);
+        /* The message of a log holds no other question. */
+        if (log)
+                reader_flush(facts, reader, now);
         return -EINPROGRESS;
 }
 

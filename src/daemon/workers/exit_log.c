@@ -89,6 +89,17 @@ static uint64_t read_journal(struct runtime *runtime, const struct exit_log_sour
         return lines->token;
 }
 
+void exit_log_ask(struct runtime *runtime, const struct proc *main, uid_t user,
+                  const struct launch_report *report)
+{
+        const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
+        char lines[LOG_TAIL_MAX_BYTES + 1];
+
+        /* Without readers, the log is read at once, and once. */
+        if (runtime->proc_facts && report->log_fd >= 0)
+                (void)proc_facts_log_tail(runtime->proc_facts, main, user, &log, lines, sizeof(lines));
+}
+
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, char lines[static LOG_TAIL_MAX_BYTES + 1],
                  struct exit_status *exit)
@@ -96,7 +107,7 @@ int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
         const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
         int r = -ENODATA;
 
-        if (report->log_fd >= 0)
+        if (report->log_fd >= 0 && !expected)
                 r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, lines,
                                         LOG_TAIL_MAX_BYTES + 1);
         if (r == -EINPROGRESS)
