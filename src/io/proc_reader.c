@@ -11,9 +11,9 @@
 
 void proc_reader_user_of(const struct proc *proc, uid_t uid, struct proc_reader_user *ret)
 {
-        *ret = (struct proc_reader_user){.uid = uid};
-        if (proc_groups(proc, &ret->gid, ret->groups, ELEMENTSOF(ret->groups), &ret->n_groups) < 0)
-                ret->gid = NOGROUP;
+        *ret = (struct proc_reader_user){.uid = uid, .gid = NOGROUP};
+        if (proc_groups(proc, uid, &ret->gid, ret->groups, ELEMENTSOF(ret->groups), &ret->n_groups) == 0)
+                ret->since = proc_start_time(proc);
 }
 
 int proc_reader_open_program(void)

@@ -165,24 +165,12 @@ static bool may_leave_an_orphan(const struct process *process)
                process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
-/* Readable until the process is reaped. */
-static int know_user(struct process *process)
-{
-        struct proc_reader_user user;
-
-        int r = proc_uid(process->main, &process->uid);
-        if (r < 0)
-                return r;
-        proc_reader_user_of(process->main, process->uid, &user);
-        proc_facts_know_user(process->runtime->proc_facts, &user);
-        return 0;
-}
-
 static void exited(struct process *process)
 {
         if (process->worker->state == WORKER_GONE || process->orphan_search || process->exit_waits)
                 return;
-        int r = know_user(process);
+        /* Readable until the process is reaped. */
+        int r = process_read_user(process);
         process->main_status = reap(process);
         wakeup_changed(process->runtime->wakeup);
         if (promote(process))
