@@ -45,6 +45,7 @@ struct server_heartbeats {
         bool undecided;   /* the current or last poll awaits heartbeats_resume() */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* queries of the current poll without an answer */
+        usec_t polled_at; /* when the current or last poll began */
         usec_t scan_began_at;
         size_t scan_hosts;   /* index into this host's names: those before it are scanned */
         usec_t scan_next_at; /* no scan before this */

@@ -196,6 +196,8 @@ static struct ask poll_answer(void *userdata, struct answer *answer)
         }
         if (answer->status == ANSWER_LOST)
                 copy.heartbeats->failed = true;
+        if (answer->kind == QUERY_HEARTBEAT)
+                answer->heartbeat.heartbeat.asked_at = copy.heartbeats->polled_at;
         return copy;
 }
 
@@ -761,6 +763,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
 
         heartbeats_enter(heartbeats);
         heartbeats->looking = true;
+        heartbeats->polled_at = now;
         heartbeats->failed = false;
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)

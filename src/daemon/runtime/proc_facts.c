@@ -174,16 +174,6 @@ static void reader_stop(struct proc_facts *facts, struct proc_reader *reader, us
         (void)signal_child(process->child.pid, SIGKILL);
 }
 
-/* Ends the reader's process for no fault of its own. */
-static void reader_replace(struct proc_facts *facts, struct proc_reader *reader, usec_t now)
-{
-        unsigned failures = reader->failures;
-
-        reader_stop(facts, reader, now);
-        reader->failures = failures;
-        reader->start_at = now;
-}
-
 static void on_exited(struct child *child, const siginfo_t *info _unused_)
 {
         struct proc_reader_process *process =
@@ -267,8 +257,11 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 {
         struct proc_fact *fact = reader->first;
 
-        if (reader->outdated && reader->process && reader->n_sent == 0)
-                reader_replace(facts, reader, now);
+        if (reader->outdated && reader->process && reader->n_sent == 0) {
+                reader_stop(facts, reader, now);
+                reader->failures--; /* the replaced one did not fail */
+                reader->start_at = now;
+        }
         if (fact && !reader->process)
                 reader_start(facts, reader, now);
         for (size_t i = 0; fact && i < reader->n_sent; i++)
@@ -608,22 +601,14 @@ static struct proc_reader *reader_of(struct proc_facts *facts, const struct proc
         return add_reader(facts, &user, privileged);
 }
 
-static bool has_groups(const struct proc_reader *reader, const struct proc_reader_user *user)
-{
-        return reader->user.gid == user->gid && reader->user.n_groups == user->n_groups &&
-               memcmp(reader->user.groups, user->groups, user->n_groups * sizeof(user->groups[0])) == 0;
-}
-
 void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user)
 {
-        if (!facts)
-                return;
-        if (!find_reader(facts, user->uid, user->uid == 0))
+        if (facts && !find_reader(facts, user->uid, user->uid == 0))
                 (void)add_reader(facts, user, user->uid == 0);
-        for (struct proc_reader *reader = facts->readers; reader; reader = reader->next) {
+        for (struct proc_reader *reader = facts ? facts->readers : NULL; reader; reader = reader->next) {
                 if (reader->user.uid != user->uid || user->since <= reader->user.since)
                         continue;
-                reader->outdated |= reader->process && !has_groups(reader, user);
+                reader->outdated |= reader->process && !proc_reader_has_groups(&reader->user, user);
                 reader->user = *user;
         }
 }

@@ -142,8 +142,7 @@ static int stop(const struct worker *worker, const struct framework *framework)
         struct proc *beating = process_beating(process);
         int signo = named_stop_signal(worker);
 
-        /* What is named by a heartbeat alone may be a lie, and would kill a process that does not catch it.
-         */
+        /* A signal that a heartbeat alone names may be a lie, and kills a process that does not catch it. */
         if (fleet_settings_stop_signal(worker->fleet->settings) == 0 && signo != 0 &&
             (!beating || proc_catches_signal(beating, signo) <= 0))
                 signo = 0;
