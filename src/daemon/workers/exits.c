@@ -167,7 +167,8 @@ static bool may_leave_an_orphan(const struct process *process)
                process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
-/* Readable until the process is reaped. */
+/* Readable until the process is reaped. The groups were read when the process had become its user; they are
+ * read now only if no process of that user was seen before. */
 static int know_user(struct process *process)
 {
         int r = proc_uid(process->main, &process->uid);
