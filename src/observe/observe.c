@@ -314,10 +314,12 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
  * has seen that lately, or nothing newer was read for longer than an answer can be late. */
 static bool worker_is_repeated(const struct worker *worker)
 {
-        usec_t stepped_at = worker->fleet->world->doubt.stepped_back_at, stale = worker_stale_usec(worker);
+        usec_t stepped_at = worker->fleet->world->doubt.stepped_back_at;
+        usec_t latest = worker_stale_usec(worker) + LATE_USEC;
 
-        return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, stale)) &&
-               usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= stale + LATE_USEC;
+        /* Until so long after the step, an answer may be older than it, and have a later time. */
+        return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)) &&
+               usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
 }
 
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
