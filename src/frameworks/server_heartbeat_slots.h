@@ -100,7 +100,7 @@ static inline void slot_free(struct server_slot *slot)
 /* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
 void server_heartbeats_forget(struct heartbeat_slot *base);
-/* A search for other candidates of a slot goes through all candidates: with the count, few slots need one. */
+/* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */
 void server_heartbeats_count_others(struct server_heartbeats *heartbeats);
 /* Drops host names under which no live worker can have started. */
 void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats);

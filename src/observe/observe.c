@@ -22,7 +22,7 @@
 /* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
 
-/* An answer that is later ends its reader, with the default of command_timeout (io/reader.c). */
+/* sqmgr ends a reader that answers later than this, with the default of command_timeout (io/reader.c). */
 #define LATE_USEC (60 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
@@ -309,15 +309,15 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         }
 }
 
-/* True if a heartbeat that is older than the last one is an answer again, or of a replica that took over:
- * what follows is no sign of life before it is newer than all. Otherwise the worker's clock went back: sqmgr
- * has seen that lately, or nothing newer was read for longer than an answer can be late. */
+/* Returns true if a heartbeat that is older than the newest one was answered before, or comes from a replica
+ * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
+ * has read nothing newer for longer than an answer can be late. */
 static bool worker_is_repeated(const struct worker *worker)
 {
         usec_t stepped_at = worker->fleet->world->doubt.stepped_back_at;
         usec_t latest = worker_stale_usec(worker) + LATE_USEC;
 
-        /* Until so long after the step, an answer may be older than it, and have a later time. */
+        /* For this time after the step, an answer may be from before the step and carry a later time. */
         return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)) &&
                usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
 }

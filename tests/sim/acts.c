@@ -131,9 +131,9 @@ static void end_some(struct sim *sim, const struct act *act)
         }
 }
 
-/* The wall clock was stepped back. A sqmgr that is not there sees none of it, and could not tell what the
- * dead have left, or that a record of the living is from before. Of answers that are repeated nobody could
- * tell for a while that they are no new ones. */
+/* The wall clock was stepped back. A sqmgr that does not run at that time cannot know what dead processes
+ * have left, or that the record of a living one is older than the step. For a while after the step, repeated
+ * answers cannot be told from new ones. */
 static void lose_births(struct sim *sim)
 {
         sim->stepped_back_at = sim->now;
@@ -410,7 +410,8 @@ void act_calm(struct sim *sim)
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);
-                /* And what SECURITY.md says of an RQ worker that a reader calls asked to exit. */
+                /* An operator ends an RQ worker that a lying reader has reported as asked to exit:
+                 * SECURITY.md. */
                 if (process->lied_at != 0 && process->worker && process->worker->state == WORKER_QUIET &&
                     process_traits(sim, process)->quiet_is_stop && !process->stopping &&
                     process->term_from == USEC_INFINITY)

@@ -461,7 +461,7 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
 
         /* A worker that may have got no signal is sent no second one, and its deadline holds. */
         bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed ||
-                         /* A reader can say so: SECURITY.md. */
+                         /* A lying reader can report that: SECURITY.md. */
                          (process->lied_at != 0 && process_traits(sim, process)->quiet_is_stop);
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
@@ -523,7 +523,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
          * again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
-        /* A reader can deny that a worker is quiet, again and again. */
+        /* A lying reader can report again and again that a worker is not quiet. */
         again |= action->kind == ACTION_QUIET && process->lied_at != 0;
 
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
@@ -663,7 +663,7 @@ void check_hung(struct sim *sim)
                 struct process *process = sim->processes[i];
 
                 process->hung = seems_hung(sim, process) ||
-                                /* A reader can say so: SECURITY.md. */
+                                /* A lying reader can report that: SECURITY.md. */
                                 (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
                 if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Judges readings by the truth: a repeated answer is no new one, and a lie excuses only what SECURITY.md
- * says.
- */
+/* Checks readings against the simulated world: a repeated answer is not new, and a lie excuses only what
+ * SECURITY.md allows. */
 #include "model/world.h"
 #include "sim.h"
 
 #define SEC USEC_PER_SEC
 
-/* A reader may keep workers from being replaced while it lies, and until heartbeats count again. */
+/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
 bool check_has_lied(const struct sim *sim, unsigned fleet)
 {
         const struct reader_sim *reader = &sim->fleets[fleet].reader;
@@ -17,9 +16,8 @@ bool check_has_lied(const struct sim *sim, unsigned fleet)
         return reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN;
 }
 
-/* A reader said lately that the worker is idle, and nothing that was read in /proc said otherwise:
- * SECURITY.md.
- */
+/* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read
+ * from /proc contradicts it. */
 bool check_is_lied_of(const struct sim *sim, const struct process *process)
 {
         const struct traits *traits = process_traits(sim, process);
@@ -37,7 +35,7 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         bool first = !process->worker->heartbeat.seen;
         usec_t asked_at = heartbeat->asked_at ?: sim->now;
         bool same = !first && heartbeat->sent_usec == process->read_heartbeat;
-        /* A clock that goes back makes an answer that is repeated look new, or a new sqmgr that knows none.
+        /* After a backward clock step, and for a new sqmgr, a repeated answer cannot be told from a new one.
          */
         bool unsure = process->rebased ||
                       (sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC);
@@ -63,7 +61,8 @@ void check_reading(struct sim *sim, struct process *process, const struct heartb
         else if (newer || first)
                 process->idle_row++;
         if (first || (process->marked && newer)) {
-                /* What was read as the doubt ended may have been written before it. */
+                /* The first heartbeat that is read after a doubt about time may have been written before it.
+                 */
                 process->trusted_reads += !first || marks;
                 process->changed_at = asked_at;
                 process->hung = false;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reader makes up an identity of init, which is no process of ours. */
+/* The identity that a lying reader invents: of init, which is no worker. */
 #define FOREIGN_PID    1
 #define FOREIGN_SERIAL 0xfffffffU
 

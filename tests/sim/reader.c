@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Modelled readers: what stands between sqmgr and Redis may die, delay, repeat and lie (src/io/reader.c). */
+/* Models the readers between sqmgr and Redis, which may die, delay, repeat and lie (src/io/reader.c). */
 #include "sim.h"
 #include <string.h>
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC
 
-/* A reader that answers later is ended. */
+/* sqmgr ends a reader that answers later. */
 #define DELAY_MAX_USEC (50 * SEC)
-/* Older answers are not repeated. */
+/* A reader repeats no answer that is older. */
 #define REPEAT_USEC (20 * SEC)
 /* As in src/io/reader.c. */
 #define PAUSE_MIN_USEC (50 * MSEC)
@@ -36,7 +36,7 @@ void readers_open(struct sim *sim)
         for (size_t i = 0; i < sim->n_acts; i++) {
                 struct act *act = &sim->acts[i];
 
-                /* Orders and failures of workers stay, as they are what a fault of a reader can spoil. */
+                /* Most orders and failures of workers stay: a reader's fault matters while these happen. */
                 if (!rng_chance(&rng, act->kind <= ACT_REDIS_EMPTIED ? 700 : 200))
                         continue;
                 act->kind = (enum act_kind)rng_range(&rng, ACT_READER_DIES,
@@ -133,8 +133,8 @@ static void remember(const struct sim *sim, struct process *process, const struc
         process->given_at[0] = sim->now;
 }
 
-/* Old answers about the dead would look like life, as would those of a framework whose answer is the
- * heartbeat. */
+/* Returns an old answer or the record. Old answers about a dead process are not repeated, nor those of a
+ * framework whose answer is the heartbeat: both would be signs of life. */
 static struct record repeat(const struct sim *sim, const struct process *process, struct rng *rng,
                             struct record record)
 {

@@ -84,7 +84,7 @@ static void link_ask(struct sim *sim, unsigned fleet)
         usec_t trip = redis_trip(sim, &sim->rng), delay = reader_delay(sim, fleet);
         link->served_at = sim->now + trip / 2;
         link->answer_at = sim->now + trip + delay;
-        /* The reader says that it lives. */
+        /* Until then the reader answers pings. */
         link->next_at += delay;
 }
 

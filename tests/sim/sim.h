@@ -25,7 +25,7 @@ struct world;
 #define CLONES_MAX    256
 /* What waits for a job, and has slept for so long, hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
-/* So long after the wall clock was stepped back, an old answer may be taken for a new one. */
+/* For this time after a backward step of the wall clock, an old answer may count as new. */
 #define STEPPED_USEC (2 * USEC_PER_MIN)
 /* Beyond any pid of ours: what is there is none of ours. */
 #define STRANGERS_PID 100000000
@@ -80,7 +80,7 @@ struct release {
 /* A heartbeat as it stands in Redis. */
 struct record {
         usec_t written_at; /* 0: there is none */
-        bool lie;          /* of a reader, and not in Redis */
+        bool lie;          /* invented by a reader, and not in Redis */
         struct heartbeat heartbeat;
 };
 
@@ -180,7 +180,7 @@ struct process {
         unsigned identity;     /* serial + 1 of the process whose heartbeat is read as its; 0: not known */
         unsigned poll_items;
         struct record answer;
-        /* The last answers, the newest first, and when they were given: one of them may be repeated. */
+        /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
         struct record given[GIVEN_MAX];
         usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
@@ -189,10 +189,10 @@ struct process {
         usec_t slept_at;
 
         /* What the invariants are checked against: what was read of it, and done to it. */
-        usec_t lied_at;         /* a lie about it was answered, last; 0: none was */
+        usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
         usec_t read_written_at; /* when the newest heartbeat that was read had been written */
         uint64_t read_heartbeat;
-        bool rebased; /* the next reading is no newer, whatever it says */
+        bool rebased; /* the next reading has none before it to compare with */
         bool shown_title, shown_quiet;
         unsigned shown_busy;
         usec_t first_read_at, changed_at;
@@ -258,7 +258,7 @@ enum act_kind {
         ACT_TEMPLATE_FREEZE,
         ACT_FORK_LACKS,
         ACT_FORK_KILLS_SQMGR,
-        /* In some worlds, in the place of some of the others. */
+        /* In some worlds these replace some of the other acts. */
         ACT_READER_DIES,
         ACT_READER_DELAYS,
         ACT_READER_REPEATS,
@@ -283,8 +283,8 @@ struct reader_sim {
         usec_t delay_max;
         enum lie lie;
         usec_t lied_at;  /* last */
-        usec_t dies_at;  /* USEC_INFINITY: it lives on */
-        unsigned deaths; /* that follow, each soon after the one before */
+        usec_t dies_at;  /* USEC_INFINITY: never */
+        unsigned deaths; /* deaths that are to follow, each soon after the previous one */
         unsigned failures;
         usec_t connected_at;
 };
@@ -589,21 +589,21 @@ void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
 
-/* reader.c: the process that asks Redis for sqmgr. */
+/* reader.c: the processes that query Redis for sqmgr. */
 void readers_open(struct sim *sim);
 void reader_befalls(struct sim *sim, const struct act *act);
 void readers_calm(struct sim *sim);
-/* The answer to a question about this worker; record: what Redis has. */
+/* Returns the answer to a query about this worker. record: what Redis holds. */
 struct record reader_answers(struct sim *sim, struct process *process, struct record record);
-/* The heartbeat of an identity that the reader has made up; NULL: it has made up none. */
+/* Returns the heartbeat of the identity that the reader has invented, or NULL. */
 const struct record *reader_foreign(const struct sim *sim, unsigned fleet);
-/* How much later than Redis it answers. */
+/* Returns how much later than Redis the reader answers. */
 usec_t reader_delay(struct sim *sim, unsigned fleet);
-/* Its process has connected. */
+/* The process of the reader has connected. */
 void reader_connected(struct sim *sim, unsigned fleet);
-/* A process that has answered nothing yet. */
+/* A process of the reader begins, which has no old answers. */
 void reader_started(struct sim *sim, unsigned fleet);
-/* Its process has ended: the pause until the next one is connected. */
+/* The process of the reader has ended. Returns the time until the next one is connected. */
 usec_t reader_died(struct sim *sim, unsigned fleet);
 
 /* shell.c: what src/daemon does around the core; adopt.c: its begin and its end. */
@@ -673,7 +673,7 @@ uint64_t check_digest(const struct sim *sim);
 /* The saved state is current again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
-/* written_at: when it was written, in truth. */
+/* written_at: when the simulated process wrote the heartbeat. */
 void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
                    usec_t written_at);
 /* What was read so far is no evidence any more; fleet UINT32_MAX: of all. */

@@ -474,7 +474,7 @@ TEST(a_stop_signal_that_a_heartbeat_alone_names_is_sent_to_who_catches_it)
         ck_assert_int_eq(kill(worker->process.pid, 0), 0);
 }
 
-/* Returns how many descriptors can be opened, which are open then. */
+/* Opens descriptors until the limit is reached. Returns their number. */
 static unsigned fill_descriptors(int fds[static 8])
 {
         unsigned n = 0;
@@ -484,7 +484,7 @@ static unsigned fill_descriptors(int fds[static 8])
         return n;
 }
 
-TEST(a_number_that_a_child_which_cannot_be_watched_may_share_is_not_used_before_its_end)
+TEST(the_descriptor_of_a_child_that_cannot_be_watched_stays_open_until_it_has_ended)
 {
         const struct action action = {.kind = ACTION_START, .index = 1};
         struct action start_action = action;

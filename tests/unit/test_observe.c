@@ -152,10 +152,28 @@ TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
         test_heartbeat(&t, worker, 125, 0, false);
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
 
-        /* Its clock went back, which nobody has seen. */
+        /* The clock of the worker went back, and sqmgr has not observed the step. */
         t.now += 5 * USEC_PER_MIN;
         test_heartbeat(&t, worker, 50, 0, false);
         test_heartbeat(&t, worker, 55, 0, false);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+}
+
+TEST(after_a_clock_step_a_record_from_before_it_does_not_outdate_new_ones)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_heartbeat(&t, worker, 115, 0, false);
+        t.world->doubt.stepped_back_at = t.now;
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, 50, 0, false);
+        /* A replica has the record that was written before the step. */
+        t.now += 46 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, 115, 0, false);
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                test_heartbeat(&t, worker, 100 + i, 0, false);
+        }
         ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
 }
 

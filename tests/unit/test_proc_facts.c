@@ -21,7 +21,7 @@ static struct proc_facts *facts;
 static struct proc *self;
 static unsigned n_arrived, n_started, n_privileged;
 static sd_event_source *reaper;
-static usec_t skipped;  /* that the clock is ahead */
+static usec_t skipped;  /* how much the clock is ahead */
 static usec_t stood_at; /* when the clock was stopped; 0: it runs */
 
 usec_t __real_clock_now(clockid_t clock);
@@ -261,7 +261,7 @@ TEST(many_are_asked_at_once_and_each_is_answered)
         struct proc *procs[N];
 
         make_facts(start_reader, -1);
-        /* No question is late, however long a slow machine takes for so many processes. */
+        /* With a stopped clock no question expires, however slowly the machine starts 300 processes. */
         stood_at = clock_now(CLOCK_MONOTONIC);
         for (size_t i = 0; i < N; i++) {
                 pids[i] = fork();
@@ -317,7 +317,8 @@ TEST(a_reader_with_groups_that_the_user_no_longer_has_is_replaced)
         ck_assert_uint_eq(started_with.gid, user.gid);
         ck_assert_uint_eq(started_with.since, proc_start_time(self));
 
-        /* A process that was started later has the same, and one from before has others. */
+        /* A process that was started later has the same groups, and one that was started earlier has others.
+         */
         user.since++;
         proc_facts_know_user(facts, &user);
         struct proc_reader_user old = user;

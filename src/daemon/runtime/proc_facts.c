@@ -68,7 +68,7 @@ struct proc_reader {
         unsigned n_stuck;
         unsigned failures; /* since the last answer */
         usec_t start_at;   /* not started before */
-        bool outdated;     /* the process has other groups than the user has by now */
+        bool outdated;     /* the groups of the user have changed since the process was started */
         bool warned;
         bool has_answered;              /* since `arrived` was called for it */
         struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
@@ -259,7 +259,7 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 
         if (reader->outdated && reader->process && reader->n_sent == 0) {
                 reader_stop(facts, reader, now);
-                reader->failures--; /* the replaced one did not fail */
+                reader->failures--; /* reader_stop() counts a failure, and this is none */
                 reader->start_at = now;
         }
         if (fact && !reader->process)
@@ -676,7 +676,7 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         fact->state = FACT_ASKED;
         fact->asked_at = now;
         put_last(facts, reader, fact);
-        /* The message of a log holds no other question. */
+        /* A question about a log has a message of its own: waiting for more questions gains nothing. */
         if (log)
                 reader_flush(facts, reader, now);
         return -EINPROGRESS;

@@ -73,7 +73,8 @@ void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t
  * user's groups may change: those of the process that was started last count, and a reader that has others is
  * replaced. facts may be NULL. */
 void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user);
-/* The same of the user of a process that was not reaped. */
+/* Remembers the same for the user of proc, unless that user is known. proc must not be reaped yet. facts may
+ * be NULL. */
 void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid);
 /* Waits until all questions are answered, or that time: for the start, when the loop does not run yet. */
 void proc_facts_wait(struct proc_facts *facts, usec_t until);

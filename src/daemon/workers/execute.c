@@ -20,8 +20,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* A child that is not watched, and may share our descriptors until it has ended: a number that is free again
- * would name another file in it. */
+/* A child that cannot be watched. Until it has ended, the child may share the descriptors of sqmgr: if
+ * child_fd were closed, its number could name another file in the child. */
 struct unwatched {
         struct child child;
         int child_fd;
@@ -56,7 +56,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                                          ? runtime->status_parent
                                          : NULL,
         };
-        /* Made before it is needed, as memory may be what lacks then. */
+        /* Allocated before the start: a start that fails for lack of memory needs it. */
         _cleanup_free_ struct unwatched *unwatched = malloc(sizeof(*unwatched));
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
@@ -142,7 +142,8 @@ static int stop(const struct worker *worker, const struct framework *framework)
         struct proc *beating = process_beating(process);
         int signo = named_stop_signal(worker);
 
-        /* A signal that a heartbeat alone names may be a lie, and kills a process that does not catch it. */
+        /* A signal that only a heartbeat names may be false, and would kill a process that does not catch it.
+         */
         if (fleet_settings_stop_signal(worker->fleet->settings) == 0 && signo != 0 &&
             (!beating || proc_catches_signal(beating, signo) <= 0))
                 signo = 0;

@@ -95,7 +95,7 @@ void exit_log_ask(struct runtime *runtime, const struct proc *main, uid_t user,
         const struct proc_log log = {.fd = report->log_fd, .start_bytes = report->log_start_bytes};
         char lines[LOG_TAIL_MAX_BYTES + 1];
 
-        /* Without readers, the log is read at once, and once. */
+        /* Without readers, exit_log_add() reads the log itself. */
         if (runtime->proc_facts && report->log_fd >= 0)
                 (void)proc_facts_log_tail(runtime->proc_facts, main, user, &log, lines, sizeof(lines));
 }

@@ -167,7 +167,7 @@ static bool may_leave_an_orphan(const struct process *process)
                process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
-/* Readable until the process is reaped. The groups were read when the process had become its user; they are
+/* Reads the user of the process before it is reaped. Its groups were read when it became that user; they are
  * read now only if no process of that user was seen before. */
 static int know_user(struct process *process)
 {
