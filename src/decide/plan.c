@@ -212,7 +212,7 @@ static bool is_new(const struct worker *worker)
         /* No heartbeat, or only the first: a worker chosen as new is quieted at its first heartbeat. */
         if (is_elsewhere(worker))
                 return false;
-        return worker->state == WORKER_STARTING || worker->heartbeat.changed_at == worker->active_at;
+        return worker->state == WORKER_STARTING || worker->heartbeat.changed_at <= worker->active_at;
 }
 
 /* The order in which workers leave. A total order, so each plan chooses the same workers. */

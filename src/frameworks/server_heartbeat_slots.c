@@ -53,6 +53,16 @@ void server_heartbeats_count_others(struct server_heartbeats *heartbeats)
         }
 }
 
+void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats)
+{
+        usec_t oldest = USEC_INFINITY;
+
+        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
+                if (slot->base.worker)
+                        oldest = MIN(oldest, slot->base.worker->spawned_at);
+        match_hosts_forget(&heartbeats->match, oldest);
+}
+
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid)
 {
         struct server_slot *slot = own_slot(base);

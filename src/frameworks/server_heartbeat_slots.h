@@ -46,6 +46,7 @@ struct server_heartbeats {
         bool undecided;   /* the current or last poll awaits heartbeats_resume() */
         bool failed;      /* the current poll has failed */
         unsigned pending; /* queries of the current poll without an answer */
+        usec_t polled_at; /* when the current or last poll began */
         usec_t scan_began_at;
         size_t scan_hosts;   /* index into this host's names: those before it are scanned */
         usec_t scan_next_at; /* no scan before this */
@@ -99,8 +100,10 @@ static inline void slot_free(struct server_slot *slot)
 /* For the heartbeat source; see the functions of the same purpose in heartbeats.h. */
 int server_heartbeats_know(struct heartbeat_slot *base, const char *identity);
 void server_heartbeats_forget(struct heartbeat_slot *base);
-/* A search for other candidates of a slot goes through all candidates: with the count, few slots need one. */
+/* Counts the other candidates of each slot. A slot without others needs no search through all candidates. */
 void server_heartbeats_count_others(struct server_heartbeats *heartbeats);
+/* Drops host names under which no live worker can have started. */
+void server_heartbeats_forget_hosts(struct server_heartbeats *heartbeats);
 void server_heartbeats_want(struct heartbeat_slot *slot, unsigned poll_items);
 bool server_heartbeats_contended(const struct heartbeats *heartbeats);
 char *server_heartbeats_take_another(struct heartbeat_slot *base, pid_t *ret_pid);

@@ -196,6 +196,8 @@ static struct ask poll_answer(void *userdata, struct answer *answer)
         }
         if (answer->status == ANSWER_LOST)
                 copy.heartbeats->failed = true;
+        if (answer->kind == QUERY_HEARTBEAT)
+                answer->heartbeat.heartbeat.asked_at = copy.heartbeats->polled_at;
         return copy;
 }
 
@@ -452,24 +454,13 @@ static void on_scan(struct answer *answer, void *userdata)
         poll_answer_done(heartbeats);
 }
 
-/* Drops host names under which no live worker can have started. */
-static void forget_host_names(struct server_heartbeats *heartbeats)
-{
-        usec_t oldest = USEC_INFINITY;
-
-        for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
-                if (slot->base.worker)
-                        oldest = MIN(oldest, slot->base.worker->spawned_at);
-        match_hosts_forget(&heartbeats->match, oldest);
-}
-
 static void scan_begin(struct server_heartbeats *heartbeats, usec_t now)
 {
         if (observe_host_name(heartbeats) < 0) {
                 heartbeats->failed = true;
                 return;
         }
-        forget_host_names(heartbeats);
+        server_heartbeats_forget_hosts(heartbeats);
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->base.worker && slot_is_lost(slot, now))
                         heartbeats->lost_scan_at = now + RESCAN_USEC;
@@ -765,6 +756,7 @@ static int server_heartbeats_poll(struct heartbeats *base)
 
         heartbeats_enter(heartbeats);
         heartbeats->looking = true;
+        heartbeats->polled_at = now;
         heartbeats->failed = false;
         for (struct server_slot *slot = heartbeats->slots; slot; slot = slot->next)
                 if (slot->poll_items && slot->base.identity)

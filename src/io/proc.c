@@ -194,13 +194,15 @@ int proc_uid(const struct proc *proc, uid_t *ret)
         return r;
 }
 
-int proc_groups(const struct proc *proc, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
+int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n)
 {
         char text[8192];
-        uint64_t gid;
+        uint64_t real_uid, gid;
 
         ssize_t length = proc_read_file(proc, "status", text, sizeof(text));
-        int r = length < 0 ? (int)length : procfile_number(text, "Gid:", 10, &gid);
+        int r = length < 0 ? (int)length : procfile_number(text, "Uid:", 10, &real_uid);
+        if (r == 0)
+                r = real_uid == uid ? procfile_number(text, "Gid:", 10, &gid) : -EPERM;
         if (r < 0)
                 return r;
         *ret_gid = (gid_t)gid;

@@ -35,9 +35,9 @@ bool proc_has_exited(const struct proc *proc);
 /* Returns the user whose rights the process has. Cheap, reads one directory's owner: suited as the first
  * check of many processes. */
 int proc_uid(const struct proc *proc, uid_t *ret);
-/* Reads the group, and at most max of the other groups, whose rights the process has; of a zombie, too.
- * Returns 0 or -errno. */
-int proc_groups(const struct proc *proc, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n);
+/* Reads the group, and at most max of the other groups, whose rights a process of this user has; of a zombie,
+ * too. Returns 0, -EPERM if the process has another real user, or -errno. */
+int proc_groups(const struct proc *proc, uid_t uid, gid_t *ret_gid, gid_t *groups, size_t max, size_t *ret_n);
 
 /* The process's relations, from one reading of stat. */
 struct proc_place {

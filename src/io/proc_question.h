@@ -2,6 +2,8 @@
 /* Questions about a process, and their answers, as sqmgr and its proc readers exchange them over a socket. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Each of these can make its reader wait: the first three need the mmap_lock of the process, which a thread
@@ -47,3 +49,17 @@ struct proc_reply {
         uint64_t private_bytes;
         char text[PROC_TEXT_MAX];
 };
+
+/* Checks a reply of this size to the question with this subject and id. A reader is not trusted: its user
+ * might have taken it over. */
+static inline bool proc_reply_is_valid(const struct proc_reply *reply, size_t size, enum proc_subject subject,
+                                       uint32_t id)
+{
+        const size_t head = offsetof(struct proc_reply, text);
+        bool is_text = subject != PROC_ENVIRONMENT && subject != PROC_MEMORY;
+
+        if (size < head || reply->length != size - head || reply->id != id || reply->error > 0 ||
+            reply->error < -4095)
+                return false;
+        return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
+}

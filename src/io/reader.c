@@ -213,6 +213,7 @@ static void on_answer(struct reader *reader, struct codec_reader *bytes)
                 finish(reader, link, &answer);
                 if (reader->refused && !reader->freed)
                         refuse(reader);
+                /* -fanalyzer: the caller has entered, so the object stays until the caller leaves. */
                 reader->refused = false;
                 if (judged && reader->on_state)
                         reader->on_state(reader, reader->report.state, why.text[0] != '\0' ? &why : NULL,

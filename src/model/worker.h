@@ -70,6 +70,7 @@ struct heartbeat {
         uint64_t born_usec; /* when that process registered, by its wall clock; 0: not known */
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
+        usec_t asked_at; /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
 };
 
 /* Why the status file of a worker does not count. */
@@ -116,10 +117,11 @@ struct worker_process {
 /* The facts from the heartbeats of a worker. */
 struct worker_heartbeat {
         bool seen;
-        uint64_t written_usec;      /* of the last heartbeat, by the worker's own clock */
-        usec_t changed_at;          /* when a heartbeat was last seen to change */
+        uint64_t written_usec;      /* of the newest heartbeat, by the worker's own clock */
+        usec_t newest_at;           /* when the newest heartbeat was asked for */
+        usec_t changed_at;          /* when the last changed heartbeat was asked for */
         usec_t after;               /* the last fresh heartbeat was written after this; 0: none */
-        usec_t read_at;             /* when the heartbeat was last read, changed or not */
+        usec_t read_at;             /* when the last heartbeat was asked for, changed or not */
         enum heartbeat_fault fault; /* of the status file, as last read */
         bool stale_reported;
         bool hung; /* no heartbeat for hang_after: the worker does not count as active until the next one */

@@ -6,6 +6,7 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/exit_status.h"
+#include "model/freshness.h"
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "model/rollout.h"
@@ -22,6 +23,9 @@
 
 /* A worker that was active for less than this delays the next start, however short its trial. */
 #define FAILED_START_USEC (10 * USEC_PER_SEC)
+
+/* sqmgr ends a reader that answers later than this, with the default of command_timeout (io/reader.c). */
+#define LATE_USEC (60 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
 {
@@ -246,7 +250,8 @@ static void worker_observe_first_heartbeat(struct worker *worker, const struct h
         worker->process.unproven = false;
         worker->heartbeat.ambiguous = false;
         worker->heartbeat.written_usec = heartbeat->sent_usec;
-        worker->heartbeat.changed_at = now;
+        worker->heartbeat.newest_at = worker->heartbeat.read_at;
+        worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
         worker->heartbeat.idle_count = heartbeat->quiet && heartbeat->busy == 0;
         observe_memory_mark(worker, heartbeat->rss_bytes ?: worker->memory.bytes, now);
@@ -289,7 +294,7 @@ static void worker_observe_confirmation(struct worker *worker, const struct hear
 static void worker_observe_fresh_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
                                            usec_t now)
 {
-        worker->heartbeat.changed_at = now;
+        worker->heartbeat.changed_at = worker->heartbeat.read_at;
         worker->heartbeat.busy = heartbeat->busy;
         worker->heartbeat.idle_count =
                 heartbeat->quiet && heartbeat->busy == 0 ? worker->heartbeat.idle_count + 1 : 0;
@@ -313,6 +318,19 @@ static void worker_observe_fresh_heartbeat(struct worker *worker, const struct h
         }
 }
 
+/* Returns true if a heartbeat that is older than the newest one was answered before, or comes from a replica
+ * that took over. Returns false if the worker's clock went back: sqmgr has observed a step back recently, or
+ * has read nothing newer for longer than an answer can be late. */
+static bool worker_is_repeated(const struct worker *worker)
+{
+        usec_t stepped_at = worker->fleet->world->doubt.stepped_back_at;
+        usec_t latest = worker_stale_usec(worker) + LATE_USEC;
+
+        /* For this time after the step, an answer may be from before the step and carry a later time. */
+        return worker->heartbeat.newest_at > (stepped_at == 0 ? 0 : usec_add(stepped_at, latest)) &&
+               usec_sub(worker->heartbeat.read_at, worker->heartbeat.newest_at) <= latest;
+}
+
 void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         const struct fleet *fleet = worker->fleet;
@@ -327,7 +345,7 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
             heartbeat->start != (worker->process.heartbeat_pid != 0 ? worker->process.heartbeat_start
                                                                     : worker->process.start))
                 return;
-        worker->heartbeat.read_at = now;
+        worker->heartbeat.read_at = heartbeat->asked_at ?: now;
         if (heartbeat->concurrency > 0)
                 worker->heartbeat.concurrency = heartbeat->concurrency;
         worker->heartbeat.quiet_signal = heartbeat->quiet_signal;
@@ -343,7 +361,12 @@ void observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat,
         if (heartbeat->sent_usec == worker->heartbeat.written_usec)
                 return;
         bool older = heartbeat->sent_usec < worker->heartbeat.written_usec;
+        if (older && worker_is_repeated(worker)) {
+                worker->heartbeat.idle_count = 0;
+                return;
+        }
         worker->heartbeat.written_usec = heartbeat->sent_usec;
+        worker->heartbeat.newest_at = worker->heartbeat.read_at;
         if (older || heartbeat->busy > 0 || !heartbeat->quiet)
                 worker->heartbeat.idle_count = 0;
         if (mark || older)

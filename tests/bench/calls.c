@@ -145,7 +145,7 @@ static int next_call(pid_t pid, struct __ptrace_syscall_info *ret)
         }
 }
 
-/* The readers of sqmgr are its children, too. */
+/* The children of sqmgr are workers and readers. */
 static bool is_worker(pid_t pid)
 {
         char path[64], comm[32] = "";

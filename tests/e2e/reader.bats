@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: MIT
 # What speaks to Redis is a process without rights. Killed, frozen, or lying, it costs readings and no job.
 # With SQMGR_LONG=1 readers are killed 200 times.
-# seconds: 75
+# seconds: 130
 # promises: P1 P5 P8
+# shellcheck disable=SC1091,SC2034
 load helpers
+. "$BATS_TEST_DIRNAME/tls.bash"
+. "$BATS_TEST_DIRNAME/native/jobs.bash"
 
 # The reader that runs now; nothing while there is none.
 reader() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader' | tail -n 1; }
@@ -33,8 +36,6 @@ kill_reader() {
 }
 
 @test "readers are killed again and again while jobs run: no job is lost, and no worker is touched" {
-        rounds=15
-        [ -z "${SQMGR_LONG-}" ] || rounds=200
         start_workers 2 <<END
 command = $(sidekiq_command 3)
 active_process_count = 2
@@ -42,7 +43,7 @@ END
         enqueue 6 Hold "$folder/release"
         wait_until 20 has_started 6
         workers=$(worker_pids)
-        for ((i = 0; i < rounds; i++)); do
+        for ((i = 0; i < 15; i++)); do
                 kill_reader
         done
         [ "$(worker_pids)" = "$workers" ]
@@ -57,6 +58,116 @@ END
         wait_until 60 ready 2
         [ "$(jobs_done)" = 6 ]
         [ "$(jobs_run_twice)" = 0 ]
+}
+
+# A Redis that a Sentinel names; both over TLS, if this build has it.
+start_named_redis() {
+        if has_tls; then
+                start_tls_redis --tls-auth-clients yes --tls-replication yes
+                start_tls_sentinel
+                tls_lines="tls_ca_file = $folder/ca.crt
+tls_cert_file = $folder/client.crt
+tls_key_file = $folder/client.key"
+        else
+                address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1
+                launch redis redis-server --bind "$address" --port 6379 --unixsocket "$folder/redis.sock" \
+                        --dir "$folder" --save ''
+                printf '%s\n' "bind $address" 'port 26379' "dir $folder" \
+                        "sentinel monitor mymaster $address 6379 1" >sentinel.conf
+                launch sentinel redis-server "$folder/sentinel.conf" --sentinel
+                wait_until 10 redis_answers
+                redis_url=redis://$address
+        fi
+        redis_url=${redis_url%://*}://elsewhere.invalid
+        redis_lines="sentinels = $address
+master_name = mymaster
+${tls_lines-}"
+}
+
+fleets_are() { sqmgrctl status --json | jq -e "all(.fleets[]; $1)" >/dev/null; } # CONDITION
+all_ready() { fleets_are '[.workers[] | select(.ready)] | length == 2'; }
+all_connected() { sqmgrctl status --json | jq -e '[.redis[].state] == ["connected", "connected", "connected", "connected"]' >/dev/null; }
+all_pids() { sqmgrctl status --json | jq -r '[.fleets[].workers[].pid] | sort | join(" ")'; }
+readers() { pgrep -P "$sqmgr_pid" -f '^sqmgr-reader' | sort -n; }
+milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
+note_longest() { [ "$2" -le "${!1}" ] || printf -v "$1" %s "$2"; } # VARIABLE MILLISECONDS
+
+# Kills the reader of one server, and waits until all are read again.
+kill_one_reader() { # ROUND
+        local began list
+        mapfile -t list < <(readers)
+        kill -KILL "${list[$1 % ${#list[@]}]}"
+        began=$(milliseconds)
+        sqmgrctl status >/dev/null
+        note_longest longest_status $(($(milliseconds) - began))
+        wait_until 2 another_reader_than "${list[$1 % ${#list[@]}]}"
+        wait_until 2 all_connected
+        local away=$(($(milliseconds) - began))
+        note_longest longest_away "$away"
+        [ "$away" -le 2000 ] || late=$((late + 1))
+        add_jobs "$folder/native" $(($1 * 10)) 5
+}
+
+@test "readers of four servers are killed under load: Sidekiq by Sentinels and TLS, preload, RQ, native" {
+        rounds=12
+        [ -z "${SQMGR_LONG-}" ] || rounds=200
+        longest_status=0 longest_away=0 late=0
+        start_named_redis
+        job_folder "$folder/native"
+        configure <<END
+command = $(sidekiq_command 3)
+active_process_count = 2
+
+[fleet:preload]
+command = $(sidekiq_command 3)
+preload = yes
+active_process_count = 2
+redis_url = unix://$folder/redis.sock
+log = $folder/workers.log
+
+[fleet:rq]
+framework = rq
+command = /usr/bin/rq worker -u unix://$folder/redis.sock work
+environment = PYTHONPATH=$e2e PYTHONDONTWRITEBYTECODE=1
+active_process_count = 2
+redis_url = unix://$folder/redis.sock
+log = $folder/workers.log
+
+[fleet:native]
+framework = native
+command = $(native_command ruby-redis "$folder/native" 2)
+active_process_count = 2
+redis_url = unix://$folder/redis.sock
+log = $folder/workers.log
+END
+        start_sqmgr
+        wait_until 60 all_ready
+        wait_until 10 all_connected
+        enqueue $((rounds * 4)) Sleep 1
+        enqueue 4 Hold "$folder/release"
+        PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$e2e/rq_app.py" "$rounds" nap 1
+        workers=$(all_pids)
+        for ((i = 0; i < rounds / 2; i++)); do
+                kill_one_reader "$i"
+        done
+        [ "$(all_pids)" = "$workers" ] || { grep -v Redis sqmgr.log && false; }
+        fleets_are '.quiet == 0 and .stopping == 0'
+        for name in default preload rq native; do
+                sqmgrctl restart "$name"
+        done
+        for ((; i < rounds; i++)); do
+                kill_one_reader "$i"
+        done
+        touch "$folder/release"
+        wait_until 120 fleets_are '.rollout.state == "done"'
+        wait_until 60 gone "$workers"
+        wait_until 60 all_ready
+        wait_until 120 has_done $((rounds * 5 + 4))
+        wait_until 60 all_done "$folder/native" $((rounds * 5))
+        [ "$(jobs_started)" = $((rounds * 5 + 4)) ]
+        [ "$(jobs_run_twice)" = 0 ]
+        [ "$longest_status" -lt 1000 ]
+        echo "# $rounds readers killed: status within $longest_status ms, all read again within $longest_away ms, $late of them after more than 2 s" >&3
 }
 
 @test "a reader that hangs is replaced, and until then nothing is quieted or stopped" {

@@ -49,6 +49,10 @@ static const char *const act_names[] = {
         [ACT_TEMPLATE_FREEZE] = "a template is frozen by somebody",
         [ACT_FORK_LACKS] = "no template can be forked",
         [ACT_FORK_KILLS_SQMGR] = "sqmgr is to be killed as it has a template forked",
+        [ACT_READER_DIES] = "a reader dies, again and again",
+        [ACT_READER_DELAYS] = "a reader delays its answers",
+        [ACT_READER_REPEATS] = "a reader repeats old answers",
+        [ACT_READER_LIES] = "a reader lies",
 };
 static_assert(ELEMENTSOF(act_names) == _ACT_MAX, "every act has a name");
 
@@ -127,15 +131,25 @@ static void end_some(struct sim *sim, const struct act *act)
         }
 }
 
-/* The wall clock was stepped back. A sqmgr that is not there sees none of it, and could not tell what the
- * dead have left. */
+/* The wall clock was stepped back. A sqmgr that does not run at that time cannot know what dead processes
+ * have left, or that the record of a living one is older than the step. For a while after the step, repeated
+ * answers cannot be told from new ones. */
 static void lose_births(struct sim *sim)
 {
+        sim->stepped_back_at = sim->now;
         clones_lose_births(sim);
-        for (size_t i = 0; i < sim->n_processes && !sim->shell.running; i++)
-                if (!sim->processes[i]->runner_alive)
-                        for (unsigned j = 0; j < RECORDS_MAX; j++)
-                                sim->processes[i]->records[j].heartbeat.born_usec = 0;
+        for (size_t i = 0; i < sim->n_processes && !sim->shell.running; i++) {
+                struct process *process = sim->processes[i];
+
+                if (process->runner_alive && process_traits(sim, process)->process_is_heartbeat)
+                        continue;
+                for (unsigned j = 0; j < RECORDS_MAX; j++)
+                        if (process->runner_alive)
+                                process->records[j].written_at = 0;
+                        else
+                                process->records[j].heartbeat.born_usec = 0;
+                process->frozen_record.written_at = 0;
+        }
 }
 
 static void act_on_host(struct sim *sim, const struct act *act)
@@ -346,6 +360,8 @@ void act_apply(struct sim *sim, const struct act *act)
                 act_on_worker(sim, act);
         } else if (act->kind <= ACT_RELEASE_GOOD) {
                 act_release(sim, act);
+        } else if (act->kind >= ACT_READER_DIES) {
+                reader_befalls(sim, act);
         } else if (act->kind > ACT_SHUTDOWN) {
                 template_befalls(sim, act);
         } else if (act->kind == ACT_RELOAD) {
@@ -372,6 +388,7 @@ void act_calm(struct sim *sim)
         clones_end(sim, false);
         sim->down_until = sim->silent_until = sim->slow_until = sim->garbage_until = 0;
         sim->frozen_until = sim->lags_until = sim->fork_fails_until = sim->proc_fails_until = 0;
+        readers_calm(sim);
         sim->fork_lacks_until = 0;
         sim->disk_full_until = sim->paused_until = 0;
         sim->total_bytes = MEMORY_PLENTY;
@@ -392,6 +409,13 @@ void act_calm(struct sim *sim)
                         template_repair(sim, process);
                 /* The operator does what status says of one that may not have received its signal. */
                 if (process->worker && process->worker->orders.unconfirmed && !process->stopping &&
+                    process->term_from == USEC_INFINITY)
+                        (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
+                                             false);
+                /* An operator ends an RQ worker that a lying reader has reported as asked to exit:
+                 * SECURITY.md. */
+                if (process->lied_at != 0 && process->worker && process->worker->state == WORKER_QUIET &&
+                    process_traits(sim, process)->quiet_is_stop && !process->stopping &&
                     process->term_from == USEC_INFINITY)
                         (void)process_signal(sim, process, process_behavior(sim, process)->stop_signal,
                                              false);

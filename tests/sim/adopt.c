@@ -473,6 +473,7 @@ static void begin_link(struct sim *sim, unsigned fleet)
 {
         struct link *link = &sim->fleets[fleet].link;
 
+        reader_started(sim, fleet);
         if (!fleet_is_local(sim, fleet)) {
                 link->next_at = sim->now + rng_range(&sim->rng, 0, 10 * USEC_PER_MSEC);
                 return;
@@ -498,6 +499,7 @@ void shell_start(struct sim *sim)
         pressure_forgotten(sim);
         shell->iterated_at = shell->stalled_until = shell->deferred_at = 0;
         check_distrust(sim, UINT32_MAX);
+        check_began(sim);
         for (size_t i = 0; i < sim->n_processes; i++) {
                 sim->processes[i]->read_bytes = 0;
                 sim->processes[i]->exit_report_at = USEC_INFINITY;

@@ -369,15 +369,16 @@ static void check_idle(struct sim *sim, const struct action *action, struct proc
         else if (!has_evidence(sim, process) && !check_title_tells(sim, process))
                 violate(sim, evidence_promise(sim, process), "%s is stopped without a fresh beat, Redis %s",
                         process_name(sim, process), sim->fleets[process->fleet].link.up ? "up" : "away");
-        else if (overdue)
+        else if (overdue || check_is_lied_of(sim, process))
                 return;
         else if (process_jobs(process) > 0)
                 violate(sim, "P1", "%s is stopped with %u jobs running", process_name(sim, process),
                         process_jobs(process));
         else if (check_title_tells(sim, process))
                 check_title_idle(sim, process);
-        else if (process->idle_row < 2 ||
-                 (!process->read_list_empty && process_traits(sim, process)->has_work_list))
+        else if (process->lied_at == 0 &&
+                 (process->idle_row < 2 ||
+                  (!process->read_list_empty && process_traits(sim, process)->has_work_list)))
                 violate(sim, "P1", "%s is stopped after %u idle beats, its work list %s",
                         process_name(sim, process), process->idle_row,
                         process->read_list_empty ? "empty" : "not known to be empty");
@@ -463,7 +464,9 @@ static void check_kill(struct sim *sim, const struct action *action, const struc
                 MAX(MAX(process->term_at, bounded ? 0 : process->cut_at), sim->shell.world->doubt.since);
 
         /* A worker that may have got no signal is sent no second one, and its deadline holds. */
-        bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed;
+        bool was_asked = process->term_at != 0 || process->knows_end || action->worker->orders.unconfirmed ||
+                         /* A lying reader can report that: SECURITY.md. */
+                         (process->lied_at != 0 && process_traits(sim, process)->quiet_is_stop);
         if (action->worker->state != WORKER_STOPPING || !was_asked)
                 violate(sim, "P1", "%s is killed before it was told to exit", process_name(sim, process));
         if (sim->now < from + action->fleet->settings->stop_timeout)
@@ -500,6 +503,9 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
          * again. */
         bool again = action->kind == ACTION_QUIET && process_traits(sim, process)->title_completes;
 
+        /* A lying reader can report again and again that a worker is not quiet. */
+        again |= action->kind == ACTION_QUIET && process->lied_at != 0;
+
         if (action->kind != ACTION_KILL && ++*times > 4 + sim->shell.deaths && !again)
                 violate(sim, "flapping", "%s is told to %s for the %u. time", process_name(sim, process),
                         action->kind == ACTION_QUIET ? "be quiet" : "exit", *times);
@@ -533,44 +539,6 @@ void check_death(struct sim *sim, struct process *process)
         if ((worker->state == WORKER_STARTING || worker->state == WORKER_ACTIVE) &&
             !outlived_trial(sim, process))
                 note_failure(sim, process);
-}
-
-void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat)
-{
-        bool first = !process->worker->heartbeat.seen, newer = heartbeat->sent_usec > process->read_heartbeat;
-
-        if (first) {
-                process->first_read_at = sim->now;
-                process->counted_failure = false;
-        }
-        if (heartbeat->work_list_known || heartbeat->sent_usec != process->read_heartbeat)
-                process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
-        bool marks = sim->now > sim->shell.trusted_at;
-        process->title_read_at = process->title_idle_from = 0;
-        if (!first && heartbeat->sent_usec == process->read_heartbeat) {
-                process->marked = marks;
-                return;
-        }
-        process->read_heartbeat = heartbeat->sent_usec;
-        process->idle_row =
-                heartbeat->quiet && heartbeat->busy == 0 && (newer || first) ? process->idle_row + 1 : 0;
-        if (first || (process->marked && newer)) {
-                /* What was read as the doubt ended may have been written before it. */
-                process->trusted_reads += !first || marks;
-                process->changed_at = sim->now;
-                process->hung = false;
-        }
-        process->marked = marks;
-}
-
-void check_distrust(struct sim *sim, unsigned fleet)
-{
-        for (size_t i = 0; i < sim->n_processes; i++) {
-                if (fleet != UINT32_MAX && sim->processes[i]->fleet != fleet)
-                        continue;
-                sim->processes[i]->trusted_reads = 0;
-                sim->processes[i]->marked = false;
-        }
 }
 
 /* P4: each living process has one worker, and each worker a living process. */
@@ -625,7 +593,7 @@ static void check_rollout(struct sim *sim, unsigned number)
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
         bool recorded = !sim->shell.world->ledger_volatile || !fleet->settings->traits->quiet_is_stop;
-        bool calm = model->link.up && !rollout_is_held(fleet) && recorded &&
+        bool calm = model->link.up && !rollout_is_held(fleet) && recorded && !check_has_lied(sim, number) &&
                     sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
@@ -674,7 +642,9 @@ void check_hung(struct sim *sim)
         for (size_t i = 0; i < sim->n_processes; i++) {
                 struct process *process = sim->processes[i];
 
-                process->hung = seems_hung(sim, process);
+                process->hung = seems_hung(sim, process) ||
+                                /* A lying reader can report that: SECURITY.md. */
+                                (process->lied_at != 0 && process->worker && process->worker->heartbeat.hung);
                 if (!process->worker || process->worker->state > WORKER_QUIET)
                         continue;
                 if (process->worker->heartbeat.hung && !process->hung)
@@ -709,7 +679,7 @@ static void check_gaps(struct sim *sim, unsigned number)
                 heard += has_evidence(sim, process);
         }
         if (trying >= target_of(sim, fleet) || heard == 0 || living >= fleet_max_processes(fleet) ||
-            short_of_memory || fleet->held || waits ||
+            short_of_memory || fleet->held || waits || check_has_lied(sim, number) ||
             sim->now < MAX(sim->fork_fails_until, sim->fork_lacks_until) ||
             sim->now < MAX(fleet->crash.next_at, fleet->shortage.next_at) ||
             (fleet_surge(fleet) == 0 && draining_for_restart(fleet, NULL) > 0))

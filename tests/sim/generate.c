@@ -233,6 +233,7 @@ void sim_open(struct sim *sim, const struct origin *origin)
         pressure_open(sim);
         templates_open(sim);
         clones_open(sim);
+        readers_open(sim);
 }
 
 void sim_close(struct sim *sim)

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The identity that a lying reader invents: of init, which is no worker. */
+#define FOREIGN_PID    1
+#define FOREIGN_SERIAL 0xfffffffU
+
 /* Of a worker that has sent a heartbeat. */
 static const char *identity_text(struct process *process)
 {
@@ -123,6 +127,10 @@ static void scan(struct sim *sim, unsigned fleet)
                 if (process->fleet == fleet && process->listed)
                         add(sim, fleet, identity_text(process), process->runner_pid);
         }
+        if (reader_foreign(sim, fleet)) {
+                snprintf(text, sizeof(text), "host%u:%d:%012x", sim->host, FOREIGN_PID, FOREIGN_SERIAL);
+                add(sim, fleet, text, FOREIGN_PID);
+        }
         for (unsigned i = 0; i < sim->n_clones; i++) {
                 const struct clone *clone = &sim->clones[i];
 
@@ -150,13 +158,15 @@ static void resolve_owners(struct sim *sim, struct match *match)
 }
 
 /* What was served for the writer of this identity. */
-static const struct record *answer_of(const struct sim *sim, const char *identity,
+static const struct record *answer_of(const struct sim *sim, unsigned fleet, const char *identity,
                                       struct process **ret_writer)
 {
         unsigned serial = parse_identity(identity) - 1;
         const struct clone *clone = clone_find(sim, serial);
 
         *ret_writer = clone ? NULL : find_serial(sim, serial);
+        if (serial == FOREIGN_SERIAL)
+                return reader_foreign(sim, fleet);
         return clone ? &clone->answer : *ret_writer ? &(*ret_writer)->answer : NULL;
 }
 
@@ -202,7 +212,7 @@ static void decide(struct sim *sim, struct process *process)
 
                 if (candidate->owner != process)
                         continue;
-                const struct record *answer = answer_of(sim, candidate->identity, &writer);
+                const struct record *answer = answer_of(sim, process->fleet, candidate->identity, &writer);
                 bool found =
                         answer && answer->written_at != 0 &&
                         (answer->heartbeat.start == 0 || answer->heartbeat.start == process->runner_start);
@@ -233,7 +243,7 @@ static void decide(struct sim *sim, struct process *process)
                 identify_forget(sim, process);
                 return;
         }
-        (void)answer_of(sim, best->identity, &writer);
+        (void)answer_of(sim, process->fleet, best->identity, &writer);
         if (writer != process)
                 violate(sim, "P5", "%s is taken for the writer of the heartbeat of %s",
                         process_name(sim, process), writer ? "a dead process" : "another host's process");
@@ -280,6 +290,7 @@ void check_succeeded(struct process *process)
         process->trusted_reads = 0;
         process->term_at = process->kill_at = process->first_read_at = process->changed_at = 0;
         process->read_heartbeat = 0;
-        process->marked = process->hung = process->drains = false;
+        process->marked = process->hung = process->drains = process->shown_title = false;
+        process->read_written_at = process->lied_at = 0;
         process->cut_at = process->tried_at = process->slept_at = 0;
 }

@@ -35,7 +35,7 @@ usec_t shell_next_at(const struct sim *sim)
         for (unsigned i = 0; i < sim->n_fleets; i++) {
                 const struct link *link = &sim->fleets[i].link;
 
-                at = MIN(at, link->next_at);
+                at = MIN(at, MIN(link->next_at, sim->fleets[i].reader.dies_at));
                 if (link->asked && !link->served)
                         served = MIN(served, link->served_at);
                 else if (link->asked)
@@ -62,6 +62,7 @@ static void link_set(struct sim *sim, unsigned fleet, bool up)
         link->up = up;
         link->up_at = sim->now;
         if (up) {
+                reader_connected(sim, fleet);
                 check_distrust(sim, fleet);
                 match_connected(&link->match, sim->now);
         }
@@ -80,9 +81,11 @@ static void link_ask(struct sim *sim, unsigned fleet)
         link->served_at = link->answer_at = USEC_INFINITY;
         if (!redis_answers(sim))
                 return;
-        usec_t trip = redis_trip(sim, &sim->rng);
+        usec_t trip = redis_trip(sim, &sim->rng), delay = reader_delay(sim, fleet);
         link->served_at = sim->now + trip / 2;
-        link->answer_at = sim->now + trip;
+        link->answer_at = sim->now + trip + delay;
+        /* Until then the reader answers pings. */
+        link->next_at += delay;
 }
 
 void shell_ask(struct sim *sim, unsigned fleet)
@@ -98,6 +101,7 @@ static void link_serve(struct sim *sim, unsigned fleet)
         link->served = true;
         if (!redis_answers(sim)) {
                 link->answer_at = USEC_INFINITY;
+                link->next_at = MIN(link->next_at, sim->now + COMMAND_TIMEOUT_USEC);
                 return;
         }
         for (size_t i = 0; i < sim->n_processes; i++) {
@@ -105,15 +109,18 @@ static void link_serve(struct sim *sim, unsigned fleet)
 
                 if (process->fleet != fleet)
                         continue;
-                process->answer = redis_read(sim, process);
+                process->answer = reader_answers(sim, process, redis_read(sim, process));
                 process->answered = process->poll_items != 0;
         }
         clones_serve(sim, fleet);
 }
 
-static void hear(struct sim *sim, struct process *process, struct heartbeat heartbeat, unsigned poll_items)
+static void hear(struct sim *sim, struct process *process, const struct record *record, unsigned poll_items)
 {
         struct worker *worker = process->worker;
+        struct heartbeat heartbeat = record->heartbeat;
+        usec_t written_at =
+                process_traits(sim, process)->process_is_heartbeat ? sim->now : record->written_at;
 
         if (worker->state == WORKER_GONE)
                 return;
@@ -126,7 +133,9 @@ static void hear(struct sim *sim, struct process *process, struct heartbeat hear
         if (!(poll_items & POLL_WORK_LIST))
                 heartbeat.work_list_known = false;
         evidence_complete(sim, process, &heartbeat);
-        check_reading(sim, process, &heartbeat);
+        if (record->lie)
+                process->lied_at = sim->now;
+        check_reading(sim, process, &heartbeat, written_at);
         enum worker_state before = worker->state;
         observe_heartbeat(worker, &heartbeat, sim->now);
         /* Told to leave and a worker again: it is on trial from now on. */
@@ -149,9 +158,10 @@ static void link_answer(struct sim *sim, unsigned fleet)
                         continue;
                 process->answered = false;
                 process->poll_items = 0;
-                const struct record record = identify_answer(sim, process);
+                struct record record = identify_answer(sim, process);
+                record.heartbeat.asked_at = link->asked_at;
                 if (process->worker && record.written_at != 0)
-                        hear(sim, process, record.heartbeat, poll_items);
+                        hear(sim, process, &record, poll_items);
         }
 }
 
@@ -159,6 +169,11 @@ static void link_step(struct sim *sim, unsigned fleet)
 {
         struct link *link = &sim->fleets[fleet].link;
 
+        if (sim->now >= sim->fleets[fleet].reader.dies_at) {
+                link_set(sim, fleet, false);
+                link->next_at = sim->now + reader_died(sim, fleet);
+                return;
+        }
         if (link->asked && link->served && sim->now >= link->answer_at)
                 link_answer(sim, fleet);
         if (sim->now < link->next_at)
@@ -264,6 +279,9 @@ static void look_title(struct sim *sim, struct worker *worker)
         unsigned busy;
         bool quiet, known = evidence_title(sim, process, &busy, &quiet);
 
+        process->shown_title = known;
+        process->shown_busy = busy;
+        process->shown_quiet = quiet;
         observe_title(worker, known, busy, quiet);
         if (!worker->process.elsewhere)
                 return;
@@ -303,10 +321,10 @@ static void poll_memory(struct sim *sim)
 
 static void look_local(struct sim *sim, struct worker *worker, unsigned poll_items)
 {
-        struct heartbeat heartbeat;
+        struct record record;
 
-        if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &heartbeat))
-                hear(sim, process_of(worker), heartbeat, poll_items);
+        if ((poll_items & POLL_HEARTBEAT) && evidence_local(sim, process_of(worker), &record))
+                hear(sim, process_of(worker), &record, poll_items);
 }
 
 static void look(struct sim *sim, bool fast)
@@ -656,7 +674,7 @@ static bool input_step(struct sim *sim)
                 const struct link *link = &sim->fleets[i].link;
 
                 if ((link->asked && link->served && sim->now >= link->answer_at) ||
-                    sim->now >= link->next_at) {
+                    sim->now >= MIN(link->next_at, sim->fleets[i].reader.dies_at)) {
                         link_step(sim, i);
                         any = true;
                 }

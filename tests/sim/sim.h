@@ -18,12 +18,15 @@ struct world;
 #define FLEETS_MAX    2
 #define JOBS_MAX      5
 #define RECORDS_MAX   4
+#define GIVEN_MAX     8
 #define SCHEDULE_MAX  40
 #define MEGABYTE      ((uint64_t)1 << 20)
 #define MEMORY_PLENTY (1024 * 1024 * MEGABYTE)
 #define CLONES_MAX    256
 /* What waits for a job, and has slept for so long, hardly takes one at the very moment of a signal. */
 #define IDLE_CHECK_USEC (3 * USEC_PER_SEC)
+/* For this time after a backward step of the wall clock, an old answer may count as new. */
+#define STEPPED_USEC (2 * USEC_PER_MIN)
 /* Beyond any pid of ours: what is there is none of ours. */
 #define STRANGERS_PID 100000000
 
@@ -77,6 +80,7 @@ struct release {
 /* A heartbeat as it stands in Redis. */
 struct record {
         usec_t written_at; /* 0: there is none */
+        bool lie;          /* invented by a reader, and not in Redis */
         struct heartbeat heartbeat;
 };
 
@@ -176,13 +180,21 @@ struct process {
         unsigned identity;     /* serial + 1 of the process whose heartbeat is read as its; 0: not known */
         unsigned poll_items;
         struct record answer;
+        /* The last answers, newest first, and when they were given: the reader may repeat one of them. */
+        struct record given[GIVEN_MAX];
+        usec_t given_at[GIVEN_MAX];
         bool answered, main_reported, runner_reported;
         usec_t exit_report_at;
         uint64_t slept_wakes; /* it has slept since then, as far as looks could tell */
         usec_t slept_at;
 
         /* What the invariants are checked against: what was read of it, and done to it. */
+        usec_t lied_at;         /* when sqmgr last read a lie about the process; 0: never */
+        usec_t read_written_at; /* when the newest heartbeat that was read had been written */
         uint64_t read_heartbeat;
+        bool rebased; /* the next reading has none before it to compare with */
+        bool shown_title, shown_quiet;
+        unsigned shown_busy;
         usec_t first_read_at, changed_at;
         uint64_t held_bytes;    /* as the machine's memory was last read; 0: it was not there */
         uint64_t read_bytes;    /* the last sample of its own; 0: none was taken since it took jobs */
@@ -250,6 +262,11 @@ enum act_kind {
         ACT_TEMPLATE_FREEZE,
         ACT_FORK_LACKS,
         ACT_FORK_KILLS_SQMGR,
+        /* In some worlds these replace some of the other acts. */
+        ACT_READER_DIES,
+        ACT_READER_DELAYS,
+        ACT_READER_REPEATS,
+        ACT_READER_LIES,
         _ACT_MAX,
 };
 
@@ -258,6 +275,22 @@ struct act {
         enum act_kind kind;
         uint64_t a, b, c;
         bool left_out; /* by shrinking */
+};
+
+/* How a reader lies. */
+enum lie { LIE_IDLE, LIE_BUSY, LIE_PAST, LIE_FUTURE, LIE_FOREIGN, _LIE_MAX };
+
+/* The reader of a fleet's server. */
+struct reader_sim {
+        struct rng rng;
+        usec_t delays_until, repeats_until, lies_until;
+        usec_t delay_max;
+        enum lie lie;
+        usec_t lied_at;  /* last */
+        usec_t dies_at;  /* USEC_INFINITY: never */
+        unsigned deaths; /* deaths that are to follow, each soon after the previous one */
+        unsigned failures;
+        usec_t connected_at;
 };
 
 struct link {
@@ -276,7 +309,8 @@ struct fleet_sim {
         unsigned in_force;
         const struct behavior *behavior;
         struct release release, good;
-        struct link link;  /* permanently up, if it needs no Redis */
+        struct link link; /* permanently up, if it needs no Redis */
+        struct reader_sim reader;
         unsigned failures; /* of new workers in a row, as the world saw them */
         usec_t failed_at;
         uint64_t failed_generation;
@@ -367,6 +401,7 @@ struct sim {
 
         usec_t suspended_usec;
         int64_t stepped_usec;
+        usec_t stepped_back_at;         /* 0: never */
         usec_t paused_at, paused_until; /* the machine, with all that is on it */
         usec_t fork_fails_until, fork_lacks_until, proc_fails_until, disk_full_until;
         uint64_t total_bytes;
@@ -532,7 +567,7 @@ bool evidence_title(const struct sim *sim, const struct process *process, unsign
 void evidence_complete(struct sim *sim, const struct process *process, struct heartbeat *heartbeat);
 bool evidence_idle(struct sim *sim, struct process *process);
 /* The beat of a worker that needs no Redis; false: there is none. */
-bool evidence_local(struct sim *sim, const struct process *process, struct heartbeat *ret);
+bool evidence_local(struct sim *sim, const struct process *process, struct record *ret);
 
 /* clone.c */
 void clones_open(struct sim *sim);
@@ -557,6 +592,23 @@ struct record redis_read(struct sim *sim, struct process *process);
 void redis_fail_over(struct sim *sim, unsigned lag);
 void redis_freeze(struct sim *sim);
 void redis_empty(struct sim *sim);
+
+/* reader.c: the processes that query Redis for sqmgr. */
+void readers_open(struct sim *sim);
+void reader_befalls(struct sim *sim, const struct act *act);
+void readers_calm(struct sim *sim);
+/* Returns the answer to a query about this worker. record: what Redis holds. */
+struct record reader_answers(struct sim *sim, struct process *process, struct record record);
+/* Returns the heartbeat of the identity that the reader has invented, or NULL. */
+const struct record *reader_foreign(const struct sim *sim, unsigned fleet);
+/* Returns how much later than Redis the reader answers. */
+usec_t reader_delay(struct sim *sim, unsigned fleet);
+/* The process of the reader has connected. */
+void reader_connected(struct sim *sim, unsigned fleet);
+/* A process of the reader begins, which has no old answers. */
+void reader_started(struct sim *sim, unsigned fleet);
+/* The process of the reader has ended. Returns the time until the next one is connected. */
+usec_t reader_died(struct sim *sim, unsigned fleet);
 
 /* shell.c: what src/daemon does around the core; adopt.c: its begin and its end. */
 usec_t shell_next_at(const struct sim *sim);
@@ -625,10 +677,16 @@ uint64_t check_digest(const struct sim *sim);
 /* The saved state is current again. */
 void check_continued(struct sim *sim);
 void check_command(struct sim *sim, struct fleet *fleet, bool holds, const char *what);
-void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat);
+/* written_at: when the simulated process wrote the heartbeat. */
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
+                   usec_t written_at);
 /* What was read so far is no evidence any more; fleet UINT32_MAX: of all. */
 void check_distrust(struct sim *sim, unsigned fleet);
+/* A new sqmgr has read nothing. */
+void check_began(struct sim *sim);
 void check_death(struct sim *sim, struct process *process);
+bool check_has_lied(const struct sim *sim, unsigned fleet);
+bool check_is_lied_of(const struct sim *sim, const struct process *process);
 /* Calm: has everything settled? Where it must have, and has not, that is a violation. */
 bool check_settled(struct sim *sim, bool must);
 

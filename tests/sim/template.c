@@ -69,7 +69,7 @@ void templates_open(struct sim *sim)
 
                 if (!rng_chance(&rng, 200))
                         continue;
-                sim->acts[i].kind = (enum act_kind)rng_range(&rng, ACT_TEMPLATE_KILL, _ACT_MAX - 1);
+                sim->acts[i].kind = (enum act_kind)rng_range(&rng, ACT_TEMPLATE_KILL, ACT_FORK_KILLS_SQMGR);
                 sim->acts[i].a = rng_range(&rng, 0, spans[rng_range(&rng, 0, ELEMENTSOF(spans) - 1)]);
                 if (sim->acts[i].kind != ACT_TEMPLATE_FREEZE)
                         sim->acts[i].a %= 300 * SEC;

@@ -40,6 +40,8 @@ static const struct {
         {RQ, {.stop_signal = SIGTERM}, false, false},
         {RESQUE, {.sent_usec = 1}, false, true},
         {RESQUE, {.born_usec = 1}, false, false},
+        {RESQUE, {.sent_usec = 1, .busy = 1}, false, false},
+        {RESQUE, {.sent_usec = 1, .quiet = true}, false, false},
 };
 
 TEST_LOOP(a_heartbeat_is_one_of_its_framework, ELEMENTSOF(heartbeats))

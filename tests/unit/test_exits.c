@@ -461,6 +461,59 @@ TEST(a_worker_that_does_not_catch_the_quiet_signal_is_not_sent_it)
         ck_assert_int_eq(kill(worker->process.pid, 0), 0);
 }
 
+TEST(a_stop_signal_that_a_heartbeat_alone_names_is_sent_to_who_catches_it)
+{
+        struct worker *worker = start("trap '" REPORT_PID("stop", "1") "' TERM\n" REPORT_PID(
+                "up", "$$") "while :; do sleep 0.01; done");
+
+        run_until(read_pid("up") > 0);
+        heartbeat_from_main(worker);
+        worker->heartbeat.stop_signal = SIGUSR1;
+        ck_assert(act(ACTION_STOP, worker));
+        run_until(read_pid("stop") == 1);
+        ck_assert_int_eq(kill(worker->process.pid, 0), 0);
+}
+
+/* Opens descriptors until the limit is reached. Returns their number. */
+static unsigned fill_descriptors(int fds[static 8])
+{
+        unsigned n = 0;
+
+        while (n < 8 && (fds[n] = dup(STDIN_FILENO)) >= 0)
+                n++;
+        return n;
+}
+
+TEST(the_descriptor_of_a_child_that_cannot_be_watched_stays_open_until_it_has_ended)
+{
+        const struct action action = {.kind = ACTION_START, .index = 1};
+        struct action start_action = action;
+        struct rlimit few;
+        int fds[8];
+
+        runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=sleep 1000\n");
+        start_action.fleet = runtime_world->fleets[0];
+        few = runtime.nofile;
+        few.rlim_cur = (rlim_t)dup(STDIN_FILENO) + 1;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        ck_assert_uint_eq(fill_descriptors(fds), 0);
+        /* Enough for the ends of the report, and not for the pidfd. */
+        close((int)few.rlim_cur - 1);
+        few.rlim_cur++;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        ck_assert(execute_action(&runtime, &start_action, clock_now(CLOCK_MONOTONIC)));
+        ck_assert_uint_eq(runtime_world->fleets[0]->n_workers, 0);
+        ck_assert_uint_eq(fill_descriptors(fds), 1);
+        close(fds[0]);
+        for (int i = 0; i < 5000 && runtime.children.first; i++) {
+                exits_reap(&runtime);
+                (void)usleep(1000);
+        }
+        ck_assert_uint_eq(fill_descriptors(fds), 2);
+        close(fds[0]);
+        close(fds[1]);
+}
+
 TEST(a_worker_that_catches_the_quiet_signal_gets_it)
 {
         struct worker *worker = start("trap '" REPORT_PID("quiet", "1") "' TSTP\n" REPORT_PID(

@@ -13,6 +13,13 @@ static const struct instance_client_limits limits = {
         .backoff_max_usec = 4000,
 };
 
+static const struct instance_client_limits brief = {
+        .reply_bytes = 1000,
+        .answer_usec = 10 * USEC_PER_MSEC,
+        .backoff_min_usec = 1000,
+        .backoff_max_usec = 4000,
+};
+
 static char folder[64];
 static struct sockaddr_un address;
 static int listener, peer; /* of the sqmgr */
@@ -128,9 +135,6 @@ static void expect_lost(const char *section)
 
 TEST(a_reply_that_has_arrived_counts_after_its_deadline)
 {
-        struct instance_client_limits brief = limits;
-
-        brief.answer_usec = 20 * USEC_PER_MSEC;
         start(&brief);
         let_in();
         reply("{\"parameters\":{\"a\":1}}");
@@ -306,9 +310,6 @@ TEST(one_good_reply_is_not_enough)
 
 TEST(waits_for_an_answer_so_long)
 {
-        struct instance_client_limits brief = limits;
-
-        brief.answer_usec = 10 * USEC_PER_MSEC;
         start(&brief);
         let_in();
         expect_question("GetStatus");
@@ -320,9 +321,6 @@ TEST(waits_for_an_answer_so_long)
 
 TEST(an_idle_one_waits_for_nothing)
 {
-        struct instance_client_limits brief = limits;
-
-        brief.answer_usec = 10 * USEC_PER_MSEC;
         start(&brief);
         let_in();
         expect_question("GetStatus");

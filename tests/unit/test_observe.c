@@ -136,6 +136,59 @@ TEST(an_older_heartbeat_starts_the_proof_over)
         ck_assert(stops_after(worker, 125, 0));
 }
 
+TEST(a_heartbeat_that_is_answered_again_is_no_sign_of_life)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_heartbeat(&t, worker, 115, 0, false);
+        test_heartbeat(&t, worker, 120, 0, false);
+        usec_t changed_at = t.now;
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                test_heartbeat(&t, worker, 115, 0, false);
+                test_heartbeat(&t, worker, 120, 0, false);
+                ck_assert_uint_eq(worker->heartbeat.changed_at, changed_at);
+        }
+        test_heartbeat(&t, worker, 125, 0, false);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+
+        /* The clock of the worker went back, and sqmgr has not observed the step. */
+        t.now += 5 * USEC_PER_MIN;
+        test_heartbeat(&t, worker, 50, 0, false);
+        test_heartbeat(&t, worker, 55, 0, false);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+}
+
+TEST(after_a_clock_step_a_record_from_before_it_does_not_outdate_new_ones)
+{
+        struct worker *worker = test_spawn_ready(&t);
+
+        test_heartbeat(&t, worker, 115, 0, false);
+        t.world->doubt.stepped_back_at = t.now;
+        t.now += 5 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, 50, 0, false);
+        /* A replica has the record that was written before the step. */
+        t.now += 46 * USEC_PER_SEC;
+        test_heartbeat(&t, worker, 115, 0, false);
+        for (unsigned i = 0; i < 3; i++) {
+                t.now += 5 * USEC_PER_SEC;
+                test_heartbeat(&t, worker, 100 + i, 0, false);
+        }
+        ck_assert_uint_eq(worker->heartbeat.changed_at, t.now);
+}
+
+TEST(a_late_answer_is_as_old_as_its_question)
+{
+        struct worker *worker = test_spawn_ready(&t);
+        struct heartbeat heartbeat = {.sent_usec = 115 * USEC_PER_SEC};
+
+        t.now += 2 * USEC_PER_MIN;
+        heartbeat.asked_at = t.now - USEC_PER_MIN;
+        observe_heartbeat(worker, &heartbeat, t.now);
+        ck_assert_uint_eq(worker->heartbeat.changed_at, heartbeat.asked_at);
+        ck_assert(!worker_fresh(worker, t.now));
+}
+
 TEST(a_heartbeat_from_before_the_quiet_proves_nothing)
 {
         struct worker *worker = test_spawn_ready(&t);

@@ -21,14 +21,15 @@ static struct proc_facts *facts;
 static struct proc *self;
 static unsigned n_arrived, n_started, n_privileged;
 static sd_event_source *reaper;
-static usec_t skipped; /* that the clock is ahead */
+static usec_t skipped;  /* how much the clock is ahead */
+static usec_t stood_at; /* when the clock was stopped; 0: it runs */
 
 usec_t __real_clock_now(clockid_t clock);
 usec_t __wrap_clock_now(clockid_t clock);
 
 usec_t __wrap_clock_now(clockid_t clock)
 {
-        return __real_clock_now(clock) + skipped;
+        return (stood_at > 0 ? stood_at : __real_clock_now(clock)) + skipped;
 }
 
 /* How a reader answers the questions of a message. */
@@ -132,7 +133,7 @@ static void setup(void)
         n_arrived = n_started = n_privileged = 0;
         behavior = HONEST;
         hangs_for = (uid_t)-1;
-        skipped = 0;
+        skipped = stood_at = 0;
 }
 
 static void teardown(void)
@@ -260,6 +261,8 @@ TEST(many_are_asked_at_once_and_each_is_answered)
         struct proc *procs[N];
 
         make_facts(start_reader, -1);
+        /* With a stopped clock no question expires, however slowly the machine starts 300 processes. */
+        stood_at = clock_now(CLOCK_MONOTONIC);
         for (size_t i = 0; i < N; i++) {
                 pids[i] = fork();
                 if (pids[i] == 0) {
@@ -291,6 +294,61 @@ TEST(at_the_start_the_answers_are_waited_for_but_not_for_ever)
         ck_assert_int_eq(title_of(other, 2), -EINPROGRESS);
         proc_facts_wait(facts, usec_add(clock_now(CLOCK_MONOTONIC), 50 * USEC_PER_MSEC));
         ck_assert_int_eq(title_of(other, 2), -EINPROGRESS);
+}
+
+static struct proc_reader_user started_with;
+
+static int start_reader_of(int program_fd, const struct proc_reader_user *user, bool privileged,
+                           pid_t *ret_pid, int *ret_fd)
+{
+        started_with = *user;
+        return start_reader(program_fd, user, privileged, ret_pid, ret_fd);
+}
+
+TEST(a_reader_with_groups_that_the_user_no_longer_has_is_replaced)
+{
+        uid_t own = getuid();
+        struct proc_reader_user user;
+
+        make_facts(start_reader_of, -1);
+        ck_assert_int_eq(title_of(self, own), -EINPROGRESS);
+        run_until(n_arrived > 0);
+        proc_reader_user_of(self, own, &user);
+        ck_assert_uint_eq(started_with.gid, user.gid);
+        ck_assert_uint_eq(started_with.since, proc_start_time(self));
+
+        /* A process that was started later has the same groups, and one that was started earlier has others.
+         */
+        user.since++;
+        proc_facts_know_user(facts, &user);
+        struct proc_reader_user old = user;
+        old.groups[0] = 60124;
+        old.n_groups = 1;
+        old.since -= 2;
+        proc_facts_know_user(facts, &old);
+        skipped += USEC_PER_SEC;
+        ck_assert_int_eq(title_of(self, own), -EINPROGRESS);
+        run_until(title_of(self, own) == 0);
+        ck_assert_uint_eq(n_started, 1);
+
+        old.since = user.since + 1;
+        proc_facts_know_user(facts, &old);
+        skipped += USEC_PER_SEC;
+        ck_assert_int_eq(title_of(self, own), -EINPROGRESS);
+        run_until(title_of(self, own) == 0);
+        ck_assert_uint_eq(n_started, 2);
+        ck_assert_uint_eq(started_with.n_groups, 1);
+        ck_assert_uint_eq(started_with.groups[0], 60124);
+}
+
+TEST(the_groups_of_another_users_process_are_not_taken)
+{
+        struct proc_reader_user user;
+
+        proc_reader_user_of(self, getuid() + 1, &user);
+        ck_assert_uint_eq(user.gid, 65534);
+        ck_assert_uint_eq(user.n_groups, 0);
+        ck_assert_uint_eq(user.since, 0);
 }
 
 static pid_t target;

@@ -3,6 +3,7 @@
  * redis-server. */
 /* promises: P5 */
 #include "frameworks/sidekiq/format.h"
+#include "io/clock.h"
 #include "local_reader.h"
 #include "redis_server.h"
 
@@ -214,6 +215,19 @@ TEST_LOOP(what_cannot_be_ends_the_reader_and_another_one_is_started, 7)
         ck_assert_uint_eq(answers, 1);
         ck_assert_int_eq(answered.status, ANSWER_LOST);
         enemy_says_connected();
+        enemy.fd = close_fd(enemy.fd);
+}
+
+TEST(readers_that_end_again_and_again_are_started_after_longer_pauses)
+{
+        enemy_setup();
+        usec_t from = clock_now(CLOCK_MONOTONIC);
+        for (unsigned starts = 2; starts <= 5; starts++) {
+                enemy_numbers(_READER_MESSAGE_MAX, 0, 0);
+                run_until(enemy.starts == starts);
+        }
+        /* 50, 100, 200 and 400 ms. */
+        ck_assert_uint_ge(clock_now(CLOCK_MONOTONIC) - from, 750 * USEC_PER_MSEC);
         enemy.fd = close_fd(enemy.fd);
 }
 

@@ -5,6 +5,7 @@
 #include "daemon/poll/poll.h"
 #include "daemon/workers/exits.h"
 #include "daemon/workers/sibling.h"
+#include "observe/observe.h"
 #include "privileged/proc_answer.h"
 #include "runtime.h"
 #include <sys/socket.h>
@@ -94,10 +95,25 @@ static bool has_started(void)
 TEST(an_exit_is_reported_once_the_log_is_read)
 {
         start("echo the reason; exit 3");
+        runtime_wakeup.pass.unsaved = false;
         run_until(worker()->handle->exit_waits);
         ck_assert_int_ne(worker()->state, WORKER_GONE);
+        ck_assert(!runtime_wakeup.pass.unsaved);
         run_until(worker()->state == WORKER_GONE);
+        ck_assert(runtime_wakeup.pass.unsaved);
         ck_assert(runtime_reported("the reason"));
+}
+
+TEST(the_log_of_an_expected_exit_is_not_waited_for)
+{
+        silent = true;
+        start("exec sleep 1000");
+        run_until(has_started());
+        struct worker *asked = runtime_world->fleets[0]->workers[0];
+        observe_stopped(asked, REASON_OPERATOR, 0, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(kill(asked->process.pid, SIGTERM), 0);
+        run_until(asked->handle->exit_waits || asked->state == WORKER_GONE);
+        ck_assert_int_eq(asked->state, WORKER_GONE);
 }
 
 TEST(a_log_that_is_not_read_in_time_is_missing_and_delays_the_exit_no_longer)

@@ -455,4 +455,4 @@ TEST(an_instance_that_sends_what_is_accepted_takes_less_than_200_mb)
                 free(TAKE_PTR(large[i]));
 }
 
-TEST_MAIN("web", .each = {setup, teardown})
+TEST_MAIN("web", .each = {setup, teardown}, .timeout_seconds = 300)

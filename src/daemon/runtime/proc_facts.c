@@ -67,6 +67,7 @@ struct proc_reader {
         unsigned n_stuck;
         unsigned failures; /* since the last answer */
         usec_t start_at;   /* not started before */
+        bool outdated;     /* the groups of the user have changed since the process was started */
         bool warned;
         bool has_answered;              /* since `arrived` was called for it */
         struct proc_fact *first, **end; /* the queue, of which n_sent were sent */
@@ -220,6 +221,7 @@ static void reader_start(struct proc_facts *facts, struct proc_reader *reader, u
         process->next = facts->processes;
         facts->processes = process;
         reader->process = process;
+        reader->outdated = false;
         if (sd_event_add_io(facts->event, &process->input, process->fd, EPOLLIN, on_input, process) < 0)
                 reader_stop(facts, reader, now);
 }
@@ -255,6 +257,11 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 {
         struct proc_fact *fact = reader->first;
 
+        if (reader->outdated && reader->process && reader->n_sent == 0) {
+                reader_stop(facts, reader, now);
+                reader->failures--; /* reader_stop() counts a failure, and this is none */
+                reader->start_at = now;
+        }
         if (fact && !reader->process)
                 reader_start(facts, reader, now);
         for (size_t i = 0; fact && i < reader->n_sent; i++)
@@ -278,18 +285,6 @@ static void reader_flush(struct proc_facts *facts, struct proc_reader *reader, u
 static bool is_own_error(int error)
 {
         return is_shortage(error) || error == -EINPROGRESS || error == -ETIMEDOUT;
-}
-
-/* A reader is not trusted: its user might have taken it over. */
-static bool is_valid(const struct proc_fact *fact, const struct proc_reply *reply, size_t size)
-{
-        const size_t head = offsetof(struct proc_reply, text);
-        bool is_text = fact->subject != PROC_ENVIRONMENT && fact->subject != PROC_MEMORY;
-
-        if (size < head || reply->length != size - head || reply->id != fact->id || reply->error > 0 ||
-            reply->error < -4095)
-                return false;
-        return reply->error < 0 || !is_text || (reply->length > 0 && reply->text[reply->length - 1] == '\0');
 }
 
 static struct proc_reader *find_reader(struct proc_facts *facts, uid_t uid, bool privileged)
@@ -335,7 +330,8 @@ static bool ask_privileged(struct proc_facts *facts, const struct proc_reader *r
 static int take_reply(struct proc_facts *facts, struct proc_reader *reader, const struct proc_reply *reply,
                       size_t size, usec_t now)
 {
-        if (reader->n_sent == 0 || !is_valid(reader->first, reply, size))
+        if (reader->n_sent == 0 ||
+            !proc_reply_is_valid(reply, size, reader->first->subject, reader->first->id))
                 return -EBADMSG;
         struct proc_fact *fact = take_first(reader);
         reader->failures = 0;
@@ -598,6 +594,18 @@ void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_use
 {
         if (facts && !find_reader(facts, user->uid, user->uid == 0))
                 (void)add_reader(facts, user, user->uid == 0);
+        for (struct proc_reader *reader = facts ? facts->readers : NULL; reader; reader = reader->next) {
+                if (reader->user.uid != user->uid || user->since <= reader->user.since)
+                        continue;
+                reader->outdated |= reader->process && !proc_reader_has_groups(&reader->user, user);
+                reader->user = *user;
+        }
+}
+
+void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid)
+{
+        if (facts)
+                (void)reader_of(facts, proc, uid);
 }
 
 static struct proc_fact *find_fact(struct proc_facts *facts, enum proc_subject subject,
@@ -668,6 +676,9 @@ static int ask(struct proc_facts *facts, enum proc_subject subject, const struct
         fact->state = FACT_ASKED;
         fact->asked_at = now;
         put_last(facts, reader, fact);
+        /* A question about a log has a message of its own: waiting for more questions gains nothing. */
+        if (log)
+                reader_flush(facts, reader, now);
         return -EINPROGRESS;
 }
 

@@ -75,9 +75,13 @@ int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t
 
 /* An answer to a question that was asked before this time does not count. */
 void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t before);
-/* Remembers gid and groups of this user, which cannot be read any more once its processes were reaped. facts
- * may be NULL. */
+/* Remembers gid and groups of this user, which cannot be read any more once its processes were reaped. A
+ * user's groups may change: those of the process that was started last count, and a reader that has others is
+ * replaced. facts may be NULL. */
 void proc_facts_know_user(struct proc_facts *facts, const struct proc_reader_user *user);
+/* Remembers the same for the user of proc, unless that user is known. proc must not be reaped yet. facts may
+ * be NULL. */
+void proc_facts_know_user_of(struct proc_facts *facts, const struct proc *proc, uid_t uid);
 /* Waits until all questions are answered, or that time: for the start, when the loop does not run yet. */
 void proc_facts_wait(struct proc_facts *facts, usec_t until);
 

@@ -88,7 +88,7 @@ int attach_adopted(struct runtime *runtime, struct worker *worker, struct proc *
         /* The process that leads the group may be gone. */
         process->group = proc_place(main, &place) >= 0 && place.group != getpgrp() ? place.group : 0;
         /* Not our child: once the process has exited, the user cannot be read any more. */
-        (void)proc_uid(main, &process->uid);
+        (void)process_read_user(process);
         attach_output(runtime, worker, main);
         if (held)
                 r = exits_watch_heartbeat(process, TAKE_PTR(held));

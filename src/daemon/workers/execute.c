@@ -21,6 +21,21 @@
 #include <signal.h>
 #include <string.h>
 
+/* A child that cannot be watched. Until it has ended, the child may share the descriptors of sqmgr: if
+ * child_fd were closed, its number could name another file in the child. */
+struct unwatched {
+        struct child child;
+        int child_fd;
+};
+
+static void on_unwatched_exited(struct child *child, const siginfo_t *info _unused_)
+{
+        struct unwatched *unwatched = (struct unwatched *)child;
+
+        close_fd(unwatched->child_fd);
+        free(unwatched);
+}
+
 static void start(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct fleet *fleet = action->fleet;
@@ -44,16 +59,18 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         };
         if (fleet_settings_need_redis(fleet->settings))
                 request.redis_url = settings_fleet_url(runtime->world->settings, fleet->settings);
+        /* Allocated before the start: a start that fails for lack of memory needs it. */
+        _cleanup_free_ struct unwatched *unwatched = malloc(sizeof(*unwatched));
         struct launched launched;
         _cleanup_proc_ struct proc *proc = NULL;
 
-        int r = launch_start(&request, &launched);
+        int r = unwatched ? launch_start(&request, &launched) : -ENOMEM;
         if (r < 0) {
                 ledger_end(ledger, record);
                 observe_start_failed(fleet, action->index, -r, now);
                 return;
         }
-        _cleanup_close_ int report_fd = launched.report_fd, child_fd = launched.child_fd;
+        _cleanup_close_ int report_fd = launched.report_fd;
         struct worker *worker = NULL;
         r = proc_open(launched.pid, &proc);
         if (r >= 0) {
@@ -67,7 +84,7 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
                 r = attach_started(runtime, worker, TAKE_PTR(proc), TAKE_FD(report_fd));
         if (worker && worker->handle) {
                 worker->handle->record = record;
-                worker->handle->child_fd = TAKE_FD(child_fd);
+                worker->handle->child_fd = launched.child_fd;
         }
         if (r >= 0)
                 return;
@@ -76,8 +93,12 @@ static void start(struct runtime *runtime, const struct action *action, usec_t n
         log_error("cannot watch the new worker %s: %s, it is ended",
                   WORKER_ID_OF(fleet->settings->name, action->index), strerror(-r));
         (void)signal_child(launched.pid, SIGKILL);
-        if (!worker || !worker->handle)
+        if (!worker || !worker->handle) {
                 ledger_end(ledger, record);
+                *unwatched = (struct unwatched){{.pid = launched.pid, .exited = on_unwatched_exited},
+                                                launched.child_fd};
+                children_add(&runtime->children, &TAKE_PTR(unwatched)->child);
+        }
         if (worker)
                 observe_unwatched(worker, -r, now);
         else
@@ -121,8 +142,14 @@ int execute_stop_signal(const struct worker *worker)
 static int stop(const struct worker *worker, const struct framework *framework)
 {
         const struct process *process = worker->handle;
+        struct proc *beating = process_beating(process);
         int signo = named_stop_signal(worker);
 
+        /* A signal that only a heartbeat names may be false, and would kill a process that does not catch it.
+         */
+        if (fleet_settings_stop_signal(worker->fleet->settings) == 0 && signo != 0 &&
+            (!beating || proc_catches_signal(beating, signo) <= 0))
+                signo = 0;
         if (signo == 0 && !worker_proven_idle(worker))
                 signo = framework->cut_off_signal;
         signo = signo ?: framework->stop_signal;

@@ -118,19 +118,36 @@ static void add_doubt(const struct world *world, const struct fleet *fleet, char
                 snprintf(lines + length, LOG_TAIL_MAX_BYTES + 1 - length, "\n" DOUBT);
 }
 
+static int read_file(struct runtime *runtime, const struct exit_log_source *of,
+                     const struct launch_report *report, char text[static LOG_TAIL_MAX_BYTES + 1])
+{
+        const struct proc_log log = {
+                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
+
+        return proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
+                                   LOG_TAIL_MAX_BYTES + 1 - sizeof(DOUBT));
+}
+
+void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
+                  const struct launch_report *report)
+{
+        char text[LOG_TAIL_MAX_BYTES + 1];
+
+        /* Without readers, exit_log_add() reads the log itself. */
+        if (runtime->proc_facts && report->log_fd >= 0)
+                (void)read_file(runtime, of, report, text);
+}
+
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit)
 {
         static const struct quoted unprepared = {"it could not be prepared"};
-        const struct proc_log log = {
-                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
         char text[LOG_TAIL_MAX_BYTES + 1];
         int r = -ENODATA;
 
-        if (report->log_fd >= 0)
-                r = proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
-                                        sizeof(text) - sizeof(DOUBT));
+        if (report->log_fd >= 0 && !expected)
+                r = read_file(runtime, of, report, text);
         if (r == -EINPROGRESS)
                 return r;
         if (report->outcome == LAUNCH_FAILED)

@@ -16,10 +16,13 @@ struct exit_log_source {
         usec_t since;
 };
 
-/* Adds details from the launch report and the log to exit: why the command never ran, and the log tail. If
- * both are missing and the exit was not expected, sets lines_token for a pending read of the journal. exit
- * then points into report and lines. Returns 0; or -EINPROGRESS with exit unchanged: to be called again when
- * the readers have answered (daemon/runtime/proc_facts.h). */
+/* Asks for the log tail of a process before it is reaped: the answer arrives meanwhile. */
+void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
+                  const struct launch_report *report);
+/* Adds details from the launch report and the log to exit: why the command never ran, and, if the exit was
+ * not expected, the log tail. If both are missing then, sets lines_token for a pending read of the journal.
+ * exit then points into report and lines. Returns 0; or -EINPROGRESS with exit unchanged: to be called again
+ * when the readers have answered (daemon/runtime/proc_facts.h). */
 int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit);

@@ -28,6 +28,7 @@ static bool promote(struct process *process)
         process->main = TAKE_PTR(process->heartbeat);
         process->main_exit = TAKE_PTR(process->heartbeat_exit);
         observe_promoted(process->worker);
+        wakeup_changed(process->runtime->wakeup);
         return true;
 }
 
@@ -104,30 +105,37 @@ static struct exit_status reap(const struct process *process)
         };
 }
 
-/* Handles the exit of the last known process of the worker. While the readers read what else is left of it,
- * and its log, waits for exits_resume(). */
-static void ended(struct process *process, struct exit_status exit)
+static struct exit_log_source log_source(const struct process *process)
 {
-        _cleanup_proc_ struct proc *left = NULL;
         const struct worker *worker = process->worker;
-        const struct exit_log_source whose = {
+
+        return (struct exit_log_source){
                 .fleet = worker->fleet,
                 .main = process->main,
                 .user = process->uid,
                 .pids = {worker->process.pid, worker->process.heartbeat_pid ?: process->ended_heartbeat_pid},
                 .since = worker->spawned_at,
         };
+}
+
+/* Handles the exit of the last known process of the worker. While the readers read what else is left of it,
+ * and its log, waits for exits_resume(). */
+static void ended(struct process *process, struct exit_status exit)
+{
+        _cleanup_proc_ struct proc *left = NULL;
+        const struct exit_log_source whose = log_source(process);
         struct quoted lines = {0};
 
         process->main_status = exit;
         int found = process_is_watched(process) ? sibling_find(process, &left) : 0;
-        int r = exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(worker),
+        int r = exit_log_add(process->runtime, &whose, &process->report, worker_is_asked_to_exit(process->worker),
                              &lines, &exit);
         process->exit_waits = found == -EINPROGRESS || r == -EINPROGRESS;
         if (process->exit_waits) {
                 process->main_exit = sd_event_source_disable_unref(process->main_exit);
                 return;
         }
+        wakeup_changed(process->runtime->wakeup);
         begin_rescue(process, &exit);
         if (succeed(process, &exit, TAKE_PTR(left), clock_now(CLOCK_MONOTONIC)))
                 return;
@@ -145,7 +153,6 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
         struct process *process = worker->handle;
 
         process->orphan_search = NULL;
-        wakeup_changed(process->runtime->wakeup);
         if (!held || worker->state != WORKER_STARTING ||
             sd_event_add_io(process->runtime->event, &process->main_exit, proc_pidfd(held), EPOLLIN,
                             on_main_exit, process) < 0) {
@@ -156,6 +163,7 @@ static void adopt_orphan(struct worker *worker, struct proc *orphan)
         process->main = TAKE_PTR(held);
         observe_orphan(worker, proc_pid(process->main), proc_start_time(process->main));
         heartbeats_moved(process->slot);
+        wakeup_changed(process->runtime->wakeup);
 }
 
 /* Orphans are reparented to us only if the worker was our child. */
@@ -165,17 +173,15 @@ static bool may_leave_an_orphan(const struct process *process)
                process->main_status.known && process->report.outcome != LAUNCH_FAILED;
 }
 
-/* Readable until the process is reaped. */
+/* Reads the user of the process before it is reaped. Its groups were read when it became that user; they are
+ * read now only if no process of that user was seen before. */
 static int know_user(struct process *process)
 {
-        struct proc_reader_user user;
-
         int r = proc_uid(process->main, &process->uid);
-        if (r < 0)
-                return r;
-        proc_reader_user_of(process->main, process->uid, &user);
-        proc_facts_know_user(process->runtime->proc_facts, &user);
-        return 0;
+
+        if (r >= 0)
+                proc_facts_know_user_of(process->runtime->proc_facts, process->main, process->uid);
+        return r;
 }
 
 static void exited(struct process *process)
@@ -183,8 +189,10 @@ static void exited(struct process *process)
         if (process->worker->state == WORKER_GONE || process->orphan_search || process->exit_waits)
                 return;
         int r = know_user(process);
+        const struct exit_log_source whose = log_source(process);
+        if (r >= 0 && !worker_is_asked_to_exit(process->worker))
+                exit_log_ask(process->runtime, &whose, &process->report);
         process->main_status = reap(process);
-        wakeup_changed(process->runtime->wakeup);
         if (promote(process))
                 return;
         process_read_report(process);

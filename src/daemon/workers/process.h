@@ -49,6 +49,8 @@ void process_release(struct process *process);
 /* False if the process could not be watched: it was killed and its exit comes next. False for NULL: no
  * process. */
 bool process_is_watched(const struct process *process);
+/* Reads the user of the main process, and its groups for the reader of proc_facts. Returns 0 or -errno. */
+int process_read_user(struct process *process);
 /* Returns the user of the worker's processes, as its main process shows it: root until it has become its
  * user. worker->handle may be NULL. */
 uid_t process_user(const struct worker *worker);

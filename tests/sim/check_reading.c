@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks readings against the simulated world: a repeated answer is not new, and a lie excuses only what
+ * SECURITY.md allows. */
+#include "model/world.h"
+#include "sim.h"
+
+#define SEC USEC_PER_SEC
+
+/* Returns true while a lying reader may keep workers from being replaced: until heartbeats count again. */
+bool check_has_lied(const struct sim *sim, unsigned fleet)
+{
+        const struct reader_sim *reader = &sim->fleets[fleet].reader;
+        usec_t stale = sim->shell.world->fleets[fleet]->settings->traits->stale_usec +
+                       2 * sim->shell.settings.check_interval;
+
+        return reader->lied_at != 0 && sim->now <= reader->lied_at + 2 * stale + 2 * USEC_PER_MIN;
+}
+
+/* Returns true if a reader has reported the worker as idle within the bound of SECURITY.md, and nothing read
+ * from /proc contradicts it. */
+bool check_is_lied_of(const struct sim *sim, const struct process *process)
+{
+        const struct traits *traits = process_traits(sim, process);
+        bool denied = traits->has_title && process->shown_title &&
+                      (process->shown_busy > 0 || !process->shown_quiet);
+
+        return process->lied_at != 0 &&
+               sim->now <= process->lied_at + sim->shell.settings.check_interval + SEC &&
+               !traits->title_completes && !denied;
+}
+
+void check_reading(struct sim *sim, struct process *process, const struct heartbeat *heartbeat,
+                   usec_t written_at)
+{
+        bool first = !process->worker->heartbeat.seen;
+        usec_t asked_at = heartbeat->asked_at ?: sim->now;
+        bool same = !first && heartbeat->sent_usec == process->read_heartbeat;
+        /* After a backward clock step, and for a new sqmgr, a repeated answer cannot be told from a new one.
+         */
+        bool unsure = process->rebased ||
+                      (sim->stepped_back_at != 0 && sim->now <= sim->stepped_back_at + STEPPED_USEC);
+        bool newer = (written_at > process->read_written_at || unsure) &&
+                     heartbeat->sent_usec > process->read_heartbeat;
+
+        if (first) {
+                process->first_read_at = sim->now;
+                process->counted_failure = false;
+        }
+        if (heartbeat->work_list_known || !same)
+                process->read_list_empty = heartbeat->work_list_known && heartbeat->work_list_empty;
+        bool marks = asked_at > sim->shell.trusted_at;
+        process->read_written_at = unsure || first ? written_at : MAX(process->read_written_at, written_at);
+        process->rebased = false;
+        process->title_read_at = process->title_idle_from = 0;
+        if (same) {
+                process->marked = marks;
+                return;
+        }
+        process->read_heartbeat = heartbeat->sent_usec;
+        if (!heartbeat->quiet || heartbeat->busy > 0)
+                process->idle_row = 0;
+        else if (newer || first)
+                process->idle_row++;
+        if (first || (process->marked && newer)) {
+                /* The first heartbeat that is read after a doubt about time may have been written before it.
+                 */
+                process->trusted_reads += !first || marks;
+                process->changed_at = asked_at;
+                process->hung = false;
+        }
+        process->marked = marks;
+}
+
+void check_distrust(struct sim *sim, unsigned fleet)
+{
+        for (size_t i = 0; i < sim->n_processes; i++) {
+                if (fleet != UINT32_MAX && sim->processes[i]->fleet != fleet)
+                        continue;
+                sim->processes[i]->trusted_reads = 0;
+                sim->processes[i]->marked = false;
+        }
+}
+
+void check_began(struct sim *sim)
+{
+        for (size_t i = 0; i < sim->n_processes; i++)
+                sim->processes[i]->rebased = true;
+}

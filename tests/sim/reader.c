@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Models the readers between sqmgr and Redis, which may die, delay, repeat and lie (src/io/reader.c). */
+#include "sim.h"
+#include <string.h>
+
+#define MSEC USEC_PER_MSEC
+#define SEC  USEC_PER_SEC
+
+/* sqmgr ends a reader that answers later. */
+#define DELAY_MAX_USEC (50 * SEC)
+/* A reader repeats no answer that is older. */
+#define REPEAT_USEC (20 * SEC)
+/* As in src/io/reader.c. */
+#define PAUSE_MIN_USEC (50 * MSEC)
+#define PAUSE_MAX_USEC SEC
+#define SETTLED_USEC   (10 * SEC)
+
+static usec_t pick_span(struct rng *rng)
+{
+        static const usec_t spans[] = {5 * SEC, 60 * SEC, 300 * SEC, 600 * SEC};
+
+        return rng_range(rng, 0, spans[rng_range(rng, 0, ELEMENTSOF(spans) - 1)]);
+}
+
+void readers_open(struct sim *sim)
+{
+        struct rng rng = rng_fork(sim->seed, 500);
+        bool lies = rng_chance(&rng, 400);
+
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                sim->fleets[i].reader.rng = rng_fork(sim->seed, 510 + i);
+                sim->fleets[i].reader.dies_at = USEC_INFINITY;
+        }
+        if (!rng_chance(&rng, 300))
+                return;
+        for (size_t i = 0; i < sim->n_acts; i++) {
+                struct act *act = &sim->acts[i];
+
+                /* Most orders and failures of workers stay: a reader's fault matters while these happen. */
+                if (!rng_chance(&rng, act->kind <= ACT_REDIS_EMPTIED ? 700 : 200))
+                        continue;
+                act->kind = (enum act_kind)rng_range(&rng, ACT_READER_DIES,
+                                                     lies ? ACT_READER_LIES : ACT_READER_REPEATS);
+                act->a = rng_range(&rng, 0, sim->n_fleets - 1);
+                act->b = pick_span(&rng);
+                act->c = rng_range(&rng, 0, DELAY_MAX_USEC);
+        }
+}
+
+void reader_befalls(struct sim *sim, const struct act *act)
+{
+        unsigned fleet = (unsigned)(act->a % sim->n_fleets);
+        struct reader_sim *reader = &sim->fleets[fleet].reader;
+        usec_t until = sim->now + act->b;
+
+        if (fleet_is_local(sim, fleet))
+                return;
+        switch (act->kind) {
+        case ACT_READER_DIES:
+                reader->dies_at = sim->now + 1;
+                reader->deaths = (unsigned)(act->c % 20);
+                break;
+        case ACT_READER_DELAYS:
+                reader->delays_until = until;
+                reader->delay_max = act->c;
+                break;
+        case ACT_READER_REPEATS:
+                reader->repeats_until = until;
+                break;
+        default:
+                reader->lies_until = until;
+                reader->lie = (enum lie)(act->c % _LIE_MAX);
+                break;
+        }
+}
+
+void readers_calm(struct sim *sim)
+{
+        for (unsigned i = 0; i < sim->n_fleets; i++) {
+                struct reader_sim *reader = &sim->fleets[i].reader;
+
+                reader->delays_until = reader->repeats_until = reader->lies_until = 0;
+                reader->deaths = 0;
+                reader->dies_at = USEC_INFINITY;
+        }
+}
+
+usec_t reader_delay(struct sim *sim, unsigned fleet)
+{
+        struct reader_sim *reader = &sim->fleets[fleet].reader;
+
+        return sim->now < reader->delays_until ? rng_range(&reader->rng, 0, reader->delay_max) : 0;
+}
+
+void reader_connected(struct sim *sim, unsigned fleet)
+{
+        struct reader_sim *reader = &sim->fleets[fleet].reader;
+
+        reader->connected_at = sim->now;
+        if (reader->deaths == 0)
+                return;
+        reader->deaths--;
+        reader->dies_at = sim->now + rng_range(&reader->rng, 1, 6 * SEC);
+}
+
+void reader_started(struct sim *sim, unsigned fleet)
+{
+        for (size_t i = 0; i < sim->n_processes; i++)
+                if (sim->processes[i]->fleet == fleet)
+                        memset(sim->processes[i]->given, 0, sizeof(sim->processes[i]->given));
+        sim->fleets[fleet].reader.dies_at = USEC_INFINITY;
+}
+
+usec_t reader_died(struct sim *sim, unsigned fleet)
+{
+        struct reader_sim *reader = &sim->fleets[fleet].reader;
+
+        reader_started(sim, fleet);
+        if (reader->connected_at != 0 && sim->now >= reader->connected_at + SETTLED_USEC)
+                reader->failures = 0;
+        usec_t pause = MIN(PAUSE_MIN_USEC << MIN(reader->failures, 5U), PAUSE_MAX_USEC);
+        reader->failures++;
+        return pause + rng_range(&reader->rng, 5 * MSEC, 100 * MSEC);
+}
+
+static void remember(const struct sim *sim, struct process *process, const struct record *record)
+{
+        for (unsigned i = GIVEN_MAX - 1; i > 0; i--) {
+                process->given[i] = process->given[i - 1];
+                process->given_at[i] = process->given_at[i - 1];
+        }
+        process->given[0] = *record;
+        process->given_at[0] = sim->now;
+}
+
+/* Returns an old answer or the record. Old answers about a dead process are not repeated, nor those of a
+ * framework whose answer is the heartbeat: both would be signs of life. */
+static struct record repeat(const struct sim *sim, const struct process *process, struct rng *rng,
+                            struct record record)
+{
+        unsigned i = (unsigned)rng_range(rng, 0, GIVEN_MAX - 1);
+        bool may = process->runner_alive && !process_traits(sim, process)->process_is_heartbeat &&
+                   (sim->stepped_back_at == 0 || sim->now > sim->stepped_back_at + STEPPED_USEC);
+
+        return may && process->given[i].written_at != 0 && sim->now <= process->given_at[i] + REPEAT_USEC
+                       ? process->given[i]
+                       : record;
+}
+
+/* A lie within the bounds of answer_check(). */
+static struct record lie(const struct sim *sim, const struct process *process, struct reader_sim *reader,
+                         struct record record)
+{
+        struct heartbeat *heartbeat = &record.heartbeat;
+        usec_t shift = rng_range(&reader->rng, 1, 24 * USEC_PER_HOUR);
+
+        if (!process->runner_alive || record.written_at == 0 || reader->lie == LIE_FOREIGN)
+                return record;
+        record.lie = true;
+        record.written_at = sim->now;
+        heartbeat->sent_usec = (uint64_t)((int64_t)(sim->now + sim->suspended_usec) + sim->stepped_usec);
+        switch (reader->lie) {
+        case LIE_IDLE:
+                heartbeat->busy = 0;
+                heartbeat->quiet = !process_traits(sim, process)->title_completes;
+                heartbeat->work_list_known = heartbeat->work_list_empty = true;
+                break;
+        case LIE_BUSY:
+                heartbeat->busy = process_traits(sim, process)->title_completes ? 0 : JOBS_MAX;
+                heartbeat->quiet = false;
+                break;
+        case LIE_PAST:
+                heartbeat->sent_usec -= shift;
+                break;
+        default:
+                heartbeat->sent_usec += shift;
+                break;
+        }
+        return record;
+}
+
+struct record reader_answers(struct sim *sim, struct process *process, struct record record)
+{
+        struct reader_sim *reader = &sim->fleets[process->fleet].reader;
+
+        remember(sim, process, &record);
+        if (sim->now < reader->repeats_until)
+                record = repeat(sim, process, &reader->rng, record);
+        if (sim->now < reader->lies_until) {
+                reader->lied_at = sim->now;
+                record = lie(sim, process, reader, record);
+        }
+        return record;
+}
+
+const struct record *reader_foreign(const struct sim *sim, unsigned fleet)
+{
+        static struct record record;
+
+        if (sim->now >= sim->fleets[fleet].reader.lies_until || sim->fleets[fleet].reader.lie != LIE_FOREIGN)
+                return NULL;
+        record = (struct record){.written_at = sim->now, .heartbeat = {.sent_usec = sim->now}};
+        return &record;
+}
