@@ -125,12 +125,14 @@ const char *core_broken(const struct core *core)
         return core->broken[0] != '\0' ? core->broken : NULL;
 }
 
-void core_restart(struct core *core, bool bad)
+bool core_restart(struct core *core, bool bad)
 {
         befall(core, bad ? ACT_RELEASE_BAD : ACT_RELEASE_GOOD, 0);
         befall(core, ACT_RESTART, 0);
-        if (fleet_of(core))
-                core->generation = fleet_of(core)->generation;
+        if (!fleet_of(core))
+                return true;
+        core->generation = fleet_of(core)->generation;
+        return fleet_order(fleet_of(core)) == ORDER_RUN;
 }
 
 void core_abort(struct core *core)

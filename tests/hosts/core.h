@@ -18,8 +18,9 @@ void core_run(struct core *core, usec_t now, bool reaches);
 /* What was violated; NULL: nothing. */
 const char *core_broken(const struct core *core);
 
-/* The machine has the release of a new order, which may be a bad one, and its fleet is restarted. */
-void core_restart(struct core *core, bool bad);
+/* The machine has the release of a new order, which may be a bad one, and its fleet is restarted. Returns
+ * false if the fleet is quieted and stays so. */
+bool core_restart(struct core *core, bool bad);
 void core_abort(struct core *core);
 /* Of its last restart, as it was when sqmgr last lived; ret_error: why that has halted. */
 enum rollout_state core_rollout(const struct core *core, const char **ret_error);

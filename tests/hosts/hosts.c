@@ -289,9 +289,12 @@ static void carry_out(struct group_sim *sim, struct host *host, enum rollout_act
         snprintf(host->acted_id, sizeof(host->acted_id), "%s", group->id);
         if (!host_restarts(host))
                 host->excused = !host_holds_lease(sim, host);
-        host->restarts = true;
-        core_restart(host->core, sim->faults && rng_chance(&sim->rng, 60));
+        host->restarts = core_restart(host->core, sim->faults && rng_chance(&sim->rng, 60));
         rollout_group_observe_begun(group, now);
+        if (!host->restarts) {
+                host->excused = false;
+                rollout_group_observe_fleet(group, ROLLOUT_DONE, "", now);
+        }
         (void)save(sim, host);
 }
 
