@@ -25,7 +25,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         refused_like 'its command went on to work instead of waiting to be forked, and is worker default/'
         sqmgrctl status | grep -q 'template: none, workers boot separately: its command went on'
         run sqmgrctl doctor
-        [[ $output == *'boot separately in spite of preload: its command went on'* ]]
+        [[ $output == *'boot separately despite preload = yes: its command went on'* ]]
         sqmgrctl metrics | grep -qx 'sqmgr_template_refused{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1

@@ -105,13 +105,13 @@ END
                 if [ -z "$line" ]; then
                         [ "$(stat -c '%a %u' sqmgr.read.sock)" = '600 0' ]
                         run -4 as_nobody --groups=4242 ping
-                        [[ $(sqmgrctl doctor) == *"root and sqmgr's own user alone may look on '$folder/sqmgr.read.sock'"* ]]
+                        [[ $(sqmgrctl doctor) == *"only root and sqmgr's own user have read-only access through '$folder/sqmgr.read.sock'"* ]]
                 else
                         [ "$(stat -c '%a %g' sqmgr.read.sock)" = '660 4242' ]
                         run -0 as_nobody --groups=4242 ping
                         run -0 as_nobody --groups=4242 status
                         run -4 as_nobody --groups=4242 restart
-                        [[ $(sqmgrctl doctor) == *"members of the group 'sqmgr-read' may look on '$folder/sqmgr.read.sock'"* ]]
+                        [[ $(sqmgrctl doctor) == *"members of group 'sqmgr-read' have read-only access through '$folder/sqmgr.read.sock'"* ]]
                 fi
                 kill "$sqmgr_pid"
                 wait "$sqmgr_pid" || true
@@ -144,7 +144,7 @@ END
         sqmgrctl reexec
         [ ! -e other.sock ]
         run -0 sqmgrctl doctor
-        [[ $output == *'read socket'*'there is none'* ]]
+        [[ $output == *'read socket'*'not configured'* ]]
 }
 
 @test "where it cannot be opened the workers are looked after all the same, and it is told" {
@@ -152,7 +152,7 @@ END
         sqmgr_lines="read_socket = $folder/taken" start_fleet
         grep -F "read_socket: '$folder/taken' is there already and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
-        [[ $output == *"'$folder/taken' could not be opened: no viewer can connect"* ]]
+        [[ $output == *"'$folder/taken' could not be opened; viewers cannot connect"* ]]
         # A re-exec is refused as long as it is so.
         run -1 sqmgrctl reexec
         [[ $output == *"read_socket: cannot listen on '$folder/taken'"* ]]

@@ -173,7 +173,7 @@ END
         wait_until 20 fleet_is '.workers[0].waits_for |
                 startswith("waits for its first heartbeat, but its status file is no regular file, given up in ")'
         run sqmgrctl doctor
-        grep -q 'its heartbeat does not count: its status file is no regular file' <<<"$output"
+        grep -q 'heartbeat does not count: its status file is no regular file' <<<"$output"
         fleet_is '.starting == 1'
         pid=$(fleet '.workers[0].pid')
         kill -KILL "$pid"
