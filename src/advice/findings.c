@@ -110,13 +110,13 @@ static void check_group(struct findings *findings, const struct redis_facts *fac
         if (facts->is_cluster)
                 findings_add(findings, FINDING_PROBLEM, about,
                              "Use a Redis without Cluster mode; use Sentinel for failover",
-                             "restarts of many hosts (rollout_group) do not work on Redis Cluster");
+                             "rollouts of a group of hosts (rollout_group) do not work on Redis Cluster");
         else if (facts->replicas > 0 && strcmp(facts->min_replicas, "0") == 0)
                 findings_add(findings, FINDING_WARNING, about,
                              "Set min-replicas-to-write to 1 if losing jobs in a failover is worse than "
                              "refusing them while no replica is connected",
                              "a master that is cut off from its replicas still accepts writes; a failover "
-                             "discards them: jobs, and the lease of a host in a restart of all hosts");
+                             "discards them: jobs, and the lease of a host in a rollout");
 }
 
 void doctor_redis(struct findings *findings, const struct doctor_redis *redis)
@@ -188,7 +188,7 @@ void doctor_group(struct findings *findings, const struct fleet *fleet, const st
         problem_about(&(struct problem){.fleet = fleet}, about);
         if (facts->takes_part)
                 findings_add(findings, FINDING_OK, about, NULL,
-                             "this host takes part in restarts of group '%s'",
+                             "this host takes part in rollouts of group '%s'",
                              fleet->settings->rollout_group);
         check_key(findings, fleet, about, facts);
 }

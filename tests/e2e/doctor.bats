@@ -100,13 +100,13 @@ start_fleet() { # LINE...
 command = $(stub_command)
 active_process_max = 2
 END
-        waits='.text | test("^1 job waits in queue .mailers., the oldest for [23]min.*, and no worker takes from it")'
+        waits='.text | test("^1 job waiting in queue .mailers., oldest [23]min.*, but no worker serves the queue")'
         redis sadd queues mailers default
         for queue in mailers default; do
                 redis lpush "queue:$queue" "{\"class\":\"Mail\",\"enqueued_at\":$(($(date +%s) - 120))}"
         done
         wait_until 30 has_finding "$waits"
-        not has_finding '.text | contains("no worker takes from it") and contains("default")'
+        not has_finding '.text | contains("no worker serves the queue") and contains("default")'
         redis del queue:mailers
         not has_finding "$waits"
 }
