@@ -290,8 +290,8 @@ END
         grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts; Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
-${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under that
-         name cannot be matched
+${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under
+         that name cannot be matched
          remedy: Remove the variable from environment
 END
         diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)

@@ -63,10 +63,10 @@ start_fleet() { # LINE...
         wait_until 20 redis_state_is connected
         redis config set appendonly no
         run -0 sqmgrctl doctor
-        [[ $output == *'persistence is unknown (reason: Redis refuses CONFIG): NOPERM'* ]]
+        [[ $output == *'persistence is unknown (reason: Redis refuses CONFIG):'*'NOPERM'* ]]
         redis acl setuser jobs -info
         run -0 sqmgrctl doctor
-        [[ $output == *'refuses INFO): NOPERM'* ]]
+        [[ $output == *'settings are unknown (reason: Redis refuses INFO):'*'NOPERM'* ]]
         kill -STOP "$redis_pid"
         run -1 sqmgrctl doctor
         kill -KILL "$redis_pid"
