@@ -414,7 +414,7 @@ static const char *worker_text(const struct search *search, const struct worker 
                 worker_waits_for(worker, search->now, text, size);
                 break;
         case PROBLEM_WORKER_SEVERAL:
-                snprintf(text, size, "command has started another %s, which accepts jobs, too",
+                snprintf(text, size, "command has started a second process of %s, which accepts jobs, too",
                          worker->fleet->settings->traits->title);
                 break;
         default:

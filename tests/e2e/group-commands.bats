@@ -239,7 +239,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         wait "$pid_alpha" || true
         # shellcheck disable=SC2016
         launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
-        wait_until 10 file_has 'Redis is down' waiter.log
+        wait_until 10 file_has 'Redis is unreachable' waiter.log
         local code=0
         wait "$waiter" || code=$?
         [ "$code" = 5 ]
