@@ -186,7 +186,7 @@ static void on_reply(const redisReply *reply, size_t tag, void *userdata)
         /* A queue's key of the wrong type must not hide the other queues. */
         else if (!(reader->named && question->optional) &&
                  !((reader->named || question->asked & QUEUES_EACH) && reply_is_wrong_type(reply)))
-                fail(reader, "Redis refuses the command", reply->str);
+                fail(reader, "command refused", reply->str);
 }
 
 static void on_round(void *userdata)

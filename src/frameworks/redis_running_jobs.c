@@ -68,7 +68,7 @@ static void on_list(const redisReply *reply, size_t tag, void *userdata)
         if (!reply)
                 error_report_set(&running_jobs->error, "connection to Redis lost");
         else if (reply->type == REDIS_REPLY_ERROR)
-                error_report_quote(&running_jobs->error, reply->str, "Redis refuses the command");
+                error_report_quote(&running_jobs->error, reply->str, "command refused");
         else if (running_jobs->format->take(reply, tag % each, &running_jobs->lists[tag / each]) < 0)
                 too_little_memory(running_jobs);
 }

@@ -405,8 +405,7 @@ static void on_oversized(struct connection *connection, const char *what, void *
         if (question && question->text[0] != '\0') {
                 oversized_add(&redis->oversized, question, clock_now(CLOCK_MONOTONIC));
                 snprintf(why, sizeof(why),
-                         "connection closed: the server sent %s in reply to '%s'; this command is skipped "
-                         "for %s",
+                         "connection closed: the server sent %s to '%s'; this command is skipped for %s",
                          what, question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
         } else {
                 snprintf(why, sizeof(why), "connection closed: the server sent %s", what);

@@ -73,7 +73,7 @@ END
         grep -q 'exited with status 1' viewed.log
         grep -q 'could not be started"' viewed.log
         grep -q 'restart halted, there are no old workers to go on: 3 new workers in a row failed; the last: dies/1 (pid [0-9]*) exited with status 1 before its first beat, after [0-9]*ms"' viewed.log
-        grep -q '"error":"Redis refuses the command"' viewed.log
+        grep -q '"error":"command refused"' viewed.log
         run ! grep -q '"quoted"' viewed.log
         # Nor by way of sqmgrctl, whoever asks, and he gives no order.
         for command in status 'status --json' events metrics queues jobs; do

@@ -122,7 +122,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         # As it does a minute after the last heartbeat.
         redis del "$identity:work"
         wait_until 20 event_count_is rescue-failed 1
-        sqmgrctl events | grep -q "was running when it died cannot be learned any more, Redis: Redis refuses the command:$"
+        sqmgrctl events | grep -q "was running when it died cannot be learned any more, Redis: command refused:$"
         sqmgrctl events | grep -q "WRONGTYPE"
 }
 
