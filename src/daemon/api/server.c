@@ -661,6 +661,11 @@ bool call_is_view(const struct call *call)
         return is_view(call->connection);
 }
 
+bool call_may_operate(const struct call *call)
+{
+        return call->connection->peer.access == CONTROL_OPERATE;
+}
+
 int call_fd(const struct call *call)
 {
         return call->connection->fd;

@@ -216,7 +216,7 @@ static bool poll_again(const struct action *action, usec_t now)
         int r = 0;
 
         if (worker_is_remainder(worker))
-                r = sibling_find(worker->handle, NULL);
+                r = sibling_find(worker->handle, true, NULL);
         if (r > 0)
                 observe_booted(worker, true, now);
         return r == 0;

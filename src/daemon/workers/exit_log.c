@@ -121,8 +121,12 @@ static void add_doubt(const struct world *world, const struct fleet *fleet, char
 static int read_file(struct runtime *runtime, const struct exit_log_source *of,
                      const struct launch_report *report, char text[static LOG_TAIL_MAX_BYTES + 1])
 {
+        /* A command may run the worker in a child, whose pid is known only after a heartbeat. */
         const struct proc_log log = {
-                .fd = report->log_fd, .start_bytes = report->log_start_bytes, .other_pid = of->pids[1]};
+                .fd = report->log_fd,
+                .start_bytes = report->log_start_bytes,
+                .other_pid = is_shared(runtime->world, of->fleet) ? of->pids[1] : LOG_TAIL_ANY_PID,
+        };
 
         return proc_facts_log_tail(runtime->proc_facts, of->main, of->user, &log, text,
                                    LOG_TAIL_MAX_BYTES + 1 - sizeof(DOUBT));
