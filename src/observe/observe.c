@@ -215,11 +215,10 @@ static void worker_observe_successor(struct worker *worker, const struct heartbe
                      !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
         if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= fleet_forced_at(fleet))))
                 return;
-        worker_event(
-                worker, EVENT_SEVERAL,
-                " accepts jobs, although its worker was asked to stop (reason: %s); quieted in turn. The "
-                "command starts several processes, at once or in succession. Let it start one",
-                reason_name(worker->reason));
+        worker_event(worker, EVENT_SEVERAL,
+                     " accepts jobs, although its worker was asked to stop (reason: %s); quieted next. The "
+                     "command starts several processes, at once or in succession. Let it start one",
+                     reason_name(worker->reason));
         worker->orders.succeeded = true;
         worker->orders.pressed &= heartbeat->quiet;
         worker->orders.group_signaled = false;
