@@ -686,10 +686,11 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
         char how[64];
 
         exit_status_text(exit, how, sizeof(how));
-        worker_event(worker, EVENT_SEVERAL, " %s; its process %d %s", how, (int)pid,
-                     finishes_job ? "keeps running to finish a job, and occupies the place until then"
-                                  : "has booted and keeps running. Let the command start one process, and "
-                                    "exit with it");
+        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", how, (int)pid,
+                     finishes_job
+                             ? ", which finishes its job, keeps running and occupies the place until then"
+                             : " has booted and keeps running. Let the command start one process, and "
+                               "exit with it");
         /* A process that finishes a job is not going to become active. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
                 worker_observe_crash(worker, exit, how, now);
