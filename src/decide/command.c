@@ -31,7 +31,7 @@ enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by
 {
         char who[ORDERER_TEXT_MAX], why[ORDERER_TEXT_MAX + 32];
 
-        snprintf(why, sizeof(why), "%s asked for it", orderer_text(by, who));
+        snprintf(why, sizeof(why), "requested by %s", orderer_text(by, who));
         rollout_abort(fleet, why, by);
         rollout_acknowledge(fleet, by);
         return COMMAND_DONE;
@@ -142,8 +142,7 @@ enum command_outcome command_scale_auto(struct fleet *fleet, const struct ordere
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_current_count(fleet);
         fleet->scale = 0;
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": its count follows its queues again, by %s",
-                                 orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": autoscaling resumed by %s", orderer_text(by, who)));
         return COMMAND_DONE;
 }
 

@@ -111,7 +111,7 @@ END
         start_sqmgr
         wait_until 20 adopted_all 1
         touch die
-        wait_until 20 grep -q 'exited, status unknown' sqmgr.log
+        wait_until 20 grep -q 'exited with unknown status' sqmgr.log
         { sqmgrctl status --json && sqmgrctl events && cat sqmgr.log; } >told
         run ! grep hunter2 told
 }
@@ -338,7 +338,7 @@ second_is_refused() { # FILE...: deleted, too
         wait_until 20 ready 4
         fleet_is "[.workers[].pid] | index(${pids[1]}) != null and index(${pids[3]}) != null and length == 4"
         fleet_is "[.workers[].pid] | index(${pids[0]}) == null and index(${pids[2]}) == null"
-        [[ $(fleet .crash.last) == *'status unknown'* ]]
+        [[ $(fleet .crash.last) == *'unknown status'* ]]
         # An adopted one that dies is seen to die, though it is no child.
         kill -KILL "${pids[1]}"
         wait_until 10 fleet_is "[.workers[].pid] | index(${pids[1]}) == null"

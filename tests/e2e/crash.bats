@@ -85,7 +85,7 @@ END
         wait_until 10 fleet_is '.crash.next_start_seconds != null'
         fleet_is '.active == 0'
         [[ $(fleet .crash.last) == *3* ]]
-        wait_until 20 grep -q "error: fleet 'default' is in a crash loop: .* exited with status 3 before its first beat" sqmgr.log
+        wait_until 20 grep -q "error: fleet 'default' is in a crash loop: .* exited with status 3 after .*, before its first heartbeat" sqmgr.log
         [ "$(sqmgrctl events --json | grep -c '"event":"crash-loop","level":"error"')" = 1 ]
         # In this order: it goes on.
         starts=$(wc -l <"$folder/starts")

@@ -15,7 +15,7 @@ load preload
         wait_until 60 other_template_than "$template"
         [ "$(worker_pids)" = "$old" ]
         event_count_is template-failed 1
-        sqmgrctl events | grep -q "the template of fleet 'default' (pid $template) was killed by signal 9"
+        sqmgrctl events | grep -q "template of fleet 'default' (pid $template) was killed by signal 9"
         sqmgrctl metrics | grep -qx 'sqmgr_template_failures_total{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1
@@ -185,7 +185,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
         grep -q 'cannot write the state file' sqmgr.log
         new=$(fleet '.workers[] | select(.waits_for_code == "state") | .pid')
-        sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits to be written into the state file'
+        sqmgrctl why "$(fleet '.workers[] | select(.waits_for_code == "state") | .id')" | grep -q 'waits for its record in the state file'
         # It has done nothing while another one takes a job, and has it.
         enqueue 1 Hold "$folder/release"
         wait_until 20 has_started 1
@@ -224,7 +224,7 @@ reexecs_are() { [ "$(grep -c 'has taken over' sqmgr.log)" = "$1" ]; }
         all_are_known
         # It is still its child, whose end is known.
         kill -KILL "$template"
-        wait_until 20 grep -q "the template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
+        wait_until 20 grep -q "template of fleet 'default' (pid $template) was killed by signal 9" sqmgr.log
         wait_until 60 template_ready
 }
 

@@ -72,7 +72,7 @@ END
         # The sentences stay.
         grep -q 'exited with status 1' viewed.log
         grep -q 'could not be started"' viewed.log
-        grep -q 'restart halted, there are no old workers to go on: 3 new workers in a row failed; the last: dies/1 (pid [0-9]*) exited with status 1 before its first beat, after [0-9]*ms"' viewed.log
+        grep -q 'restart halted; no old workers are left (reason: 3 new workers failed in a row; last failure: dies/1 (pid [0-9]*) exited with status 1 after [0-9]*ms, before its first heartbeat)\. Fix the release, then run .sqmgrctl restart dies."' viewed.log
         grep -q '"error":"it refuses the command"' viewed.log
         run ! grep -q '"quoted"' viewed.log
         # Nor by way of sqmgrctl, whoever asks, and he gives no order.
@@ -122,7 +122,7 @@ END
 @test "a re-exec keeps it, with another path or none it goes, and a reload says that it takes a restart" {
         start_fleet
         launch follower sqmgrctl -s "$folder/sqmgr.read.sock" events -f
-        wait_until 10 grep -q 'takes jobs' follower.log
+        wait_until 10 grep -q ' active' follower.log
         # Nobody who connects meanwhile is turned away.
         launch asker bash -c "while sqmgrctl -s $folder/sqmgr.read.sock --timeout 20s ping >/dev/null; do :; done; echo turned away"
         sqmgrctl reexec

@@ -253,7 +253,7 @@ boot_anew() {
                 ._SYSTEMD_UNIT == "sqmgr.service")' "$folder/crashed"
         in_machine journalctl -x SQMGR_EVENT=crashed >"$folder/explained"
         cat "$folder/explained"
-        grep -q 'Subject: Worker default/1 has exited by itself' "$folder/explained"
+        grep -q 'Subject: Worker default/1 has crashed' "$folder/explained"
         grep -q "journalctl _PID=$victim" "$folder/explained"
 
         # An id that systemd does not know would not be listed.

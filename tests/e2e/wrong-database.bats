@@ -54,7 +54,7 @@ start_elsewhere() {
         any_event '.event == "beats-elsewhere" and (.text | contains("names database 3"))'
         run -1 sqmgrctl doctor
         [[ $output == *"default/1"*"database 3"*"Set redis_url"* ]]
-        [[ $(sqmgrctl why default/1) == *'beats elsewhere'* ]]
+        [[ $(sqmgrctl why default/1) == *'has booted, but its heartbeat was not found'* ]]
 }
 
 @test "the servers that the worker is connected to are shown where its environment says nothing" {
