@@ -205,7 +205,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         by="ago by $(id -un) (uid $(id -u))"
         # shellcheck disable=SC2154
         [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, not restarted; to start it, run 'sqmgrctl start default'" ]]
-        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: "*" start default"* ]]
+        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by; "*" start default"* ]]
         sqmgrctl status --json | jq -e '.problems | any(.code == "fleet-stopped" and .fleet == "default" and .unready == false)'
         [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'

@@ -97,7 +97,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [[ $output == *"the order is refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
         sqmgrctl restart --everywhere
         wait_until 60 group_is '[.hosts[].state] == ["done", "waiting", "done"]'
-        wait_until 20 group_is '.hosts[1].progress | startswith("begins no turn while its state file cannot be written")'
+        wait_until 20 group_is '.hosts[1].progress | startswith("does not start while its state file cannot be written")'
         [ "$(on beta status --json | jq .fleets[0].generation)" = 2 ]
         rmdir beta.state.new
         wait_until 60 group_is '.state == "done"'
@@ -167,7 +167,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         # What stands in Redis alone is not guessed at.
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
         wait_until 20 rollout_has_line "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
-        group_is '.state == "none" and (.trouble | startswith("Redis is down"))'
+        group_is '.state == "none" and (.trouble | startswith("Redis is unreachable"))'
 }
 rollout_has_line() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
@@ -239,7 +239,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         wait "$pid_alpha" || true
         # shellcheck disable=SC2016
         launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
-        wait_until 10 file_has 'Redis is down' waiter.log
+        wait_until 10 file_has 'Redis is unreachable' waiter.log
         local code=0
         wait "$waiter" || code=$?
         [ "$code" = 5 ]

@@ -25,7 +25,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
         refused_like 'the command runs jobs instead of waiting to be forked; it is now worker default/'
         sqmgrctl status | grep -q 'template: none, workers boot separately: the command runs jobs'
         run sqmgrctl doctor
-        [[ $output == *'boot separately in spite of preload: the command runs jobs'* ]]
+        [[ $output == *'boot separately despite preload = yes: the command runs jobs'* ]]
         sqmgrctl metrics | grep -qx 'sqmgr_template_refused{fleet="default"} 1'
         touch release
         wait_until 20 has_done 1

@@ -58,7 +58,7 @@ void queue_reading_poll(struct links *links)
 
 const struct error_report *queue_reading_error(const struct link *link)
 {
-        static const struct error_report unread = {.text = "it was not read yet"};
+        static const struct error_report unread = {.text = "not read yet"};
 
         /* A reload has added the link during the reading. */
         return !link->queues && link->queues_error.text[0] == '\0' ? &unread : &link->queues_error;
@@ -73,7 +73,7 @@ static void report_unread(struct link *link)
 
         if (refused && !link->queues_error_reported)
                 log_quoted(LOG_WARNING, &link->queues_error.quoted,
-                           "Redis %s: its queues cannot be read, and their limits are not watched: %s",
+                           "Redis %s: queues cannot be read, and their limits are not checked: %s",
                            reader_url_text(link->reader), link->queues_error.text);
         if (refused || link->queues)
                 link->queues_error_reported = refused;
