@@ -94,7 +94,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         rm -f beta.state.new
         wait_until 10 mkdir beta.state.new
         run -1 on beta restart --everywhere
-        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
+        [[ $output == *"order refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
         sqmgrctl restart --everywhere
         wait_until 60 group_is '[.hosts[].state] == ["done", "waiting", "done"]'
         wait_until 20 group_is '.hosts[1].progress | startswith("begins no turn while its state file cannot be written")'

@@ -330,7 +330,7 @@ END
         kill_sqmgr
         : >sqmgr.log
         start_installed
-        grep -qF "the state is lost: '$folder/state' was written by a later version of sqmgr" sqmgr.log
+        grep -qF "the state is lost (reason: '$folder/state' was written by a later version of sqmgr" sqmgr.log
         wait_until 20 grep -q 'adopted 3 workers' sqmgr.log
         fleet_is '.target == 2'
         wait_until 30 fleet_is '(.workers | length) == 2 and all(.workers[]; .ready)'

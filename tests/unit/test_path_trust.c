@@ -53,7 +53,7 @@ static void assert_unsafe(int (*explain)(const char *path, char *why, size_t siz
         ck_assert_msg(strncmp(why + 1, below(name), strlen(below(name))) == 0, "%s", why);
 }
 
-#define WRITABLE "others may write to the directory"
+#define WRITABLE "is writable by others"
 
 static void make(const char *name, mode_t mode)
 {
