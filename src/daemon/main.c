@@ -49,16 +49,20 @@ static void print_help(void)
         printf("Usage: sqmgr [OPTION]...\n"
                "Supervises fleets of job workers, in the foreground. Control it with sqmgrctl.\n"
                "\n"
-               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG
-               "\n      --check-config  check the config file as a start would, and exit: 0, or 78\n      "
-               "--check-state[=STATE]\n                      also check whether this sqmgr could take over "
-               "from one that\n                      runs with the state file STATE, and exit: 0, 1 or 78\n  "
-               "    --print-config  print the active settings, including defaults, and exit\n  -V, --version "
-               "      print the version and exit\n  -h, --help          print this help and exit\n\nSIGTERM "
-               "or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\nstops the workers "
-               "now. SIGHUP reloads the config file. SIGUSR2 replaces the running\nsqmgr by the installed "
-               "one; workers keep running.\nExit status: 0 exited as requested, 1 failed, 78 the config file "
-               "has errors.\nSee sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
+               "  -c, --config FILE   read FILE instead of " DEFAULT_CONFIG "\n"
+               "      --check-config  check the config file as a start would, and exit: 0, or 78\n"
+               "      --check-state[=STATE]\n"
+               "                      also check whether this sqmgr could take over from one that\n"
+               "                      runs with the state file STATE, and exit: 0, 1 or 78\n"
+               "      --print-config  print the active settings, including defaults, and exit\n"
+               "  -V, --version       print the version and exit\n"
+               "  -h, --help          print this help and exit\n"
+               "\n"
+               "SIGTERM or SIGINT drains all workers and ends sqmgr (see on_stop); a second one\n"
+               "stops the workers now. SIGHUP reloads the config file. SIGUSR2 replaces the running\n"
+               "sqmgr by the installed one; workers keep running.\n"
+               "Exit status: 0 exited as requested, 1 failed, 78 the config file has errors.\n"
+               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */

@@ -99,7 +99,7 @@ void ask_quote_refusal(struct error_report *ret, const redisReply *reply)
 
 void ask_fail_errno(struct ask *ask, int error)
 {
-        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "memory is short" : "the connection was lost");
+        ask_fail(ask, ANSWER_LOST, "%s", error == -ENOMEM ? "out of memory" : "connection lost");
 }
 
 bool ask_failed(struct ask *ask, const redisReply *reply)
@@ -110,7 +110,7 @@ bool ask_failed(struct ask *ask, const redisReply *reply)
         if (reply)
                 ask_quote_refusal(&error, reply);
         else
-                error_report_set(&error, "the connection was lost");
+                error_report_set(&error, "connection lost");
         ask_fail_as(ask, reply ? ANSWER_REFUSED : ANSWER_LOST, &error);
         return true;
 }
@@ -259,7 +259,7 @@ static void configure(struct ask *ask)
                 ask_fail(ask, ANSWER_REFUSED, "%s", refusal.why);
         else
                 ask_fail(ask, ANSWER_REFUSED, "%s",
-                         r == -EPROTO ? "its reader is of another version" : strerror(-r));
+                         r == -EPROTO ? "the reader process has another version" : strerror(-r));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)

@@ -55,7 +55,7 @@ ${sqmgr_lines-}"
         [[ $output == *"alert_command: $folder/tell"*' -> none'* ]]
         # The one that hangs is still the only one, or was ended for that before the next began.
         begun=$(wc -l <told/words)
-        [ "$begun" -le $((2 + $(grep -c 'killed (reason: ran longer than' sqmgr.log))) ]
+        [ "$begun" -le $((2 + $(grep -c 'killed (reason: no exit within' sqmgr.log))) ]
         run -0 sqmgrctl ping
 }
 

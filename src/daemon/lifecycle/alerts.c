@@ -57,10 +57,10 @@ static void on_exited(struct child *child, const siginfo_t *info)
 
         (void)sd_event_source_set_enabled(alerts->deadline, SD_EVENT_OFF);
         if (alerts->timed_out)
-                log_warning("alert_command for '%s' killed (reason: ran longer than %s)", alerts->running,
+                log_warning("alert_command for '%s' killed (reason: no exit within %s)", alerts->running,
                             format_duration(alerts->timeout, span, sizeof(span)));
         else if (info->si_code != CLD_EXITED)
-                log_warning("alert_command for '%s' was killed by SIG%s", alerts->running,
+                log_warning("alert_command for '%s' ended by SIG%s", alerts->running,
                             sigabbrev_np(info->si_status) ?: "?");
         else if (info->si_status != 0)
                 log_warning("alert_command for '%s' failed (exit status %d)", alerts->running,
@@ -152,7 +152,7 @@ void alerts_event(struct alerts *alerts, const struct event *event, usec_t realt
                 return;
         if (!alert_queue_add(&alerts->queue, event, rendered, clock_now(CLOCK_MONOTONIC)) &&
             !alerts->losing) {
-                log_warning("alerts are being dropped: %d already wait for alert_command", ALERTS_MAX);
+                log_warning("alerts dropped: %d alerts already wait for alert_command", ALERTS_MAX);
                 alerts->losing = true;
         }
         run_due(alerts);
