@@ -114,7 +114,7 @@ END_OF_SCRIPT
         [ "$(worker_pids)" != "$before" ]
 }
 
-@test "the machine shuts down: draining all workers before, whatever on_stop says" {
+@test "the machine shuts down: the workers are drained before, whatever on_stop says" {
         # Holds the end of the machine up, so that it can be looked at.
         put /etc/systemd/system/hold.service <<'END_OF_UNIT'
 [Unit]

@@ -161,7 +161,7 @@ TEST(refuses_every_truncation)
 {
         for (size_t length = 0; length < size; length++) {
                 put(bytes, length, 0600);
-                refuses(STATEFILE_LOST, "truncated");
+                refuses(STATEFILE_LOST, "cut short");
         }
 }
 
