@@ -75,7 +75,7 @@ END
         [[ $stderr == "sqmgrctl: default/"[12]" (pid $pid): 1 more running, unreadable (not in the format of Sidekiq)" ]]
         redis set "$other:work" x
         run -1 sqmgrctl jobs --json
-        jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("WRONGTYPE"))' <<<"$output"
+        jq -e '(.jobs | length == 1) and (.errors | length == 2) and (.errors[0] | contains("running jobs are unknown")) and (.quoted | contains("WRONGTYPE"))' <<<"$output"
 
         # Nor is it passed over in silence when the worker dies.
         kill -KILL "$pid"

@@ -87,7 +87,8 @@ start_fleet() { # COMMAND
         refusals() { redis info commandstats | sed -n 's/^cmdstat_smembers:.*rejected_calls=\([0-9]*\).*/\1/p' | grep .; }
         has_refused() { [ "$(refusals)" -ge 4 ]; }
         wait_until 30 has_refused
-        wait_until 10 grep -q 'cannot read the queues: it answers .NOPERM' sqmgr.log
+        wait_until 10 grep -q 'cannot read the queues: .*; queue limits are not checked' sqmgr.log
+        grep -q '| NOPERM' sqmgr.log
         [ "$(grep -c 'queue limits are not checked' sqmgr.log)" = 1 ]
 }
 

@@ -11,7 +11,7 @@ workers() {
         local pid
         for pid in $(pgrep -f "^$stub .*-d $folder/steer"); do
                 ! alive "$pid" || echo "$pid"
-        done | sort | xargs
+        done | sort -n | xargs
 }
 agree() { [ -n "$(workers)" ] && [ "$(worker_pids)" = "$(workers)" ]; }
 log_has() { grep -qF "$1" "$folder/sqmgr.log"; }
@@ -132,7 +132,7 @@ END
         [[ $output == *'order carried out but not recorded'* ]]
         fleet_is '.state == "quiet"'
         rmdir state.new
-        sqmgrctl restart --wait --timeout 60s
+        sqmgrctl restart --resume --wait --timeout 60s
         fleet_is '.generation == 2'
 }
 
