@@ -99,10 +99,11 @@ static void begin(struct pressure_watch *watch, unsigned limit)
         int r = psi_open(NULL, NULL, limit, &watch->psi);
 
         if (r < 0) {
-                log_warning("cannot monitor memory pressure: %s; pressure_limit has no effect",
-                            r == -EOPNOTSUPP || r == -ENOENT ? "this kernel does not measure it (needs "
-                                                               "CONFIG_PSI and the boot option psi=1)"
-                                                             : strerrordesc_np(-r));
+                log_warning(
+                        "cannot monitor memory pressure: %s; pressure_limit has no effect",
+                        r == -EOPNOTSUPP || r == -ENOENT
+                                ? "the kernel does not measure it (CONFIG_PSI is needed, and psi=1 at boot)"
+                                : strerrordesc_np(-r));
                 /* Reset the observed pressure: a shortage seen by an earlier sqmgr or with another limit
                  * would stay forever. */
                 observe_pressure(watch->runtime->world, NULL, clock_now(CLOCK_MONOTONIC));
