@@ -317,7 +317,7 @@ END
         wait_until 20 ready 2
         sqmgrctl scale default 3
         wait_until 20 ready 3
-        [ "$(state_version)" = 8 ]
+        [ "$(state_version)" = 9 ]
         were=$(processes)
         install_program "$before/main/sqmgr"
         run -1 sqmgrctl reexec
@@ -330,7 +330,7 @@ END
         kill_sqmgr
         : >sqmgr.log
         start_installed
-        grep -qF "the state is lost (reason: '$folder/state' was written by a later version of sqmgr" sqmgr.log
+        grep -qF "the state is lost: '$folder/state' was written by a later version of sqmgr" sqmgr.log
         wait_until 20 grep -q 'adopted 3 workers' sqmgr.log
         fleet_is '.target == 2'
         wait_until 30 fleet_is '(.workers | length) == 2 and all(.workers[]; .ready)'
@@ -341,7 +341,7 @@ END
         upgrade_by_reexec
         wait_until 20 ready 2
         [ "$(processes)" = "$were" ]
-        wait_until 20 state_is_of_version 8
+        wait_until 20 state_is_of_version 9
 }
 state_version() { head -c 9 state | tail -c 1 | od -An -tu1 | xargs; }
 state_is_of_version() { [ "$(state_version)" = "$1" ]; }
