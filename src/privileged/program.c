@@ -59,7 +59,7 @@ int program_replace(const char *program, char *const *argv, const struct rlimit 
 
         if (getrlimit(RLIMIT_NOFILE, &raised) < 0 || setrlimit(RLIMIT_NOFILE, nofile) < 0)
                 return -errno;
-        log_info("re-exec: '%s' takes over", program);
+        log_info("re-exec: handing over to '%s'", program);
         execve(program, argv, environ);
         int r = -errno;
         (void)setrlimit(RLIMIT_NOFILE, &raised);

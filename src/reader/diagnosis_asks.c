@@ -40,7 +40,7 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
                 if (reply->type == REDIS_REPLY_STRING)
                         redis_info_take(reply->str, facts);
                 else
-                        quoted_set(&facts->info_error, error ?: "no text");
+                        quoted_set(&facts->info_error, error ?: "the reply has no text");
         } else if (question == QUESTION_SAVE) {
                 facts->has_save = setting;
                 SET(facts->save, setting ?: "");

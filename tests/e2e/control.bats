@@ -250,7 +250,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
-        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration read again $by, 0 changes"* ]]
+        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]

@@ -98,7 +98,7 @@ END
         wait_until 30 ready 1
         run sqmgrctl doctor
         [[ $output == *"below pressure_limit 2% (source: '$pressed/memory.pressure')"* ]]
-        grep -q "memory pressure is watched: $pressed/memory.pressure, as the kernel tells of it" "$folder/sqmgr.log"
+        grep -q "monitoring memory pressure: $pressed/memory.pressure, notified by the kernel" "$folder/sqmgr.log"
 
         # What is read again and again has no room beside what is held.
         head -c 48M /dev/zero >"$folder/large"

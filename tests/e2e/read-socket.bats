@@ -135,7 +135,7 @@ END
 
         sed -i "s,^check_interval,read_socket = $folder/other.sock\n&," sqmgr.ini
         run -0 sqmgrctl reload
-        [[ $output == *"[sqmgr] read_socket: $folder/sqmgr.read.sock -> $folder/other.sock (not in force: restart sqmgr itself"* ]]
+        [[ $output == *"[sqmgr] read_socket: $folder/sqmgr.read.sock -> $folder/other.sock (not applied; restart sqmgr"* ]]
         view ping
         sqmgrctl reexec
         sqmgrctl -s "$folder/other.sock" ping
@@ -150,7 +150,7 @@ END
 @test "where it cannot be opened the workers are looked after all the same, and it is told" {
         touch taken
         sqmgr_lines="read_socket = $folder/taken" start_fleet
-        grep -F "read_socket: '$folder/taken' is there already and is not a socket" sqmgr.log
+        grep -F "read_socket: '$folder/taken' exists and is not a socket" sqmgr.log
         run -1 sqmgrctl doctor
         [[ $output == *"'$folder/taken' could not be opened; viewers cannot connect"* ]]
         # A re-exec is refused as long as it is so.

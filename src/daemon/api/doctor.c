@@ -308,7 +308,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct reader *reader)
         if (error && r != -ENOMEM)
                 redis->error = *error;
         else
-                error_report_set(&redis->error, r == -ENOMEM ? "memory is short" : "it is not connected yet");
+                error_report_set(&redis->error, r == -ENOMEM ? "out of memory" : "not connected yet");
 }
 
 static void ask_servers(struct diagnosis *diagnosis)

@@ -119,8 +119,8 @@ static void run(struct alerts *alerts, struct alert *alert)
         if (r >= 0)
                 r = start(alerts, alert, input, argv);
         if (r < 0 && r != alerts->start_error)
-                log_error("alert_command for '%s' could not be started: %s, it is tried again",
-                          event_kinds[alert->kind].name, strerrordesc_np(-r));
+                log_error("cannot start alert_command for '%s': %s; retrying", event_kinds[alert->kind].name,
+                          strerrordesc_np(-r));
         alerts->start_error = MIN(r, 0);
         if (r < 0)
                 alert_queue_put_back(&alerts->queue, alert, TAKE_PTR(event),

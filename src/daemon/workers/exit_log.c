@@ -16,7 +16,7 @@
 /* When many workers die at once, the log tails of some are enough. */
 #define READS_MAX 4
 /* The last line of a log tail that may have lines of other processes. */
-#define DOUBT "(other processes write to this log, too: lines may be theirs)"
+#define DOUBT "(other processes also write to this log; lines may be theirs)"
 
 struct exit_log {
         struct exit_log *next;
@@ -146,7 +146,7 @@ int exit_log_add(struct runtime *runtime, const struct exit_log_source *of,
                  const struct launch_report *report, bool expected, struct quoted *lines,
                  struct exit_status *exit)
 {
-        static const struct quoted unprepared = {"it could not be prepared"};
+        static const struct quoted unprepared = {"the start could not be prepared"};
         char text[LOG_TAIL_MAX_BYTES + 1];
         int r = -ENODATA;
 
