@@ -109,7 +109,7 @@ no_mailers() { sqmgrctl status --json | jq -e '.fleets[1].workers == []'; }
 
 # What is news moves the page, and rightly so.
 page_shows_all() { browse values "$@" >page.json && jq -e '([.findings[] | select(startswith("notice") | not)] | length) >= 3 and (.fleets[1].workers == []) and
-        (.halted | test("Reason: .+sqmgrctl restart default")) and (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
+        (.halted | test("Reason: .+sqmgrctl .*restart default")) and (.rollouts[0].title | test("rollout [0-9]+ of group .shop. halted")) and (.rollouts[0].hosts[0][1] | test("^failed")) and
         .rollouts[0].hosts[1][0] == "<img src=x onerror=alert(1)>" and .images == 0' page.json; }
 # Whoever writes to Redis names hosts as he likes.
 forge_host() { # HOST

@@ -31,7 +31,7 @@ hold_connections() { # N KIND
 }
 
 # What does not change by itself from one moment to the next.
-without_variable_fields() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$") | not)) else . end)'; }
+without_variable_fields() { jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$|^quoted$") | not)) else . end)'; }
 
 same_status() {
         get /api/status | jq '.instances[0].status' | without_variable_fields >web.json
