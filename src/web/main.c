@@ -36,10 +36,9 @@ static void print_help(void)
         printf("Usage: sqmgr-web [OPTION]...\n"
                "Serves the state of sqmgr over HTTP: a page, JSON, metrics and probes. Read-only.\n"
                "\n"
-               "  -l, --listen ADDRESS  listen on ADDRESS instead of 127.0.0.1:" ADDRESS_PORT
-               ": [::1]:PORT, unix:/PATH;\n"
-               "                        may be given several times\n"
-               "  -s, --socket PATH     show the sqmgr with this read_socket instead of all that are\n"
+               "  -l, --listen ADDRESS  listen on ADDRESS instead of 127.0.0.1:" ADDRESS_PORT ";\n"
+               "                        also [::1]:PORT, unix:/PATH; may be given several times\n"
+               "  -s, --socket PATH     show the sqmgr with this read_socket, not all that are\n"
                "                        found; may be given several times\n"
                "      --host NAME       also answer to this host name; may be given several times\n"
                "      --public          allow addresses that other machines can reach\n"

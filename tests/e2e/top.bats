@@ -76,7 +76,7 @@ closed() { # CODE
         press Q
         wait_until 10 shows 'Quiet default/1? .* y: yes, any other key: no'
         press Enter
-        wait_until 10 shows 'cancelled'
+        wait_until 10 shows 'canceled'
         fleet_is '[.workers[].state] == ["active", "active"]'
         [ "$(fleet '.workers[0].pid')" = "$pid" ]
         # What comes with the key, as pasted words do, is no answer to what nobody has seen.

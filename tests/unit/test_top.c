@@ -211,7 +211,7 @@ TEST(nothing_is_done_but_after_a_yes)
                 shows("Quiet web/2?");
                 ck_assert_int_eq(press(others[i]), TOP_NOTHING);
                 ck_assert_int_eq(top.asked, TOP_NOTHING);
-                shows_picture("cancelled");
+                shows_picture("canceled");
         }
         ck_assert_str_eq(top.chosen, "web/2");
         /* Not a later one, either. */
