@@ -30,14 +30,3 @@ char *socket_path_read(const char *socket);
 /* Returns the parent of the workers' status directories, beside this socket: `status` for control.sock,
  * `NAME.status` for NAME.sock. The caller owns the result; NULL if memory is short. */
 char *socket_path_status(const char *socket);
-
-/* Where sqmgr.service and sqmgr@NAME.service have their sockets, and where systemd links the units that are
- * enabled. */
-#define SOCKET_PATH_INSTANCES SOCKET_PATH_SYSTEM_RUNTIME "/sqmgr"
-#define SOCKET_PATH_ENABLED   "/etc/systemd/system/multi-user.target.wants"
-
-/* Calls found() with the path of the read-only socket of each instance of the system, by name, some twice: of
- * each unit that is enabled, whether it runs or not; and of each socket that exists, in runtime_dir itself
- * and one level below it. */
-void socket_path_find_instances(const char *runtime_dir, const char *enabled_dir,
-                                void (*found)(void *userdata, const char *path), void *userdata);

@@ -300,7 +300,7 @@ static void print_remedies(FILE *out, const json_t *rollout, const struct view *
                 const char *host = reply_string(missing, "host");
 
                 snprintf(text, sizeof(text),
-                         "host %.256s is missing. Start its sqmgr; if the host was removed for good, run "
+                         "host %.256s is missing. Start its sqmgr; if the host was removed permanently, run "
                          "'sqmgrctl rollout forget %.256s %.256s'",
                          host, fleet, argv_is_plain(host) ? host : "HOST");
                 render_text(out, text, RENDER_YELLOW, view);

@@ -2,8 +2,8 @@
 /* sqmgr-web: parses its options and runs the event loop. */
 #include "base/fd.h"
 #include "base/printable.h"
-#include "base/socket_path.h"
 #include "config.h"
+#include "web/find_instances.h"
 #include "web/log.h"
 #include "web/web.h"
 #include <fcntl.h>
@@ -206,8 +206,8 @@ static int serve(sd_event *event, const struct options *options, const struct ad
 {
         const struct watch_places places = {.sockets = options->sockets.texts,
                                             .n = options->sockets.n,
-                                            .runtime_dir = SOCKET_PATH_INSTANCES,
-                                            .enabled_dir = SOCKET_PATH_ENABLED};
+                                            .runtime_dir = FIND_INSTANCES_RUNTIME,
+                                            .enabled_dir = FIND_INSTANCES_ENABLED};
         struct web *web = NULL;
         int r = catch_signals(event);
 

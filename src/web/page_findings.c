@@ -134,7 +134,7 @@ static void find_missing_host(const struct finding_search *search, const json_t 
                         .level = PAGE_ATTENTION,
                         .title = title,
                         .text = reply_host_why(rollout, host, why),
-                        .remedy = "Start sqmgr on the host; if the host was removed for good, forget it",
+                        .remedy = "Start sqmgr on the host; if the host was removed permanently, forget it",
                         .command = command,
                 },
                 search->userdata);
@@ -170,8 +170,8 @@ static void find_away(const struct finding_search *search, const json_t *instanc
                 snprintf(title, sizeof(title), "sqmgr does not answer");
         if (known)
                 snprintf(text, sizeof(text),
-                         "%.700s%sWorkers keep running without sqmgr. The page shows the state of %s ago.", error,
-                         error[0] != '\0' ? ". " : "", reply_seconds(instance, "age_seconds", age));
+                         "%.700s%sWorkers keep running without sqmgr. The page shows the state of %s ago.",
+                         error, error[0] != '\0' ? ". " : "", reply_seconds(instance, "age_seconds", age));
         else
                 snprintf(text, sizeof(text), "%.700s%ssqmgr has not answered yet.", error,
                          error[0] != '\0' ? ". " : "");

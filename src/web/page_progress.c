@@ -60,9 +60,10 @@ static void put_steps(FILE *out, const struct page *page, const char *socket, co
         }
         if (n == 0 && !begin)
                 return;
+        size_t n_steps = n + (begin ? 1 : 0);
         fputs(open ? "<details data-key=\"steps\" open=\"\">" : "<details data-key=\"steps\">", out);
-        html_print(out, "<summary>%zu step%s</summary><ol class=\"steps\">", n + (begin != NULL),
-                   n + (begin != NULL) == 1 ? "" : "s");
+        html_print(out, "<summary>%zu step%s</summary><ol class=\"steps\">", n_steps,
+                   n_steps == 1 ? "" : "s");
         if (begin)
                 put_step(out, begin, page);
         if (n > STEPS_MAX)

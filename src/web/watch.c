@@ -2,7 +2,7 @@
 /* Polls the instances: each second while there are viewers, otherwise every five seconds. Metrics are queried
  * on demand. The load on sqmgr does not depend on the number of viewers. */
 #include "web/watch.h"
-#include "base/socket_path.h"
+#include "web/find_instances.h"
 #include "web/instance_client.h"
 #include "web/log.h"
 #include "web/loop.h"
@@ -233,14 +233,14 @@ static void on_found(void *userdata, const char *path)
                 log_info("instance found: %s", path);
 }
 
-static void find_instances(struct watch *watch)
+static void add_instances(struct watch *watch)
 {
         const struct watch_places *places = watch->places;
         char path[PATH_MAX];
 
         if (places->n > 0)
                 return;
-        socket_path_find_instances(places->runtime_dir, places->enabled_dir, on_found, watch);
+        find_instances(places->runtime_dir, places->enabled_dir, on_found, watch);
         if (watch->instances.n > 0)
                 return;
         snprintf(path, sizeof(path), "%s/read.sock", places->runtime_dir);
@@ -251,7 +251,7 @@ static int on_ask(sd_event_source *source, uint64_t usec _unused_, void *userdat
 {
         struct watch *watch = userdata;
 
-        find_instances(watch);
+        add_instances(watch);
         /* An instance that has not answered since the last poll must not delay the others. */
         if (watch->unreported || !any_reachable(watch))
                 report_status(watch);
@@ -314,7 +314,7 @@ static int make(struct watch *watch)
                 r = add_instance(watch, watch->places->sockets[i]);
         if (r < 0)
                 return r;
-        find_instances(watch);
+        add_instances(watch);
         r = sd_event_add_time_relative(watch->event, &watch->ask, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_ask,
                                        watch);
         if (r >= 0)

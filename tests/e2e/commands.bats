@@ -51,7 +51,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
                 [ "$output" = "sqmgrctl: $1" ] || { echo "$output" && return 1; }
         }
         each_says "'default/1' is a worker. To replace it, run 'sqmgrctl quiet default/1'" restart default/1
-        each_says "'default/1' is a worker; 'stop' takes a fleet" stop default/1
+        each_says "'default/1' is a worker; 'start' takes a fleet" start default/1
         each_says "unknown fleet 'drained'. Did you mean '--wait=drained'?" restart --wait drained
         each_says "unknown option '--tail'. Did you mean '--lines'?" events --tail
         each_says "unknown option '--once'. To print the workers once, run 'sqmgrctl status'" top --once
@@ -154,7 +154,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         each_exits 2 status restart abort events jobs stop start quiet -- nosuch
         each_exits 2 queues doctor metrics reload reexec ping version 'why default/1' 'stop default' 'scale default 1' -- default
         run -2 sqmgrctl stop
-        [ "$output" = 'sqmgrctl: missing argument: usage: sqmgrctl stop FLEET [--force]' ]
+        [ "$output" = 'sqmgrctl: missing argument: usage: sqmgrctl stop FLEET|WORKER [--force]' ]
         run -2 sqmgrctl ping pong
         [ "$output" = 'sqmgrctl: too many arguments: usage: sqmgrctl ping [--ready]' ]
         run -2 sqmgrctl events default/1 default
@@ -180,7 +180,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
 
 @test "3: there is no socket, nobody listens on it, or somebody else does" {
         each_exits 3 "${reads[@]}" "${orders[@]}" --
-        [[ $stderr == "sqmgrctl: there is no socket '$folder/sqmgr.sock': is sqmgr running?"* ]]
+        [[ $stderr == "sqmgrctl: no socket '$folder/sqmgr.sock'. Start sqmgr, or give"* ]]
         start_fleet 1
         record "$(worker_pids)"
         kill_sqmgr
@@ -189,7 +189,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
         launch stranger ruby -rsocket -e 'UNIXServer.new(ARGV[0]).then { |s| File.write("listens", ""); loop { s.accept.then { |c| c.write("hello\0"); c.close } } }' stranger.sock
         wait_until 10 test -e listens
         SQMGR_SOCKET=$folder/stranger.sock each_exits 3 ping status --
-        [[ $stderr == "sqmgrctl: what answers on '$folder/stranger.sock' is not sqmgr: "* ]]
+        [[ $stderr == "sqmgrctl: the process on '$folder/stranger.sock' is not sqmgr: "* ]]
 }
 
 @test "4: who may not connect, and who may only read, is told who may" {

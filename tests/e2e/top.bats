@@ -158,11 +158,11 @@ closed() { # CODE
         wait_until 10 shows default/2
         wait_until 20 ready 2
         kill -STOP "$sqmgr_pid"
-        wait_until 20 shows 'has not answered within 3s'
+        wait_until 20 shows 'did not answer within 3s'
         press m
         wait_until 10 shows 'by memory'
         kill -CONT "$sqmgr_pid"
-        wait_until 10 not shows 'has not answered'
+        wait_until 10 not shows 'did not answer'
         press q
         closed 0
 }
