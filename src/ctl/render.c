@@ -206,7 +206,7 @@ static void render_settled(FILE *out, size_t n, size_t n_outdated, const struct 
 
         if (n_outdated > 0)
                 snprintf(outdated, sizeof(outdated), ", %zu of them outdated", n_outdated);
-        snprintf(text, sizeof(text), "%zu more active and ready%s", n, outdated);
+        snprintf(text, sizeof(text), "%zu active and ready (not shown)%s", n, outdated);
         render_text(out, text, "", view);
 }
 

@@ -2,8 +2,8 @@
 /* Finds the instances of sqmgr on this machine. */
 #pragma once
 
-/* Where sqmgr.service and sqmgr@NAME.service have their sockets, and where systemd links the units that are
- * enabled. */
+/* The directory of the sockets of sqmgr.service and sqmgr@NAME.service, and that in which systemd links the
+ * units that are enabled. */
 #define FIND_INSTANCES_RUNTIME "/run/sqmgr"
 #define FIND_INSTANCES_ENABLED "/etc/systemd/system/multi-user.target.wants"
 

@@ -19,7 +19,7 @@ struct watch_ops {
         void (*metrics_reported)(void *userdata);
 };
 
-/* Which instances are polled: those with these sockets; if n is 0, those that find_instances()
+/* The instances that are polled: those with these sockets; if n is 0, those that find_instances()
  * finds now or at a later poll. An instance that was found stays. While none is found, runtime_dir/read.sock
  * is polled. */
 struct watch_places {

@@ -63,7 +63,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows 'UPTIME  WHY'
         # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
         tmux_do resize-window -t t -x 120 -y 6
-        wait_until 10 shows '^  3 more active and ready$'
+        wait_until 10 shows '^  3 active and ready (not shown)$'
         wait_until 10 not shows default/3
         tmux_do resize-window -t t -x 120 -y 4
         wait_until 10 shows '^\.\.\. [0-9] more lines'
@@ -148,7 +148,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         hold_workers
         touch steer/hang
         type_line 'sqmgrctl restart --wait; echo code $?'
-        wait_until 10 shows '^  6 more active and ready, 6 of them outdated$'
+        wait_until 10 shows '^  6 active and ready (not shown), 6 of them outdated$'
         wait_until 10 shows 'default/7 .*starting'
         wait_until 10 not shows 'default/1'
         wait_until 10 shows_once '^default: generation'
@@ -201,7 +201,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         wait_until 10 shows '0/2 replaced'
         launch follow sqmgrctl restart --wait
         following=$!
-        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running' follow.log
+        wait_until 10 grep -q 'default: replaces the running restart to generation 2' follow.log
         wait_until 10 shows 'default: new restart to generation 3, [0-9] workers to replace'
         run -0 sqmgrctl restart
         [ "${lines[0]}" = 'default: replaces the running restart to generation 3' ]
@@ -224,7 +224,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         shows '^  no database.yml'
         # Elsewhere each sentence is one line, and what it quotes follows.
         run -1 sqmgrctl restart --wait
-        [[ ${lines[-4]} == 'sqmgrctl: default: restart halted, '*':' ]]
+        [[ ${lines[-4]} == 'sqmgrctl: default: restart halted; '*':' ]]
         [[ ${lines[-3]} == *booting && ${lines[-2]} == *'no database.yml' && ${lines[-1]} == *'lines may be theirs)' ]]
         [ "$(in_terminal 80 sqmgrctl status | grep -c '^  no database.yml')" -ge 1 ]
 }
