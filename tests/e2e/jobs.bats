@@ -24,7 +24,7 @@ END
         start_sqmgr
         wait_until 60 fleet_is '.active == 2'
         run -0 sqmgrctl jobs
-        [ "$output" = 'no job is known to run' ]
+        [ "$output" = 'no running jobs known' ]
 
         enqueue 3 Hold "$folder/release"
         wait_until 20 has_started 3

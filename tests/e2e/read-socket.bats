@@ -82,7 +82,7 @@ END
                 [[ $output != *"$secret"* ]] || { echo "$command: $output" && return 1; }
         done
         run -4 view restart
-        [ "$output" = 'sqmgrctl: not permitted: this socket is for those who may only look, -s or SQMGR_SOCKET names the one that takes orders' ]
+        [ "$output" = 'sqmgrctl: not permitted: this socket is read-only. Give the control socket by -s or SQMGR_SOCKET' ]
         run -4 view doctor
         state_is default none
 }

@@ -42,7 +42,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
 
         run sqmgrctl reexec
         [ "$status" = 0 ]
-        [[ $output == "sqmgr $version runs in its place (pid $sqmgr_pid)" ]]
+        [[ $output == "sqmgr $version has taken over (pid $sqmgr_pid)" ]]
         runs_the_new_file
         [ "$(worker_pids)" = "$before" ]
         wait_until 20 ready 3

@@ -34,7 +34,7 @@ END
 
         # Once more: nothing changed, nothing is said.
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
 
         # One that crashes comes back as it is configured now; nobody else goes.
         victim=${before%% *}
@@ -58,7 +58,7 @@ END
         }
         edit staging
         fleet_is 'all(.workers[]; .outdated) and .reload_outdated == 2 and .generation == 1'
-        [[ $(sqmgrctl status) == *"generation 1, 2 with settings of before a reload: run 'sqmgrctl restart default'"* ]]
+        [[ $(sqmgrctl status) == *"generation 1, 2 with settings from before a reload. To apply the new ones, run 'sqmgrctl restart default'"* ]]
         edit ''
         fleet_is 'all(.workers[]; .outdated | not) and .reload_outdated == 0 and .generation == 1'
         # Also by the next sqmgr, and with a worker that was started meanwhile.
@@ -110,7 +110,7 @@ END
         [[ $output == *"fleet 'second' is no longer configured"* ]]
         run -1 sqmgrctl scale second 2
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
         rm "steer/busy.$second"
         wait_until 30 fleets_are default
         gone "$second"
@@ -216,7 +216,7 @@ END
         [[ $output == "[redis] command_timeout: 1s -> 3s (not applied; restart sqmgr, workers keep running)" ]]
         sqmgrctl reexec
         run -0 sqmgrctl reload
-        [ "$output" = "reloaded, nothing changed" ]
+        [ "$output" = "reloaded; nothing changed" ]
         [ "$(worker_pids)" = "$before" ]
 }
 
@@ -230,7 +230,7 @@ END
         gone "$before"
         not grep -q SIGKILL sqmgr.log
         run -0 sqmgrctl status
-        [[ $output == *'default (sidekiq): switched off, 0 of 0 active'* ]]
+        [[ $output == *'default (sidekiq): disabled, 0 of 0 active'* ]]
         run -0 sqmgrctl restart --wait --timeout 60s
         run -0 sqmgrctl restart --wait=drained --timeout 60s
         run -0 sqmgrctl doctor

@@ -90,7 +90,7 @@ start_elsewhere() {
         wait_until 15 is_elsewhere "$worker"
         run -0 sqmgrctl stop default/1
         # The job threads may not be counted yet.
-        [[ $output == "default/1: stops as its jobs are done, and is replaced" || $output == "default/1: ordered; "* ]]
+        [[ $output == "default/1: stopping once its jobs are done; a new worker replaces it" || $output == "default/1: order recorded; "* ]]
         wait_until 60 gone "$worker"
         wait_until 60 fleet_is '(.workers | length) == 1 and .workers[0].waits_for_code == "beats-elsewhere"'
 
