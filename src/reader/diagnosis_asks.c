@@ -35,7 +35,7 @@ static void on_reply(const redisReply *reply, size_t question, void *userdata)
         const char *setting = reply ? setting_of(reply) : NULL;
 
         if (!reply) {
-                error_report_set(&ask->answer.error, "connection lost, or no answer in time");
+                error_report_set(&ask->answer.error, "connection lost, or no reply in time");
         } else if (question == QUESTION_INFO) {
                 if (reply->type == REDIS_REPLY_STRING)
                         redis_info_take(reply->str, facts);
@@ -57,7 +57,7 @@ static void on_replies(void *userdata)
 
         redis_batch_free(ask->work);
         if (ask->answer.error.text[0] != '\0')
-                ask_fail(ask, ANSWER_LOST, "connection lost, or no answer in time");
+                ask_fail(ask, ANSWER_LOST, "connection lost, or no reply in time");
         else
                 ask_done(ask);
 }

@@ -259,7 +259,7 @@ static void configure(struct ask *ask)
                 ask_fail(ask, ANSWER_REFUSED, "%s", refusal.why);
         else
                 ask_fail(ask, ANSWER_REFUSED, "%s",
-                         r == -EPROTO ? "the reader process has another version" : strerror(-r));
+                         r == -EPROTO ? "sqmgr-reader is of another version" : strerror(-r));
 }
 
 static void on_message(const uint8_t *bytes, size_t n, void *userdata)
@@ -280,7 +280,7 @@ static void on_message(const uint8_t *bytes, size_t n, void *userdata)
         else if (ask->answer.kind == QUERY_CONFIGURE)
                 configure(ask);
         else if (!server->redis || !server->ops->asks[ask->answer.kind])
-                ask_fail(ask, ANSWER_REFUSED, "the reader process does not know this query");
+                ask_fail(ask, ANSWER_REFUSED, "sqmgr-reader does not know this query");
         else
                 server->ops->asks[ask->answer.kind](ask);
         end_if_failed(server);

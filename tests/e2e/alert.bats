@@ -64,7 +64,7 @@ ${sqmgr_lines-}"
         ! getent passwd sqmgr || skip 'this machine has a user sqmgr'
         sqmgr_lines='alert_command = mail' configure <<<'command = true'
         run -78 sqmgr -c sqmgr.ini --check-config
-        [[ $output == *"sqmgr.ini:4: alert_command would run as user 'sqmgr': there is no such user, create it or set alert_user" ]]
+        [[ $output == *"sqmgr.ini:4: alert_command would run as user 'sqmgr': no such user; create the user or set alert_user" ]]
         sqmgr_lines=$'alert_command = mail\nalert_user = root' configure <<<'command = true'
         run -0 sqmgr -c sqmgr.ini --check-config
 }

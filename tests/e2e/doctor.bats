@@ -92,7 +92,7 @@ start_fleet() { # LINE...
         sqmgrctl restart
         wait_until 20 has_finding '.level == "problem" and (.text | contains("up to 58s (-t)"))'
         [ "$(sqmgrctl events --json | jq -rs '[.[] | select(.event == "stop-timeout-short")] | length')" = 1 ]
-        [[ $(sqmgrctl events) == *'set stop_timeout to 63s or more'* ]]
+        [[ $(sqmgrctl events) == *'Set stop_timeout to 63s or more'* ]]
 }
 
 @test "doctor: jobs that wait in a queue that no worker serves are found where counts follow queues" {

@@ -161,7 +161,7 @@ start_as_other() { # COUNT COMMAND [LINE...]
         wait_until 20 others_run
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 30 fleet_is '.waits_for_code == "fork"'
-        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker: see limit_nproc'
+        sqmgrctl status | grep -q 'waits for memory or processes to fork a worker. Check limit_nproc'
         fleet_is '(.workers | length) == 1 and .template.state == "ready" and .template.refused == null'
         # Tried more often than three times by now, and no failure.
         enqueue 1 Sleep 6

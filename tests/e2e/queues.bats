@@ -19,7 +19,7 @@ start_fleet() { # COMMAND
 @test "queues: what Sidekiq has put there is shown, with paused ones and the stamps of Sidekiq 8" {
         start_fleet "$(stub_command)"
         run -0 sqmgrctl queues
-        [[ $output == *'no queue yet'* ]]
+        [[ $output == *'no queues'* ]]
         enqueue 3 Sleep 1
         redis lpush queue:eight "{\"enqueued_at\":$(date -d '-2 hours' +%s000)}"
         redis sadd queues eight
@@ -28,7 +28,7 @@ start_fleet() { # COMMAND
         queue_is 'select(.name == "default") | .size == 3 and .latency_seconds >= 0 and .latency_seconds < 100 and (.paused | not)'
         queue_is 'select(.name == "eight") | .size == 1 and .latency_seconds > 7190 and .latency_seconds < 7300 and .paused'
         run -0 sqmgrctl queues
-        [[ $output == *"unix://$folder/redis.sock: 0 to be retried, 0 scheduled, 1 dead"* ]]
+        [[ $output == *"unix://$folder/redis.sock: 0 retries, 0 scheduled, 1 dead"* ]]
         [[ ${lines[3]} =~ ^\ \ eight\ .*\ 1\ +2h\ \ paused$ ]]
 }
 
@@ -37,7 +37,7 @@ start_fleet() { # COMMAND
         # shellcheck disable=SC2046
         redis sadd queues $(seq 1007)
         run -0 sqmgrctl queues
-        [ "${lines[-1]}" = '  7 more are not read' ]
+        [ "${lines[-1]}" = '  7 more queues are not read' ]
         [ "$(sqmgrctl queues --json | jq '.redis[0] | .queues_left_out, (.queues | length)' | xargs)" = '7 1000' ]
 }
 

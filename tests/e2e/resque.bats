@@ -123,7 +123,7 @@ nothing_lost() { # COUNT
         wait_until 30 worker_is "$child" '.state == "quiet" and .reason == "crash"'
         wait_until 30 ready 2
         fleet_is '(.workers | length) == 3'
-        sqmgrctl events | grep -q "left process $child behind, which finishes its job"
+        sqmgrctl events | grep -q "its process $child, which finishes its job, keeps running"
         # By the state, and by the next program.
         kill_sqmgr
         start_sqmgr

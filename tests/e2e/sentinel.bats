@@ -122,7 +122,7 @@ END
         kill -KILL "$a_pid"
         wait_until 60 server_is "$b"
         wait_until 30 ready 3
-        not grep -F 'takes jobs' <(sed '1,/failed over/d' "$folder/sqmgr.log")
+        not grep -E '\(pid [0-9]+\) active' <(sed '1,/failed over/d' "$folder/sqmgr.log")
 }
 
 @test "a Sentinel that names a replica, and one that is frozen: neither is believed" {

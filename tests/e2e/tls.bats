@@ -121,5 +121,5 @@ is_refused_for() { # TEXT
         chmod 666 client.key
         configure_tls "tls_cert_file = $folder/client.crt" "tls_key_file = $folder/client.key"
         run -78 sqmgr --check-config -c "$folder/sqmgr.ini"
-        [[ $output == *"sqmgr.ini:9: tls_key_file $folder/client.key: its mode 0666 lets others than root write it"* ]]
+        [[ $output == *"sqmgr.ini:9: tls_key_file $folder/client.key: mode 0666 lets others than root write"* ]]
 }
