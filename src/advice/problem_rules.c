@@ -249,7 +249,10 @@ static void find_rollout(const struct search *search)
         if (rollout->state == ROLLOUT_HALTED)
                 ADD_QUOTING(search, PROBLEM_ROLLOUT_HALTED,
                             MIN(MAX(rollout->failed_at, rollout->progress_at), search->now), &rollout->quoted,
-                            "restart halted; old workers keep running (reason: %s)", rollout->error);
+                            "restart halted; %s (reason: %s)",
+                            search->counts.outdated > 0 ? "old workers keep running"
+                                                        : "no old workers are left",
+                            rollout->error);
         if (rollout->state != ROLLOUT_RUNNING || search->world->shutting_down)
                 return;
         if (rollout->failures > 0)
