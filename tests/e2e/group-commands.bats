@@ -135,7 +135,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         start_host other 'rollout_hosts = 2' '[fleet:mail]' "command = $(stub_command)" "log = $folder/mail.log" 'rollout_group = mail' \
                 '[fleet:alone]' "command = $(stub_command)" "log = $folder/mail.log"
         run -2 sqmgrctl restart --release v7
-        [[ $output == *'--release goes with --everywhere'* ]]
+        [[ $output == *'--release needs --everywhere'* ]]
         run -2 sqmgrctl restart --everywhere a b
         [[ $output == *'--everywhere takes one fleet'* ]]
         run -2 sqmgrctl restart --everywhere nosuch

@@ -665,7 +665,7 @@ bool call_is_view(const struct call *call)
 
 bool call_may_operate(const struct call *call)
 {
-        return call->connection->peer.access == CONTROL_OPERATE;
+        return call->connection->peer.access >= CONTROL_OPERATE;
 }
 
 int call_fd(const struct call *call)
