@@ -443,7 +443,7 @@ static void foreign_line(const struct autoscale *autoscale, char *text)
 
         if (autoscale->hosts > 1)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
-                              ", on %u hosts that scale by these queues", autoscale->hosts);
+                              ", of %u hosts that scale by these queues", autoscale->hosts);
         else if (autoscale->fleets > 1)
                 n += snprintf(text + n, AUTOSCALE_TEXT_MAX - (size_t)n,
                               ", of %u fleets that scale by these queues", autoscale->fleets);

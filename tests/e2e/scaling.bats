@@ -78,7 +78,7 @@ END
         wait_until 40 redis_has processes
         start_sqmgr
         wait_until 40 fleets_are '.active == 1'
-        wait_until 30 fleets_are '.scaling.arithmetic | any(contains("of 2 fleets that scale by these queues; 1 process of nobody here serves them, too"))'
+        wait_until 30 fleets_are '.scaling.arithmetic | any(contains("of 2 fleets that scale by these queues; 1 other process serves these queues, too"))'
 
         burst 1500 0.2 default
         wait_until 60 fleets_are '.target > 1'
