@@ -421,7 +421,7 @@ static void refuse_reply(struct connection *connection, enum reply_limit_outcome
         const char *what = reply_limit_explain(outcome);
 
         if (!connection->ops->on_oversized || !reply_limit_is_oversized(outcome)) {
-                connection_lost(connection, "connection closed: the server sent %s", what);
+                connection_lost(connection, "connection lost: the server sent %s", what);
                 return;
         }
         connection_close(connection);
@@ -446,7 +446,7 @@ static void receive(struct connection *connection)
                 if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
                         /* The error of hiredis may contain bytes of the server. */
                         connection_lost(connection,
-                                        "connection closed: the server violates the Redis protocol");
+                                        "connection lost: the server violates the Redis protocol");
                         return;
                 }
                 if (!reply)

@@ -405,10 +405,10 @@ static void on_oversized(struct connection *connection, const char *what, void *
         if (question && question->text[0] != '\0') {
                 oversized_add(&redis->oversized, question, clock_now(CLOCK_MONOTONIC));
                 snprintf(why, sizeof(why),
-                         "connection closed: the server sent %s to '%s'; this command is skipped for %s",
-                         what, question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
+                         "connection lost: the server sent %s to '%s'; this command is skipped for %s", what,
+                         question->text, format_duration(OVERSIZED_USEC, span, sizeof(span)));
         } else {
-                snprintf(why, sizeof(why), "connection closed: the server sent %s", what);
+                snprintf(why, sizeof(why), "connection lost: the server sent %s", what);
         }
         on_lost(connection, why, redis);
 }

@@ -134,7 +134,7 @@ END
         rollout_is a '[.hosts[] | select(.state == "waiting")] | length == 2'
         error=$(rollout a | jq -r .error)
         echo "# $error" >&3
-        [[ $error =~ ^[abc]:\ 3\ new\ workers\ in\ a\ row\ failed ]]
+        [[ $error =~ ^[abc]:\ 3\ new\ workers\ failed\ in\ a\ row ]]
         [[ $error != *"last lines"* ]]
         rm a.steer/fail b.steer/fail c.steer/fail
 
