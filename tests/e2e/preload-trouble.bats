@@ -44,10 +44,14 @@ all_are_known_but_one() {
         wait_until 20 all_are_known_but_one
 }
 
+# The state cannot be written while a folder is in the place of the file beside it, which sqmgr may be writing.
+block_state() {
+        rm -f "$folder/state.new" && mkdir "$folder/state.new"
+}
+
 @test "preload: while the state cannot be written, the ledger records a fork" {
         start_fleet 2
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block_state
         victim=$(fleet '.workers[0].pid')
         kill -KILL "$victim"
         wait_until 20 fleet_is ".active == 2 and all(.workers[]; .forked and .pid != $victim)"
@@ -64,8 +68,7 @@ all_are_known_but_one() {
         start_fleet 2 'boot_timeout = 8s'
         grep -q "cannot make the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block_state
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
         fleet_is '.template.refused | startswith("the state file cannot be written")'
