@@ -44,14 +44,9 @@ all_are_known_but_one() {
         wait_until 20 all_are_known_but_one
 }
 
-# The state cannot be written while a folder is in the place of the file beside it, which sqmgr may be writing.
-block_state() {
-        rm -f "$folder/state.new" && mkdir "$folder/state.new"
-}
-
 @test "preload: while the state cannot be written, the ledger records a fork" {
         start_fleet 2
-        wait_until 10 block_state
+        wait_until 10 block "$folder/state.new"
         victim=$(fleet '.workers[0].pid')
         kill -KILL "$victim"
         wait_until 20 fleet_is ".active == 2 and all(.workers[]; .forked and .pid != $victim)"
@@ -68,7 +63,7 @@ block_state() {
         start_fleet 2 'boot_timeout = 8s'
         grep -q "cannot make the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
-        wait_until 10 block_state
+        wait_until 10 block "$folder/state.new"
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
         fleet_is '.template.refused | startswith("the state file cannot be written")'
@@ -182,8 +177,8 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         old=$(worker_pids)
         disk=/proc/$sqmgr_pid/root$folder/state
         # Where it would write is a directory, and not empty.
-        rm -f "$disk/state.new"
-        wait_until 10 mkdir -p "$disk/state.new/taken"
+        wait_until 10 block "$disk/state.new"
+        mkdir "$disk/state.new/taken"
         kill -KILL "${old%% *}"
         wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
         grep -q 'cannot write the state file' sqmgr.log
