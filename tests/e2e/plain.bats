@@ -104,8 +104,7 @@ END
         wait_until 20 handle_signals $old
         rm open
         sqmgrctl restart
-        rm -f state.new
-        wait_until 10 mkdir state.new
+        wait_until 10 block state.new
         touch open
         # shellcheck disable=SC2086
         wait_until 20 signaled_once TERM $old
