@@ -94,7 +94,7 @@ enum command_outcome command_quiet_worker(struct worker *worker, const struct or
 enum command_outcome command_stop_worker(struct worker *worker, bool force, const struct orderer *by,
                                          usec_t now _unused_)
 {
-        if (!force || worker->state == WORKER_STOPPING || worker->state == WORKER_GONE)
+        if (!force || worker->state == WORKER_GONE)
                 return worker->state > WORKER_ACTIVE ? COMMAND_LEAVING : order_worker(worker, "stopped", by);
         worker->orders.forced = true;
         (void)order_worker(worker, "stopped at once", by);

@@ -21,9 +21,11 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         char who[ORDERER_TEXT_MAX];
 
         generation_restart(fleet);
+        struct fleet_counts counts = fleet_count(fleet, now);
         fleet->rollout = (struct rollout){
                 .state = ROLLOUT_RUNNING,
-                .total = fleet_count(fleet, now).outdated,
+                .total = counts.outdated,
+                .elsewhere = counts.active == 0 && counts.elsewhere > 0,
                 .started_at = now,
                 .progress_at = now,
         };
@@ -197,7 +199,8 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
 
         struct fleet_counts counts = fleet_count(fleet, now);
         char hung[96], drain[64], elsewhere[128];
-        if (counts.outdated == 0 && counts.active + counts.elsewhere >= fleet_target(fleet)) {
+        unsigned ready = counts.active + (rollout->elsewhere ? counts.elsewhere : 0);
+        if (counts.outdated == 0 && ready >= fleet_target(fleet)) {
                 rollout->state = ROLLOUT_DONE;
                 unsigned left = quiet_the_hung(fleet);
                 snprintf(hung, sizeof(hung), "; %u old worker%s hung, to be quieted when heartbeats resume",

@@ -206,14 +206,13 @@ void observe_heartbeat_process(struct worker *worker, pid_t pid, uint64_t pid_st
  * with all others. During a forced stop no such process is asked again. */
 static void worker_observe_successor(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
-        struct fleet *fleet = worker->fleet;
         bool reported = worker->state == WORKER_STOPPING && worker->orders.group_signaled;
 
         worker->heartbeat.not_quiet_count = heartbeat->quiet ? 0 : worker->heartbeat.not_quiet_count + 1;
         worker->orders.stop_acknowledged |= reported && heartbeat->quiet;
         bool shown = worker->heartbeat.not_quiet_count >= WORKER_NOT_QUIET_HEARTBEATS &&
                      !worker->orders.stop_acknowledged && worker_sends_heartbeats(worker);
-        if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= fleet_forced_at(fleet))))
+        if (worker->state > WORKER_STOPPING || (reported && (!shown || now >= worker_forced_at(worker))))
                 return;
         worker_event(worker, EVENT_SEVERAL,
                      " accepts jobs, although its worker was asked to stop (reason: %s); quieted next. The "

@@ -152,9 +152,9 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -2 sqmgrctl events nosuch
         run -2 sqmgrctl status --follow
         run -2 sqmgrctl events nosuch/1
-        [ "$output" = "sqmgrctl: unknown fleet 'nosuch': there is 'default'" ]
+        [ "$output" = "sqmgrctl: unknown fleet 'nosuch'; known: 'default'" ]
         run -2 sqmgrctl events default/9 --follow
-        [ "$output" = "sqmgrctl: unknown worker 'default/9': there are 'default/1', 'default/2'" ]
+        [ "$output" = "sqmgrctl: unknown worker 'default/9'; known: 'default/1', 'default/2'" ]
         run -0 sqmgrctl stop default
         wait_until 20 fleet_is '.workers == []'
         run -0 sqmgrctl events default/2
@@ -204,8 +204,8 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 --separate-stderr sqmgrctl restart --wait --timeout 300s
         by="ago by $(id -un) (uid $(id -u))"
         # shellcheck disable=SC2154
-        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by, not restarted; to start it, run 'sqmgrctl start default'" ]]
-        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: "*" start default"* ]]
+        [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by; not restarted. To start it, run 'sqmgrctl start default'" ]]
+        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by; "*" start default"* ]]
         sqmgrctl status --json | jq -e '.problems | any(.code == "fleet-stopped" and .fleet == "default" and .unready == false)'
         [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'
@@ -250,7 +250,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
-        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration read again $by, 0 changes"* ]]
+        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]

@@ -40,7 +40,7 @@ END
         wait_until 30 fleet_is '.workers[0].busy == 1'
         pid=$(worker_pids)
         run -1 --separate-stderr sqmgrctl jobs
-        [[ $stderr == "sqmgrctl: default/1 (pid $pid) runs 1 more, too large to be read: over 256 KiB" ]]
+        [[ $stderr == "sqmgrctl: default/1 (pid $pid): 1 more running, too large to read (over 256 KiB)" ]]
         # Quiet, it is not proven idle while that job runs.
         sqmgrctl quiet default
         wait_until 20 fleet_is '.workers[0].state == "quiet"'

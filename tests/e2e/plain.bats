@@ -74,7 +74,7 @@ END
         wait_until 20 fleet_is '(.workers | length) == 2'
         [ "$(sqmgrctl queues --json | jq -c .redis)" = '[]' ]
         run -0 sqmgrctl jobs
-        [ "$output" = 'no job is known to run' ]
+        [ "$output" = 'no running jobs known' ]
         run sqmgrctl doctor
         not grep -qi redis <<<"$output"
         run -0 sqmgrctl metrics

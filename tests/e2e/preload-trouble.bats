@@ -62,7 +62,7 @@ all_are_known_but_one() {
 @test "preload: while neither ledger nor state can be written for boot_timeout a worker that died boots separately" {
         mkdir -p "$folder/state.starts/taken"
         start_fleet 2 'boot_timeout = 8s'
-        grep -q "cannot make the ledger '$folder/state.starts'" sqmgr.log
+        grep -q "cannot create the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
         rm -f "$folder/state.new"
         wait_until 10 mkdir "$folder/state.new"
@@ -194,7 +194,7 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         rmdir "$disk/state.new/taken" "$disk/state.new"
         wait_until 30 ready 2
         [ "$(worker_pids | tr ' ' '\n' | grep -cx "$new")" = 1 ]
-        grep -q 'is written again' sqmgr.log
+        grep -q 'can be written again' sqmgr.log
         touch release
         all_are_known
 }

@@ -54,13 +54,13 @@ load preload
 @test "preload: scaled up and down; doctor finds one worker too few; quiet ends the template, start has another" {
         start_fleet 1
         run sqmgrctl doctor
-        [[ $output == *'preload: its one worker shares memory with nobody'* ]]
+        [[ $output == *'preload with one worker shares no memory'* ]]
         template=$(template)
         sqmgrctl scale default 4
         wait_until 30 ready 4
         [ "$(forks)" = 4 ]
         run sqmgrctl doctor
-        [[ $output != *'preload: its one worker'* ]]
+        [[ $output != *'preload with one worker'* ]]
         sqmgrctl scale default 2
         fleet_is '[.workers[] | select(.state == "active")] | length == 2'
         [ "$(template)" = "$template" ]

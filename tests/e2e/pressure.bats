@@ -97,8 +97,8 @@ END
         sqmgr_pid=$!
         wait_until 30 ready 1
         run sqmgrctl doctor
-        [[ $output == *"it is below pressure_limit 2%, by '$pressed/memory.pressure'"* ]]
-        grep -q "memory pressure is watched: $pressed/memory.pressure, as the kernel tells of it" "$folder/sqmgr.log"
+        [[ $output == *"below pressure_limit 2% (source: '$pressed/memory.pressure')"* ]]
+        grep -q "monitoring memory pressure: $pressed/memory.pressure, notified by the kernel" "$folder/sqmgr.log"
 
         # What is read again and again has no room beside what is held.
         head -c 48M /dev/zero >"$folder/large"

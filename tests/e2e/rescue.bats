@@ -55,7 +55,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         [ "$(redis llen queue:default)" = 0 ]
         run -0 ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each { |job|
                 puts [job.klass, job.jid, job["error_class"], job["error_message"]].join(" ") }'
-        [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied its worker was killed by signal 9 (SIGKILL) while it ran"* ]]
+        [[ "${lines[*]}" == *"Hold $jid Sqmgr::WorkerDied worker was killed by signal 9 (SIGKILL) while running this job"* ]]
 
         # From there it can be run again, and counts anew.
         ruby -r "$e2e/app.rb" -r sidekiq/api -e 'Sidekiq::DeadSet.new.each(&:add_to_queue)'
@@ -122,7 +122,7 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         # As it does a minute after the last heartbeat.
         redis del "$identity:work"
         wait_until 20 event_count_is rescue-failed 1
-        sqmgrctl events | grep -q "died; its running jobs cannot be read from Redis: it refuses the command:$"
+        sqmgrctl events | grep -q "died; its running jobs cannot be read from Redis: Redis refuses the command:$"
         sqmgrctl events | grep -q "WRONGTYPE"
 }
 

@@ -47,7 +47,7 @@ nothing_lost() { # COUNT
         run -0 sqmgrctl why default/1
         [[ $output == *active* ]]
         run sqmgrctl doctor
-        [[ $output == *"framework 'resque' is untried: the tests of this version run a stand-in for Resque"* ]]
+        [[ $output == *"framework 'resque' was tested with a stand-in only, not with Resque itself"* ]]
         touch "$folder/release"
         nothing_lost 5
         wait_until 20 running_jobs_are 'length == 0'

@@ -273,7 +273,7 @@ boot_anew() {
         kill -STOP "$init"
         in_machine kill -TERM "$pid"
         in_machine kill -USR2 "$pid"
-        run wait_until 20 logged 're-exec refused.*told to end'
+        run wait_until 20 logged 're-exec refused.*asked to exit'
         kill -CONT "$init"
         [ "$status" = 0 ]
         wait_until 60 has_ended
