@@ -34,12 +34,12 @@ kill_sqmgr() { # SIGNAL
         record_workers
         kill "-$1" "$sqmgr_pid"
         wait "$sqmgr_pid" 2>/dev/null || true
-        wait_until 10 grep -q 'the connection to sqmgr is lost' "$folder/restart.log"
+        wait_until 10 grep -q 'connection to sqmgr lost' "$folder/restart.log"
 }
 
 start_again() {
         start_sqmgr
-        wait_until 10 grep -q 'connected again' "$folder/restart.log"
+        wait_until 10 grep -q 'reconnected' "$folder/restart.log"
 }
 
 ends_with() { # STATUS
@@ -64,7 +64,7 @@ ends_with() { # STATUS
         start_again
         : >restart.log
         sqmgrctl reexec
-        wait_until 10 grep -q 'connected again' restart.log
+        wait_until 10 grep -q 'reconnected' restart.log
         alive "$old"
         release
         ends_with 0
@@ -82,7 +82,7 @@ ends_with() { # STATUS
         run -0 sqmgrctl abort
         release
         ends_with 1
-        grep -q "restart aborted: $(id -un) (uid $(id -u)) asked for it" restart.log
+        grep -q "restart aborted.*requested by $(id -un) (uid $(id -u))" restart.log
 }
 
 @test "restart --wait: sqmgr comes back without its state, which is told" {
@@ -125,5 +125,5 @@ ends_with() { # STATUS
         [ "$(grep -c 'scaled to' followed)" = 2 ]
         record_workers
         cat restart.log
-        grep -q 'the connection to sqmgr is lost: trying to connect again' restart.log
+        grep -q 'connection to sqmgr lost; reconnecting' restart.log
 }

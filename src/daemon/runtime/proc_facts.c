@@ -206,7 +206,7 @@ static void reader_start(struct proc_facts *facts, struct proc_reader *reader, u
                         : -ENOMEM;
         if (!process || r < 0) {
                 free(process);
-                log_warning("cannot start the reader of what user %u runs: %s", (unsigned)reader->user.uid,
+                log_warning("cannot start the process reader for user %u: %s", (unsigned)reader->user.uid,
                             strerrordesc_np(-r));
                 reader->start_at = usec_add(now, pause_usec(reader->failures++));
                 return;
@@ -391,9 +391,8 @@ static void reader_receive(struct proc_facts *facts, struct proc_reader *reader,
 
         if (r == -EBADMSG && !reader->warned) {
                 reader->warned = true;
-                log_warning(
-                        "the reader of what user %u runs answered what was not asked: it is started again",
-                        (unsigned)reader->user.uid);
+                log_warning("the process reader for user %u sent an unexpected answer and is restarted",
+                            (unsigned)reader->user.uid);
         }
         if (r < 0)
                 reader_stop(facts, reader, now);

@@ -63,6 +63,7 @@ function read() {
         };
       }),
     })),
+    halted: [...document.querySelectorAll(".restart")].map((restart) => restart.textContent).find((it) => it.includes("halted")),
     rollouts: [...document.querySelectorAll(".rollout")].map((rollout) => ({
       title: text(rollout, "h3"),
       progress: text(rollout, ".progress b"),
@@ -135,6 +136,9 @@ async function judgeOne(browser, width, colorScheme) {
   const page = await open(browser, { viewport: sizes[width], colorScheme, reducedMotion: "reduce" });
   const what = `${width} ${colorScheme}`;
   await page.waitForSelector("#plot-latency canvas");
+  // The history is shorter than an hour: the graphs begin with it.
+  for (const caption of await page.locator(".grid figcaption span").allTextContents())
+    assert.match(caption, / since \d\d:\d\d UTC|no data for this time/, what);
   // Two pages have come through the stream since.
   for (let i = 0; i < 2; i++) await nextPage(page);
   const shifts = await page.evaluate(() => window.shifts);
