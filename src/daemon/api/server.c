@@ -13,8 +13,7 @@
 #define MESSAGE_TIMEOUT_USEC (10 * USEC_PER_SEC)
 #define ACCEPT_PAUSE_USEC    USEC_PER_SEC
 #define READ_BYTES           ((size_t)16 * 1024)
-/* Above OUTPUT_PAUSE unread bytes, the next calls of the peer wait. Above OUTPUT_MAX, a subscriber is
- * disconnected. */
+/* Unread bytes: above OUTPUT_PAUSE, the next calls of the peer wait; above OUTPUT_MAX, it is disconnected. */
 #define OUTPUT_PAUSE ((size_t)256 * 1024)
 #define OUTPUT_MAX   ((size_t)4 * 1024 * 1024)
 /* Calls per connection and loop iteration. Read-only clients get one, so that other clients wait for one at

@@ -20,8 +20,8 @@
 #define FRESH_USEC    (500 * USEC_PER_MSEC)
 #define DEADLINE_USEC (2 * USEC_PER_SEC)
 #define KEEP_USEC     (10 * USEC_PER_SEC)
-/* Pauses before a reader is started again, and before a question is repeated that was late: doubled up to the
- * second. */
+/* Pauses before a reader is started again, and before a late question is repeated: doubled up to the second.
+ */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
 /* Readers that were killed and have not ended, as a file server can hold even those. Beyond, no user that has
