@@ -131,8 +131,7 @@ static int take_option(struct ctl *ctl, enum option_bit option)
         case OPTION_TIMEOUT:
                 if (parse_duration(optarg, &ctl->timeout) == 0)
                         return CTL_DONE;
-                return output_error(CTL_USAGE, "'%s' is not a duration: use " PARSE_DURATION_HINT,
-                                    optarg);
+                return output_error(CTL_USAGE, "'%s' is not a duration: use " PARSE_DURATION_HINT, optarg);
         case OPTION_WAIT:
                 ctl->wait = optarg && strcmp(optarg, "drained") == 0 ? CTL_WAIT_DRAINED : CTL_WAIT_REPLACED;
                 if (!optarg || ctl->wait == CTL_WAIT_DRAINED || strcmp(optarg, "replaced") == 0)

@@ -33,7 +33,7 @@ static const char *const reason_texts[] = {
         [REASON_EXTERNAL] = "quieted from outside sqmgr",
         [REASON_SHUTDOWN] = "sqmgr is shutting down",
         [REASON_CRASH] = "the worker crashed",
-        [REASON_BOOT] = "not ready within boot_timeout",
+        [REASON_BOOT] = "did not boot within boot_timeout",
         [REASON_HUNG] = "no heartbeat for longer than hang_after",
 };
 DEFINE_ENUM_NAMES(reason_text, enum reason, _REASON_MAX, reason_texts)

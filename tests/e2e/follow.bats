@@ -68,7 +68,7 @@ ends_with() { # STATUS
         alive "$old"
         release
         ends_with 0
-        grep -q 'restart done, generation 2 is in force: 3 workers replaced and gone' restart.log
+        grep -q 'restart done; generation 2 is current, 3 workers replaced and gone' restart.log
         gone "$old"
         fleet_is '.generation == 2 and .rollout.state == "done" and .active == 3'
 }

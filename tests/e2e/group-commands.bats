@@ -91,8 +91,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         [ "$output" = 'default: no rollout in progress' ]
 
         # A host whose state cannot be written orders none, and takes no turn until it can.
-        rm -f beta.state.new
-        wait_until 10 mkdir beta.state.new
+        wait_until 10 block beta.state.new
         run -1 on beta restart --everywhere
         [[ $output == *"order refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
         sqmgrctl restart --everywhere

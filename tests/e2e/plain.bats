@@ -104,8 +104,7 @@ END
         wait_until 20 handle_signals $old
         rm open
         sqmgrctl restart
-        rm -f state.new
-        wait_until 10 mkdir state.new
+        wait_until 10 block state.new
         touch open
         # shellcheck disable=SC2086
         wait_until 20 signaled_once TERM $old
@@ -157,7 +156,7 @@ END
         wait_until 20 [ -e "$folder/deaf.$patient" ]
         sqmgrctl quiet patient
         run -0 sqmgrctl quiet deaf
-        [[ $output = *'are told to exit'* ]]
+        [[ $output = *'workers asked to exit'* ]]
         [[ $(shown deaf .waits_for) =~ ^'is exiting; killed in '[0-9]+'s (stop_timeout)'$ ]]
         sqmgrctl quiet default
         wait_until 20 gone "$deaf"

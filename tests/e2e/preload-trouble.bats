@@ -46,8 +46,7 @@ all_are_known_but_one() {
 
 @test "preload: while the state cannot be written, the ledger records a fork" {
         start_fleet 2
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block "$folder/state.new"
         victim=$(fleet '.workers[0].pid')
         kill -KILL "$victim"
         wait_until 20 fleet_is ".active == 2 and all(.workers[]; .forked and .pid != $victim)"
@@ -64,8 +63,7 @@ all_are_known_but_one() {
         start_fleet 2 'boot_timeout = 8s'
         grep -q "cannot create the ledger '$folder/state.starts'" sqmgr.log
         template=$(template)
-        rm -f "$folder/state.new"
-        wait_until 10 mkdir "$folder/state.new"
+        wait_until 10 block "$folder/state.new"
         kill -KILL "$(fleet '.workers[0].pid')"
         wait_until 40 fleet_is '.active == 2 and ([.workers[] | select(.forked | not)] | length) == 1'
         fleet_is '.template.refused | startswith("the state file cannot be written")'
@@ -179,8 +177,8 @@ queue_is_empty() { [ "$(redis llen queue:default)" = 0 ]; }
         old=$(worker_pids)
         disk=/proc/$sqmgr_pid/root$folder/state
         # Where it would write is a directory, and not empty.
-        rm -f "$disk/state.new"
-        wait_until 10 mkdir -p "$disk/state.new/taken"
+        wait_until 10 block "$disk/state.new"
+        mkdir "$disk/state.new/taken"
         kill -KILL "${old%% *}"
         wait_until 20 fleet_is 'any(.workers[]; .waits_for_code == "state")'
         grep -q 'cannot write the state file' sqmgr.log

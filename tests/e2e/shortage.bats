@@ -121,8 +121,7 @@ END
 
 @test "shortage: without a state to write, an order that needs one is refused, and one that ends is carried out" {
         start_fleet 1
-        rm -f state.new
-        wait_until 10 mkdir state.new
+        wait_until 10 block state.new
         run -1 sqmgrctl restart
         [[ $output == *"order refused, nothing has changed: the state file '$folder/state' cannot be written"* ]]
         run -1 sqmgrctl restart --wait

@@ -236,7 +236,7 @@ static bool rehearses(struct diagnosis *diagnosis)
         struct runtime *runtime = diagnosis->source->persist->runtime;
         const struct world *world = runtime->world;
 
-        if (!call_may_operate(diagnosis->call))
+        if (call_access(diagnosis->call) < CONTROL_OPERATE)
                 return false;
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {

@@ -229,26 +229,27 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
         }
 }
 
-void server_reply(struct call *call, json_t *parameters, bool continues)
+/* error: NULL: none. */
+static void reply(struct call *call, const char *error, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        int r = varlink_encode_reply(parameters, continues, &text, &size);
+        int r = error ? varlink_encode_error(error, parameters, &text, &size)
+                      : varlink_encode_reply(parameters, continues, &text, &size);
         call_send(call, r, text, size, continues);
+}
+
+void server_reply(struct call *call, json_t *parameters, bool continues)
+{
+        reply(call, NULL, parameters, continues);
 }
 
 void server_reply_error(struct call *call, const char *error, json_t *parameters)
 {
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-
-        if (call_is_view(call))
-                quoted_drop(parameters);
-        int r = varlink_encode_error(error, parameters, &text, &size);
-        call_send(call, r, text, size, false);
+        reply(call, error, parameters, false);
 }
 
 void server_reply_shared(struct call *call, const struct shared_reply *reply)
@@ -657,14 +658,9 @@ uid_t call_uid(const struct call *call)
         return call->connection->peer.uid;
 }
 
-bool call_is_view(const struct call *call)
+enum control_access call_access(const struct call *call)
 {
-        return is_view(call->connection);
-}
-
-bool call_may_operate(const struct call *call)
-{
-        return call->connection->peer.access >= CONTROL_OPERATE;
+        return call->connection->peer.access;
 }
 
 int call_fd(const struct call *call)
