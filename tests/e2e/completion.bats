@@ -132,7 +132,7 @@ type_text() { tmux_do send-keys -t t -l "$1"; }
         press C-u
         type_text 'sqmgrctl re'
         press Tab
-        wait_until 10 shows 'restart  *-- replaces all workers by new ones'
+        wait_until 10 shows 'restart  *-- replaces all workers without interrupting jobs'
         press C-u
         type_text 'sqmgrctl -s sqmgr.i'
         press Tab

@@ -114,7 +114,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
 
         commit_release ''
         run -0 cap_do deploy
-        [[ $output == *'restart done, generation 2 is in force: 2 workers replaced'* ]]
+        [[ $output == *'restart done; generation 2 is current, 2 workers replaced'* ]]
         good=$(readlink app/current)
         [[ $good == */app/releases/2* ]]
         in_release app/current
@@ -124,7 +124,7 @@ cap_do() { (cd "$folder/project" && HOME=$folder cap production "$@" 3>&- 9>&-);
         kept=$(worker_pids)
         run cap_do deploy
         [ "$status" -ne 0 ]
-        [[ $output == *'restart halted, the old workers go on'*'no database.yml'* ]]
+        [[ $output == *'restart halted; old workers keep running'*'no database.yml'* ]]
         alive "$kept"
         run -0 cap_do deploy:rollback
         [ "$(readlink app/current)" = "$good" ]

@@ -114,7 +114,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         group_is '.release == "releases/v8" and .state == "halted" and (.hosts[] | select(.host == "beta") | .state == "failed" and .error != null)'
         [ "$(on beta status --json | jq .fleets[0].generation)" = "$before" ]
         run -0 sqmgrctl rollout
-        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"'sqmgrctl abort default --everywhere' ends it"*'beta '*failed* ]]
+        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"to end the rollout, run 'sqmgrctl abort default --everywhere'"*'beta '*failed* ]]
         run -0 sqmgrctl abort --everywhere
         [ "$output" = 'default: rollout aborted on all hosts; remaining old workers keep running' ]
         wait_until 10 group_is '.state == "aborted"'
@@ -135,7 +135,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         start_host other 'rollout_hosts = 2' '[fleet:mail]' "command = $(stub_command)" "log = $folder/mail.log" 'rollout_group = mail' \
                 '[fleet:alone]' "command = $(stub_command)" "log = $folder/mail.log"
         run -2 sqmgrctl restart --release v7
-        [[ $output == *'--release goes with --everywhere'* ]]
+        [[ $output == *'--release needs --everywhere'* ]]
         run -2 sqmgrctl restart --everywhere a b
         [[ $output == *'--everywhere takes one fleet'* ]]
         run -2 sqmgrctl restart --everywhere nosuch
