@@ -215,7 +215,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         first=$!
         wait_until 30 file_has 'rollout [0-9]* of group' first.log
         wait_until 30 file_has 'alpha: done' first.log
-        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) over .*/\1/p')
+        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) of group .*/\1/p')
         wait_until 20 file_has "restarted: rollout $number of group" first.log
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true
