@@ -284,14 +284,14 @@ END
 @test "doctor: a finding is a line, and in a terminal a paragraph with its remedy on a line of its own" {
         start_fleet 1 "environment = DYNO=web.1"
         redis config set appendonly no
-        finding="fleet 'default': environment sets DYNO: Sidekiq sends heartbeats under that name, which cannot be matched"
+        finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
         run -1 sqmgrctl doctor
         grep -qxF "warning  $finding; Remove the variable from environment" <<<"$output"
-        grep -qxF "problem  Redis unix://$folder/redis.sock: it writes nothing to disk: all jobs are lost when it restarts; set appendonly to yes" <<<"$output"
+        grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts; Set appendonly to yes" <<<"$output"
         esc=$'\033'
         cat >narrow <<END
-${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO: Sidekiq sends heartbeats under
-         that name, which cannot be matched
+${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under
+         that name cannot be matched
          remedy: Remove the variable from environment
 END
         diff narrow <(in_terminal 80 sqmgrctl doctor | grep -A 2 DYNO | head -n 3)

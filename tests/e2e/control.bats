@@ -89,7 +89,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         kill -KILL $old
         run -1 --separate-stderr sqmgrctl restart --wait --timeout 300s
         echo "$output"
-        [[ $output == *' error: default/'*' (pid '*') exited with status 1 before its first beat, '*':'*'no such table'* ]]
+        [[ $output == *' error: default/'*' (pid '*') exited with status 1 after '*', before its first heartbeat:'*'no such table'* ]]
         [[ $output != *': '[12]' of 2 workers replaced'* && $output != *'is gone'* ]]
         fleet_is '.rollout.replaced == 0'
 }
@@ -123,10 +123,10 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         echo 2 >"$folder/steer/busy"
         wait_until 20 fleet_is 'all(.workers[]; .busy == 2)'
         run -0 sqmgrctl restart
-        held="fleet 'default' waits for one of its processes to end: 1 of 3 (max_processes) is draining, default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
+        held="fleet 'default' waits for a process to exit: 1 of 3 (max_processes) is draining; longest: default/1 (pid $(fleet '.workers[0].pid'), 2 running jobs) for "
         wait_until 20 grep -qF "warning: $held" sqmgr.log
         # A place that a worker takes while it boots is no trouble.
-        [ "$(grep -c 'waits for one of its processes to end' sqmgr.log)" = 1 ]
+        [ "$(grep -c 'waits for a process to exit' sqmgr.log)" = 1 ]
         [[ $(sqmgrctl status) == *"${held#*\' }"* ]]
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '.rollout.state == "done"'
@@ -158,7 +158,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 sqmgrctl stop default
         wait_until 20 fleet_is '.workers == []'
         run -0 sqmgrctl events default/2
-        [[ $output == *"default/2"*'exited with status 0, as told: operator'* ]]
+        [[ $output == *"default/2"*'exited cleanly (status 0, reason: operator)'* ]]
 }
 
 @test "scale changes the count, within 1 and max_processes" {
@@ -205,7 +205,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         by="ago by $(id -un) (uid $(id -u))"
         # shellcheck disable=SC2154
         [[ $output == '' && $stderr == "sqmgrctl: default: stopped "*"$by; not restarted. To start it, run 'sqmgrctl start default'" ]]
-        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by: "*" start default"* ]]
+        [[ $(sqmgrctl doctor) == *"warning  fleet 'default': stopped "*"$by; "*" start default"* ]]
         sqmgrctl status --json | jq -e '.problems | any(.code == "fleet-stopped" and .fleet == "default" and .unready == false)'
         [[ $(sqmgrctl status) == *"default (sidekiq): stopped "*"$by, 0 of 0 active"* ]]
         fleet_is '.state == "stopped" and (.workers | length) == 0'
@@ -250,7 +250,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -4 setpriv --reuid nobody --regid nogroup --groups daemon "$folder/sqmgrctl" reexec
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
-        [[ $output == *"restart to generation 2 $by, 1 worker to replace"*"configuration read again $by, 0 changes"* ]]
+        [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
         [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
         [[ $status == 3 || $status == 4 ]]

@@ -179,7 +179,7 @@ END
 
         run play 3
         [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers in a row failed'* ]]
+        [[ $output == *': 3 new workers failed in a row'* ]]
         # Where it has not arrived nothing is linked anywhere.
         make_host_release h1 4
         run play 4
@@ -212,7 +212,7 @@ END
         commit_release 'abort "no database.yml"'
         run cap_do deploy
         [ "$status" -ne 0 ]
-        [[ $output == *': 3 new workers in a row failed'* ]]
+        [[ $output == *': 3 new workers failed in a row'* ]]
         run -0 cap_do sqmgr:abort
         run -0 cap_do deploy:rollback
         [ "$(readlink app/current)" = "$good" ]

@@ -82,7 +82,7 @@ ends_with() { # STATUS
         run -0 sqmgrctl abort
         release
         ends_with 1
-        grep -q "restart aborted: $(id -un) (uid $(id -u)) asked for it" restart.log
+        grep -q "restart aborted.*requested by $(id -un) (uid $(id -u))" restart.log
 }
 
 @test "restart --wait: sqmgr comes back without its state, which is told" {

@@ -67,9 +67,9 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         start_hosts alpha beta gamma
         mkdir releases/v8
         [ "$(group .epoch,.state | paste -sd ' ')" = '0 none' ]
-        sqmgrctl rollout | grep -qx "default: group 'shop', no rollout was begun"
+        sqmgrctl rollout | grep -qx "default: group 'shop': no rollout started yet"
         run -0 --separate-stderr sqmgrctl restart --everywhere --wait
-        grep -qE "^[0-9:]{8} default: rollout [0-9]{10} of group 'shop' running, 3 hosts, 1 host at a time, begun [0-9]+s ago on alpha$" <<<"$output"
+        grep -qE "^[0-9:]{8} default: rollout [0-9]{10} of group 'shop' running, 3 hosts, 1 host at a time, started [0-9]+s ago on alpha$" <<<"$output"
         for name in alpha beta gamma; do
                 grep -qE "^[0-9:]{8} $name: done, [123] of 3 hosts" <<<"$output"
         done
@@ -94,10 +94,10 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         rm -f beta.state.new
         wait_until 10 mkdir beta.state.new
         run -1 on beta restart --everywhere
-        [[ $output == *"the order is refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
+        [[ $output == *"order refused, nothing has changed: the state file '$folder/beta.state' cannot be written"* ]]
         sqmgrctl restart --everywhere
         wait_until 60 group_is '[.hosts[].state] == ["done", "waiting", "done"]'
-        wait_until 20 group_is '.hosts[1].progress | startswith("begins no turn while its state file cannot be written")'
+        wait_until 20 group_is '.hosts[1].progress | startswith("does not start while its state file cannot be written")'
         [ "$(on beta status --json | jq .fleets[0].generation)" = 2 ]
         rmdir beta.state.new
         wait_until 60 group_is '.state == "done"'
@@ -166,8 +166,8 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
 
         # What stands in Redis alone is not guessed at.
         redis-cli -s "$folder/redis.sock" shutdown nosave || true
-        wait_until 20 rollout_has_line "default: group 'shop', it is not known whether a rollout was begun: Redis does not tell"
-        group_is '.state == "none" and (.trouble | startswith("Redis is down"))'
+        wait_until 20 rollout_has_line "default: group 'shop': unknown whether a rollout was started (Redis does not answer)"
+        group_is '.state == "none" and (.trouble | startswith("Redis is unreachable"))'
 }
 rollout_has_line() { sqmgrctl rollout | grep -qxF -e "$1"; } # LINE
 
@@ -188,11 +188,11 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         open_terminal 80 24
         type_line 'sqmgrctl rollout --watch'
         wait_until 10 shows 'each second; q quits'
-        wait_until 10 shows "group 'shop', no rollout was begun"
+        wait_until 10 shows "group 'shop': no rollout started yet"
         run -5 --separate-stderr sqmgrctl restart --everywhere --wait=drained --timeout 1s
         [[ $stderr == *"rollout $(group .epoch) did not end within 1s and continues. To see it, run 'sqmgrctl rollout default'"* ]]
         wait_until 30 shows "rollout [0-9]* of group 'shop' running"
-        wait_until 60 shows 'beta .*done .*its old workers finish their jobs'
+        wait_until 60 shows 'beta .*done .*old workers finish their jobs'
         wait_until 30 shows '\[##*\] 100%  2 of 2 hosts done, 1 draining'
         release_workers beta
         wait_until 30 shows '2 of 2 hosts done$'
@@ -207,7 +207,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         hold_workers alpha
         type_line 'clear; sqmgrctl restart --everywhere --wait=drained; echo code $?'
         wait_until 30 shows 'rollout [0-9]* of group'
-        wait_until 30 shows 'its old workers finish their jobs'
+        wait_until 30 shows 'old workers finish their jobs'
         tmux_do send-keys -t t C-c
         wait_until 10 shows 'detached; the rollout continues'
 
@@ -239,10 +239,10 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         wait "$pid_alpha" || true
         # shellcheck disable=SC2016
         launch sqmgr-alpha unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' alpha sqmgr -c "$folder/alpha.ini"
-        wait_until 10 file_has 'Redis is down' waiter.log
+        wait_until 10 file_has 'Redis is unreachable' waiter.log
         local code=0
         wait "$waiter" || code=$?
         [ "$code" = 5 ]
         file_has "rollout $number did not end within 15s and continues" waiter.log
-        rollout_has_line "default: group 'shop', it is not known how rollout $number stands: Redis does not tell"
+        rollout_has_line "default: group 'shop': state of rollout $number unknown (Redis does not answer)"
 }

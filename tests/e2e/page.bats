@@ -71,7 +71,7 @@ agrees() { # [no-script]: differences has where not
         [ "$(jq -r .headline page.json)" = 'Healthy.' ]
         [ "$(jq -r .title page.json)" = "Healthy. - sqmgr on $(uname -n)" ]
         [ "$(jq -r .sum page.json)" = '4 of 4 workers active in 2 fleets, 8 jobs running' ]
-        jq -e '.events | index("mailers/1 (pid \($pid)) takes jobs")' --argjson pid \
+        jq -e '.events | index("mailers/1 (pid \($pid)) active")' --argjson pid \
                 "$(jq '.fleets[1].workers[0].pid' status.json)" page.json
         queue_is_shown() { browse values >page.json && jq -e '.queues | index([["<img src=x onerror=alert(1)>", "1"]])' page.json; }
         wait_until 20 queue_is_shown
@@ -88,7 +88,7 @@ expect_seen() { # WHAT
 @test "page: a restart is followed as it goes on, and what the reader holds stays" {
         start_all
         launch watch env HOME="$folder" TMPDIR="$folder" NODE_PATH="$page_modules" node "$page_tests/page.js" watch \
-                "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'takes no more jobs: restart' \
+                "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'quieted (reason: restart)' \
                 'generation 2, restart done' 'no worker is quieted or stopped meanwhile' \
                 'sqmgr does not answer.' 'Workers keep running without sqmgr.' 'No data from sqmgr-web'
         watcher=$!

@@ -87,8 +87,9 @@ start_fleet() { # COMMAND
         refusals() { redis info commandstats | sed -n 's/^cmdstat_smembers:.*rejected_calls=\([0-9]*\).*/\1/p' | grep .; }
         has_refused() { [ "$(refusals)" -ge 4 ]; }
         wait_until 30 has_refused
-        wait_until 10 grep -q 'its queues cannot be read, and their limits are not watched: it answers .NOPERM' sqmgr.log
-        [ "$(grep -c 'limits are not watched' sqmgr.log)" = 1 ]
+        wait_until 10 grep -q 'cannot read the queues: .*; queue limits are not checked' sqmgr.log
+        grep -q '| NOPERM' sqmgr.log
+        [ "$(grep -c 'queue limits are not checked' sqmgr.log)" = 1 ]
 }
 
 @test "queues: without a limit they are read when asked for only" {
@@ -125,6 +126,6 @@ END
         wait_until 20 test -e asking
         sed -i "s/fleet:default/fleet:other/; s#^redis_url = .*#redis_url = unix://$folder/other.sock#" sqmgr.ini
         sqmgrctl reload
-        wait_until 20 grep -qF "the queues of Redis unix://$folder/other.sock cannot be read: it was not read yet" asked.log
+        wait_until 20 grep -qF "cannot read the queues of Redis unix://$folder/other.sock: not read yet" asked.log
         kill -CONT "$redis_pid"
 }

@@ -220,7 +220,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         printf 'booting\nno database.yml\n' >steer/fail
         type_line 'sqmgrctl restart --wait; echo code $?'
         wait_until 20 shows '^code 1'
-        screen_has "default: restart halted; old workers keep running. Fix the release, then run 'sqmgrctl restart default'. Reason: 3 new workers in a row failed; the last: "
+        screen_has "default: restart halted; old workers keep running. Fix the release, then run 'sqmgrctl restart default'. Reason: 3 new workers failed in a row; last failure: "
         shows '^  no database.yml'
         # Elsewhere each sentence is one line, and what it quotes follows.
         run -1 sqmgrctl restart --wait

@@ -21,7 +21,7 @@ why_has_lines() { # PATTERN...
 @test "why: a worker that is well, one that waits for its jobs, and one that is gone" {
         start_fleet 1 'memory_threshold = 1G'
         run -0 sqmgrctl why default/1
-        why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) takes jobs' 'Now: active for *s, healthy' \
+        why_has_lines '* default/1 (pid *) started' '* default/1 (pid *) active' 'Now: active for *s, healthy' \
                 'process *, generation 1, started *s ago' '0 jobs running at the last heartbeat *s ago' \
                 'memory *M, 0% of memory_threshold 1G'
         [[ $output != *journalctl* ]]
@@ -30,9 +30,9 @@ why_has_lines() { # PATTERN...
         wait_until 10 fleet_is '.workers[0].busy == 1'
         sqmgrctl restart --wait --timeout 300s
         run -0 sqmgrctl why default/1
-        why_has_lines '* started' "* fleet 'default': restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace" \
-                '* default/1 (pid *) takes no more jobs: restart, 1 running' \
-                'Now: quiet for *s: a restart puts new code in force; waits for 1 running job to finish' \
+        why_has_lines '* started' "* fleet 'default': restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace" \
+                '* default/1 (pid *) quieted (reason: restart), 1 job running' \
+                'Now: quiet for *s: a restart deploys new code; waits for 1 running job to finish' \
                 'process *, generation 1 (outdated), *' '1 job running at the last heartbeat *'
         [[ $output != *default/2* ]]
         run -0 sqmgrctl why default/1 --json
@@ -42,7 +42,7 @@ why_has_lines() { # PATTERN...
         rm "$folder/steer/busy"
         wait_until 20 fleet_is '(.workers | length) == 1'
         run -0 sqmgrctl why default/1
-        why_has_lines '* started' '* is told to exit: restart' '* exited with status 0, as told: restart' 'Now: gone'
+        why_has_lines '* started' '* asked to exit (reason: restart)' '* exited cleanly (status 0, reason: restart)' 'Now: gone'
         run -0 sqmgrctl why default/1 --json
         jq -e '.worker == null and .events[-1].event == "gone"' <<<"$output"
 }
@@ -90,8 +90,8 @@ why_has_lines() { # PATTERN...
         grep -q '^Now: quiet' <<<"$text"
         [ "$(longest_line "$text")" -le 80 ]
         # What is broken goes on below the text of the event, behind its time.
-        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
+        grep -A 1 -E "^[-0-9]+ [0-9:]+ fleet 'default': restart to generation 2 started by " <<<"$text" | grep -qE '^ {20}[^ ].*replace$'
         run -0 sqmgrctl why default/1
-        [[ $output == *": restart to generation 2 by $(id -un) (uid $(id -u)), 1 worker to replace"* ]]
+        [[ $output == *": restart to generation 2 started by $(id -un) (uid $(id -u)); 1 worker to replace"* ]]
         rm "$folder/steer/busy"
 }

@@ -60,6 +60,8 @@ uid_t call_uid(const struct call *call);
 
 /* True if the call came in on the read socket. */
 bool call_is_view(const struct call *call);
+/* True if the caller may give orders. */
+bool call_may_operate(const struct call *call);
 
 /* Sends a reply and takes ownership of parameters. NULL stands for a failed allocation and closes the
  * connection. The call ends unless continues is set. */

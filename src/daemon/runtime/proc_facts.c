@@ -20,8 +20,8 @@
 #define FRESH_USEC    (500 * USEC_PER_MSEC)
 #define DEADLINE_USEC (2 * USEC_PER_SEC)
 #define KEEP_USEC     (10 * USEC_PER_SEC)
-/* Pauses before a reader is started again, and before a question is repeated that was late: doubled up to the
- * second. */
+/* Pauses before a reader is started again, and before a late question is repeated: doubled up to the second.
+ */
 #define PAUSE_USEC     USEC_PER_SEC
 #define PAUSE_MAX_USEC (64 * USEC_PER_SEC)
 /* Readers that were killed and have not ended, as a file server can hold even those. Beyond, no user that has
@@ -206,7 +206,7 @@ static void reader_start(struct proc_facts *facts, struct proc_reader *reader, u
                         : -ENOMEM;
         if (!process || r < 0) {
                 free(process);
-                log_warning("cannot start the reader of what user %u runs: %s", (unsigned)reader->user.uid,
+                log_warning("cannot start the process reader for user %u: %s", (unsigned)reader->user.uid,
                             strerrordesc_np(-r));
                 reader->start_at = usec_add(now, pause_usec(reader->failures++));
                 return;
@@ -391,9 +391,8 @@ static void reader_receive(struct proc_facts *facts, struct proc_reader *reader,
 
         if (r == -EBADMSG && !reader->warned) {
                 reader->warned = true;
-                log_warning(
-                        "the reader of what user %u runs answered what was not asked: it is started again",
-                        (unsigned)reader->user.uid);
+                log_warning("the process reader for user %u sent an unexpected answer and is restarted",
+                            (unsigned)reader->user.uid);
         }
         if (r < 0)
                 reader_stop(facts, reader, now);

@@ -67,7 +67,7 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uid_t u
 struct proc_log {
         int fd; /* borrowed; O_PATH */
         uint64_t start_bytes;
-        pid_t other_pid; /* of another process whose lines count; 0: none */
+        pid_t other_pid; /* of another process whose lines count; 0: none; LOG_TAIL_ANY_PID */
 };
 /* Reads the log tail of a process, which may have exited. */
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, uid_t user,
