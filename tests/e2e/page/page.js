@@ -239,7 +239,12 @@ async function picture(browser) {
   await page.waitForTimeout(1000);
   // The first sqmgr of a machine needs no -s, the one of a test does.
   await page.evaluate(() => {
-    for (const code of document.querySelectorAll("code")) code.textContent = code.textContent.replace(/ -s \/tmp\/\S+/, "");
+    const shorten = () => {
+      for (const code of document.querySelectorAll("code"))
+        if (/ -s /.test(code.textContent)) code.textContent = code.textContent.replace(/ -s \/tmp\/\S+/, "");
+    };
+    new MutationObserver(shorten).observe(document.body, { subtree: true, childList: true, characterData: true });
+    shorten();
   });
   await page.screenshot({ path: file });
 }
