@@ -124,7 +124,7 @@ struct sum {
         size_t short_fleets;
         size_t running, halted; /* restarts */
         long long active;       /* of each fleet no more than its target: none makes up for another */
-        long long surplus;      /* the others */
+        long long surplus;      /* active beyond the targets */
         long long target, busy;
 };
 
