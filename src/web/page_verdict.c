@@ -68,7 +68,7 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
 struct listing {
         FILE *out;
         enum page_level level; /* level of the findings being written */
-        bool single;           /* one error or warning: its title is the headline */
+        bool single;           /* a single error or warning: the headline is its title */
         unsigned shown;
         unsigned left_out;
 };
