@@ -270,15 +270,21 @@
     ctx.restore();
   }
 
+  // A sample that comes a little late leaves one slot empty: that is no gap.
+  function realGaps(u, series, first, last, gaps) {
+    const seconds = ([from, to]) => u.posToVal(to, "x", true) - u.posToVal(from, "x", true);
+    return gaps.filter((gap) => seconds(gap) > 2.5 * past.step_seconds);
+  }
+
   function optionsOf(id, figure, limit) {
     const plot = PLOTS[id];
     const font = "12px system-ui, sans-serif";
     const axis = { stroke: colour("soft"), font, grid: { stroke: colour("rail"), width: 1 }, ticks: { show: false } };
-    const line = { stroke: colour("bar"), width: 1.5, fill: `${colour("bar")}22`, points: { show: false } };
+    const line = { stroke: colour("bar"), width: 1.5, fill: `${colour("bar")}22`, points: { show: false }, gaps: realGaps };
     return {
       width: figure.clientWidth,
       height: PLOT_HEIGHT,
-      padding: [16, 20, 0, 0],
+      padding: [16, 28, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
       scales: { x: { time: true }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },

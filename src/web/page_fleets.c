@@ -191,7 +191,7 @@ static void put_folded(FILE *out, const json_t *fleet, const struct census *cens
         if (census->outdated > 0)
                 html_print(out, ", %zu of them outdated", census->outdated);
         if (moving > seen)
-                html_print(out, "; %zu starting or stopping", moving - seen);
+                html_print(out, "; %zu waiting, starting or stopping", moving - seen);
         fputs("</summary>", out);
         put_workers(out, fleet, seen, census->all);
         fputs("</details>", out);

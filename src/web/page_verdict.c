@@ -3,9 +3,12 @@
 #include "web/page_verdict.h"
 #include "web/html.h"
 #include "web/page_findings.h"
+#include <string.h>
 
 /* More findings would hide the first of them. */
 #define SHOWN_MAX 12
+/* A headline of more bytes is set smaller. */
+#define LONG 60
 
 static const char *const level_names[] = {
         [PAGE_UNKNOWN] = "unknown", [PAGE_OK] = "ok", [PAGE_ATTENTION] = "attention", [PAGE_ACT] = "act"};
@@ -65,7 +68,7 @@ enum page_level page_headline(const struct page *page, char text[static PAGE_HEA
 struct listing {
         FILE *out;
         enum page_level level; /* level of the findings being written */
-        bool alone;            /* the only finding: its title is the headline */
+        bool single;           /* a single error or warning: the headline is its title */
         unsigned shown;
         unsigned left_out;
 };
@@ -81,8 +84,9 @@ static void put_finding(const struct page_finding *finding, void *userdata)
                 return;
         }
         listing->shown++;
-        fputs("<li>", listing->out);
-        if (!listing->alone) {
+        bool is_headline = listing->single && finding->level > PAGE_OK;
+        fputs(is_headline ? "<li class=\"single\">" : "<li>", listing->out);
+        if (!is_headline) {
                 page_sign(listing->out, finding->level);
                 html_print(listing->out, "<h2>%s</h2>", finding->title);
         }
@@ -102,8 +106,8 @@ static void put_findings(FILE *out, const struct page *page)
         page_findings(page, count, &tally);
         if (tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] + tally.n[PAGE_OK] == 0)
                 return;
-        listing.alone = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1 && tally.n[PAGE_OK] == 0;
-        html_print(out, "<ul class=\"findings%s\">", listing.alone ? " alone" : "");
+        listing.single = tally.n[PAGE_ACT] + tally.n[PAGE_ATTENTION] == 1;
+        fputs("<ul class=\"findings\">", out);
         /* Notices are listed, too: they do not change the headline. */
         for (int level = PAGE_ACT; level >= PAGE_OK; level--) {
                 listing.level = (enum page_level)level;
@@ -120,7 +124,7 @@ struct sum {
         size_t short_fleets;
         size_t running, halted; /* restarts */
         long long active;       /* of each fleet no more than its target: none makes up for another */
-        long long surplus;      /* the others */
+        long long surplus;      /* active beyond the targets */
         long long target, busy;
 };
 
@@ -188,7 +192,7 @@ void page_verdict(FILE *out, const struct page *page)
                 PAGE_TIME(page->now, PAGE_TIME_CLOCK, clock));
         fputs("<div class=\"headline\" role=\"status\">", out);
         page_sign(out, level);
-        html_print(out, "<h1>%s</h1></div>", headline);
+        html_print(out, "<h1 class=\"%s\">%s</h1></div>", strlen(headline) > LONG ? "long" : "", headline);
         put_sum(out, page);
         put_findings(out, page);
         fputs("</div></header>", out);

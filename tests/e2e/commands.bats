@@ -130,7 +130,7 @@ each_exits() { # CODE COMMAND... -- OPTION...
 @test "1: what cannot be done, or told" {
         start_fleet 2
         run -1 sqmgrctl scale default 99
-        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99: the count must be from 1 to 6 (max_processes)" ]
+        [ "$output" = "sqmgrctl: fleet 'default' cannot be scaled to 99; the count must be from 1 to 6 (max_processes)" ]
         echo nonsense >>sqmgr.ini
         run -1 sqmgrctl reload
         [[ ${lines[1]} == "$folder/sqmgr.ini:"*': '* ]]

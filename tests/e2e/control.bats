@@ -191,7 +191,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         fleet_is '.state == "quiet" and .generation == 1'
         echo 'no such table' >"$folder/steer/fail"
         run -1 sqmgrctl restart --resume --wait --timeout 300s
-        [[ $output == *'restart halted, there are no old workers to go on; '*'no such table'* ]]
+        [[ $output == *'restart halted; no old workers are left. '*'no such table'* ]]
         rm "$folder/steer/fail"
         run -0 sqmgrctl restart --wait --timeout 300s
         wait_until 20 fleet_is '.state == "running" and .active == 2'

@@ -91,7 +91,7 @@ ends_with() { # STATUS
         rm state
         start_again
         ends_with 1
-        grep -q 'sqmgr has lost its state, and the restart to generation 2 with it' restart.log
+        grep -q 'sqmgr lost its state, and with it the restart to generation 2' restart.log
 }
 
 @test "restart --wait: sqmgr does not come back in time: exit 3, and the restart goes on when it does" {
@@ -100,7 +100,7 @@ ends_with() { # STATUS
         status=0
         wait "$waiting" || status=$?
         [ "$status" = 3 ]
-        tail -n 1 restart.log | grep -q 'the restart goes on when sqmgr is back'
+        tail -n 1 restart.log | grep -q 'the restart continues when sqmgr runs again'
         start_sqmgr
         release
         wait_until 30 fleet_is '.rollout.state == "done" and .generation == 2 and (.workers | length) == 3'

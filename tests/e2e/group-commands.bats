@@ -113,7 +113,7 @@ file_has() { grep -q -e "$1" "$2"; } # PATTERN FILE
         group_is '.release == "releases/v8" and .state == "halted" and (.hosts[] | select(.host == "beta") | .state == "failed" and .error != null)'
         [ "$(on beta status --json | jq .fleets[0].generation)" = "$before" ]
         run -0 sqmgrctl rollout
-        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"'sqmgrctl abort default --everywhere' ends it"*'beta '*failed* ]]
+        [[ $output == *"rollout $second of group 'shop' halted, release 'releases/v8'"*"to end the rollout, run 'sqmgrctl abort default --everywhere'"*'beta '*failed* ]]
         run -0 sqmgrctl abort --everywhere
         [ "$output" = 'default: rollout aborted on all hosts; remaining old workers keep running' ]
         wait_until 10 group_is '.state == "aborted"'
@@ -214,7 +214,7 @@ release_workers() { rm "$folder/$1.steer"/busy.*; } # HOST
         first=$!
         wait_until 30 file_has 'rollout [0-9]* of group' first.log
         wait_until 30 file_has 'alpha: done' first.log
-        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) over .*/\1/p')
+        number=$(on beta restart --everywhere | sed -n 's/^default: rollout \([0-9]*\) of group .*/\1/p')
         wait_until 20 file_has "restarted: rollout $number of group" first.log
         kill -KILL "$pid_alpha"
         wait "$pid_alpha" || true

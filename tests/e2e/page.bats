@@ -89,14 +89,14 @@ expect_seen() { # WHAT
         start_all
         launch watch env HOME="$folder" TMPDIR="$folder" NODE_PATH="$page_modules" node "$page_tests/page.js" watch \
                 "http://127.0.0.1:$port/" "$folder" 'restart to generation 2 running' 'default/4' 'quieted (reason: restart)' \
-                'generation 2, restart done' 'no worker is quieted or stopped meanwhile' \
+                'generation 2, restart done' 'workers are left as they are' \
                 'sqmgr does not answer.' 'Workers keep running without sqmgr.' 'No data from sqmgr-web'
         watcher=$!
         expect_seen ready
         sqmgrctl restart default --wait=drained --timeout 300s
         expect_seen 'generation 2, restart done'
         kill -KILL "$redis_pid"
-        expect_seen 'no worker is quieted or stopped meanwhile'
+        expect_seen 'workers are left as they are'
         kill -KILL "$sqmgr_pid"
         expect_seen 'Workers keep running without sqmgr.'
         kill -KILL "$web_pid"

@@ -62,7 +62,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         tmux_do resize-window -t t -x 120 -y 24
         wait_until 10 shows 'UPTIME  WHY'
         # Where there is no room for all, those about which there is nothing to say are counted, and the rest is cut off.
-        tmux_do resize-window -t t -x 120 -y 6
+        tmux_do resize-window -t t -x 120 -y 10
         wait_until 10 shows '^  3 active and ready (not shown)$'
         wait_until 10 not shows default/3
         tmux_do resize-window -t t -x 120 -y 4
@@ -186,7 +186,7 @@ has_lines() { [ "$(grep -c -e "$2" "$3")" -ge "$1" ]; } # COUNT PATTERN FILE
         grep -q 'detached; the restart continues' detached.log
         sqmgrctl restart --wait=drained >ignoring.log 2>&1 3>&- 9>&- &
         waiting=$!
-        wait_until 10 grep -q 'starts over, the restart to generation 2 was still running\|restart to generation 3' ignoring.log
+        wait_until 10 grep -q 'replaces the running restart to generation 2\|restart to generation 3' ignoring.log
         kill -INT "$waiting"
         release_workers
         wait "$waiting"
