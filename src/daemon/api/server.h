@@ -58,7 +58,7 @@ bool call_wants_more(const struct call *call);
  * known. */
 uid_t call_uid(const struct call *call);
 
-/* What the caller may do. CONTROL_VIEW: the call came in on the read socket. */
+/* The access of the caller. CONTROL_VIEW: the call came in on the read socket. */
 enum control_access call_access(const struct call *call);
 static inline bool call_is_view(const struct call *call)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the proc readers are asked, by subject. Without readers, this process reads by itself. */
+/* Questions to the proc readers, by subject. Without readers, this process reads by itself. */
 #include "daemon/runtime/proc_facts.h"
 #include "io/log_tail.h"
 #include "privileged/proc_inspect.h"
