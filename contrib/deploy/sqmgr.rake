@@ -58,7 +58,7 @@ namespace :sqmgr do
     end
   end
 
-  desc "Abort a restart: no further old worker is quieted"
+  desc "End a restart; remaining old workers keep running"
   task :abort do
     if fetch(:sqmgr_everywhere)
       on roles(fetch(:sqmgr_roles)).first do
