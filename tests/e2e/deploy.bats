@@ -51,7 +51,7 @@ in_release() { # RELEASE: do all workers that take jobs run there?
         make_release app/releases/3 'abort "no database.yml"'
         kept=$(worker_pids)
         run -1 "$top/contrib/deploy/deploy" app app/releases/3
-        [[ $output == *'no database.yml'* && $output == *"is again $folder/app/releases/2"* ]]
+        [[ $output == *'no database.yml'* && $output == *"restored to $folder/app/releases/2"* ]]
         [ "$(readlink app/current)" = "$folder/app/releases/2" ]
         alive "$kept"
         [ "$(jobs_run_twice)" = 0 ]
