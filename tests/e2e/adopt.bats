@@ -201,7 +201,7 @@ END
                 case $spoil in
                 ledger) grep -q 'adopted 4 workers of an earlier sqmgr' "$folder/sqmgr.log" ;;
                 owner) ;;
-                *) grep -q 'adopted 4 workers that were found' "$folder/sqmgr.log" ;;
+                *) grep -q 'found and adopted 4 workers' "$folder/sqmgr.log" ;;
                 esac
                 [ "$(stat -c '%a %u' "$folder/state.starts")" = "600 $(id -u)" ]
                 wait_until 20 ready 4

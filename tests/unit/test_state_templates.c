@@ -166,8 +166,9 @@ TEST(what_no_template_can_be_is_garbled)
 #define NUMBERS_BEHIND   6
 #define TEMPLATE_NUMBERS 9
 #define LAUNCH_NUMBERS   (1 + 2 * LAUNCHES_KEPT)
-/* Behind the text of what was refused: its generation, failures, slowest fork, size; templates; launches. */
-#define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS + LAUNCH_NUMBERS)
+/* Behind the text of what was refused: its generation, failures, slowest fork, size; templates; whether the
+ * rollout is elsewhere, and the launches. */
+#define PRELOAD_NUMBERS (4 + TEMPLATES_MAX * TEMPLATE_NUMBERS + 1 + LAUNCH_NUMBERS)
 
 TEST(a_text_that_cannot_be_is_garbled)
 {
