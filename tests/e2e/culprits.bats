@@ -27,7 +27,7 @@ classes_are() { fleet_is ".culprits[0].classes == $1"; }
         enqueue 2 Hold "$folder/release"
         enqueue 1 Leak 250 "$folder/release"
         wait_until 60 event_count_is culprits 1
-        [[ "$(text_of culprits)" =~ ^(a\ former\ )?default/1\ \(pid\ $pid\)\ grew\ by\ 2[0-9]{2}M\ to\ [23][0-9]{2}M\ within\ [0-9].*,\ running\ Hold\ \(2\),\ Leak$ ]]
+        [[ "$(text_of culprits)" =~ ^(former\ )?default/1\ \(pid\ $pid\)\ grew\ by\ 2[0-9]{2}M\ to\ [23][0-9]{2}M\ within\ [0-9].*,\ running\ Hold\ \(2\),\ Leak$ ]]
         event_count_is memory-over 1
         sqmgrctl events --json | jq -es 'any(.[]; .event == "culprits" and .level == "info" and .worker == "default/1")'
         classes_are '[{"class": "Hold", "jobs": 2}, {"class": "Leak", "jobs": 1}]'
@@ -129,7 +129,7 @@ oom_kills() { sed -n 's/^oom_kill //p' /proc/vmstat; }
         wait_until 30 event_count_is culprits 1
         wait_until 20 event_count_is job-lost 2
         [ $(($(lists_read) - before)) = 2 ] # under the names of either version
-        [[ "$(text_of culprits)" =~ ^(a\ former\ )?default/1\ \(pid\ $pid\)\ died\ while\ the\ kernel\'s\ OOM\ killer\ was\ at\ work\;\ it\ had\ grown\ by\ [0-9]+M\ to\ [0-9]+M\ within\ .*,\ running\ Hold,\ Leak$ ]]
+        [[ "$(text_of culprits)" =~ ^(former\ )?default/1\ \(pid\ $pid\)\ died\ while\ the\ kernel\'s\ OOM\ killer\ was\ active\;\ had\ grown\ by\ [0-9]+M\ to\ [0-9]+M\ within\ .*,\ running\ Hold,\ Leak$ ]]
         classes_are '[{"class": "Hold", "jobs": 1}, {"class": "Leak", "jobs": 1}]'
         fleet_is ".culprits[0] | .cause == \"oom\" and .pid == $pid and .growth_bytes > 100 * 1048576"
         fleet_is '.crash.last | contains("killed by signal 9 (SIGKILL)")'
