@@ -118,7 +118,7 @@ command = /nonexistent/worker --flag
 END
         start_sqmgr
         wait_until 30 fleet_is '.crash.count >= 1'
-        [[ $(fleet .crash.last) == *'No such file or directory'* ]]
+        [[ $(fleet .crash.quoted) == *'No such file or directory'* ]]
         wait_until 5 grep -q 'No such file or directory' "$folder/sqmgr.log"
 }
 
@@ -130,7 +130,7 @@ directory = $folder/nowhere
 END
         start_sqmgr
         wait_until 30 fleet_is '.crash.count >= 1'
-        [[ $(fleet .crash.last) == *nowhere*'No such file or directory'* ]]
+        [[ $(fleet .crash.quoted) == *nowhere*'No such file or directory'* ]]
 }
 
 @test "after_exit: each end is followed up once, as it was, and nothing waits for it but the end of sqmgr" {

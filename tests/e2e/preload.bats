@@ -8,7 +8,7 @@ load preload
 @test "preload: workers are forks, sqmgr's children, with marks of their own; what shows it, and a kill -9" {
         start_fleet 3
         template=$(template)
-        template_is 'keys == ["generation", "kept_generation", "memory_bytes", "pid", "refused", "state"] and
+        template_is 'keys == ["generation", "kept_generation", "memory_bytes", "pid", "quoted", "refused", "state"] and
                 .state == "ready" and .generation == 1 and .memory_bytes > 10000000 and .refused == null'
         [ "$(parent_of "$template")" = "$sqmgr_pid" ]
         fleet_is 'all(.workers[]; .forked) and (.workers | length) == 3'
