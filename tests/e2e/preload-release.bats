@@ -47,7 +47,7 @@ load preload
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
-        [[ $(fleet .rollout.error) == *'no database.yml'* ]]
+        [[ $(fleet .rollout.quoted) == *'no database.yml'* ]]
         event_count_is template-failed 3
         [ "$(worker_pids)" = "$old" ]
         fleet_is 'all(.workers[]; .state == "active" and .outdated)'

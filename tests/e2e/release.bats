@@ -32,7 +32,7 @@ END
         run -1 sqmgrctl restart --wait --timeout 300s
         [[ $output == *'no database.yml'* ]]
         fleet_is '.rollout.state == "halted"'
-        [[ $(fleet .rollout.error) == *'no database.yml'* ]]
+        [[ $(fleet .rollout.quoted) == *'no database.yml'* ]]
         alive "$old"
         for pid in $old; do
                 fleet_is ".workers[] | select(.pid == $pid) | .state == \"active\" and .outdated"
