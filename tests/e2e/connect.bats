@@ -157,7 +157,7 @@ END
                 run -1 sqmgrctl "$command"
                 [[ $output == *"$folder/b.sock: "* ]]
         done
-        [[ $output == *"$folder/a.sock: 0 to be retried"* ]]
+        [[ $output == *"$folder/a.sock: 0 retries"* ]]
         run -0 sqmgrctl jobs default other
         [ "$output" = 'no running jobs known' ]
         run -0 sqmgrctl restart default other --wait=drained --timeout 300s

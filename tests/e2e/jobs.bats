@@ -80,7 +80,7 @@ END
         # Nor is it passed over in silence when the worker dies.
         kill -KILL "$pid"
         has_event_with() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\" and (.text | contains(\"$2\")))"; }
-        wait_until 20 has_event_with rescue-failed 'was running 1 job when it died that cannot be read'
+        wait_until 20 has_event_with rescue-failed 'died with 1 running job not re-enqueued: the record in Redis is not'
         has_event_with job-rescued 'A 1 (queue low)'
         [ "$(redis llen queue:low)" = 1 ]
 }

@@ -177,6 +177,6 @@ END
         kill_sqmgr
         sed -i "s/^sentinel_password = .*/sentinel_password = wrongsesame/" "$folder/sqmgr.ini"
         start_sqmgr
-        wait_until 20 grep -F 'it refuses sentinel_password' "$folder/sqmgr.log"
+        wait_until 20 grep -F 'sentinel_password refused' "$folder/sqmgr.log"
         not grep -F wrongsesame "$folder/sqmgr.log"
 }
