@@ -49,13 +49,13 @@ start_fleet() { # COMMAND
         redis del queues
         kill -STOP "$redis_pid"
         run -1 sqmgrctl queues
-        [[ $output == *'cannot be read'* ]]
+        [[ $output == *'cannot read'* ]]
         kill -CONT "$redis_pid"
         wait_until 20 sqmgrctl queues
         kill -KILL "$redis_pid"
         wait_until 10 redis_state_is down
         run -1 sqmgrctl queues --json
-        [[ $output == *'cannot be read'* ]]
+        [[ $output == *'cannot read'* ]]
         run -0 sqmgrctl ping
 }
 
