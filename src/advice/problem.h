@@ -213,7 +213,9 @@ struct problems {
         bool lost; /* memory was short: some problems are missing */
 };
 
-/* Adds a copy of problem and of what it owns, with the text. about: copied; NULL: see there. The severity of
+/* For about: the fleet or worker of the problem. cppcheck takes a bare NULL for the end of the arguments. */
+#define PROBLEM_ABOUT_FLEET ((const char *)NULL)
+/* Adds a copy of problem and of what it owns, with the text. about: copied. The severity of
  * the kind is the least. A problem of a worker whose fleet has one of the same code already only raises the
  * count. */
 void problems_add(struct problems *problems, const struct problem *problem, const char *about,

@@ -35,14 +35,14 @@ struct search {
 #define ADD(search, problem_code, at, ...)                                                                   \
         problems_add((search)->problems,                                                                     \
                      &(struct problem){.code = (problem_code), .fleet = (search)->fleet, .since = (at)},     \
-                     NULL, __VA_ARGS__)
+                     PROBLEM_ABOUT_FLEET, __VA_ARGS__)
 #define ADD_QUOTING(search, problem_code, at, quotes, ...)                                                   \
         problems_add((search)->problems,                                                                     \
                      &(struct problem){.code = (problem_code),                                               \
                                        .fleet = (search)->fleet,                                             \
                                        .since = (at),                                                        \
                                        .quoted = (quotes)},                                                  \
-                     NULL, __VA_ARGS__)
+                     PROBLEM_ABOUT_FLEET, __VA_ARGS__)
 #define ADD_ABOUT(search, problem_code, about, at, ...)                                                      \
         problems_add((search)->problems, &(struct problem){.code = (problem_code), .since = (at)}, about,    \
                      __VA_ARGS__)
@@ -108,7 +108,7 @@ static void find_of_machine(const struct search *search)
                              &(struct problem){.code = PROBLEM_SHUTTING_DOWN,
                                                .since = world->shutdown_at,
                                                .unready = true},
-                             NULL, "shutting down, %s",
+                             PROBLEM_ABOUT_FLEET, "shutting down, %s",
                              world_stopping_text(world, search->now, text, sizeof(text)));
         if (facts->save_error != 0)
                 ADD_ABOUT(search, PROBLEM_STATE_UNWRITABLE, "state file", world->unsaved_since,
@@ -151,7 +151,7 @@ static void add_explaining(struct search *search, enum problem_code code, usec_t
                              .severity = search->is_short && !enough_start ? PROBLEM_ERROR : PROBLEM_NOTICE,
                              .quoted = quoted,
                      },
-                     NULL, "%s%s", text, search->is_short ? search->lack : "");
+                     PROBLEM_ABOUT_FLEET, "%s%s", text, search->is_short ? search->lack : "");
         search->is_short = false;
 }
 
@@ -461,7 +461,7 @@ static void find_in_worker(struct search *search, const struct worker *worker)
         if (code == PROBLEM_STOP_UNCONFIRMED && search->facts->stop_signal)
                 problem.command = (char *)worker_stop_command(worker, search->facts->stop_signal(worker),
                                                               command, sizeof(command));
-        problems_add(search->problems, &problem, NULL, "%s",
+        problems_add(search->problems, &problem, PROBLEM_ABOUT_FLEET, "%s",
                      worker_text(search, worker, code, text, sizeof(text)));
         search->is_short &= !explains;
 }

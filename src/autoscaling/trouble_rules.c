@@ -40,7 +40,7 @@ static void find_unserved(const struct fleet *fleet, struct problems *problems)
                 if (!queue_names_have(served, name))
                         problems_add(problems,
                                      &(struct problem){.code = PROBLEM_QUEUE_NAME_UNKNOWN, .fleet = fleet},
-                                     NULL,
+                                     PROBLEM_ABOUT_FLEET,
                                      "latency_target names queue '%s', which no worker of the fleet serves",
                                      shown(name, text));
 }
@@ -60,7 +60,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                 if (wanted == 0 || wanted >= least)
                         continue;
                 problems_add(
-                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT, .fleet = fleet}, NULL,
+                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_BOOT, .fleet = fleet},
+                        PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but a worker needs %s to boot; in a burst, jobs wait up "
                         "to %s",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
@@ -81,7 +82,8 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                 if (wanted == 0 || job <= wanted)
                         continue;
                 problems_add(
-                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_JOB, .fleet = fleet}, NULL,
+                        problems, &(struct problem){.code = PROBLEM_TARGET_BELOW_JOB, .fleet = fleet},
+                        PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
                         shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
@@ -97,11 +99,12 @@ static void find_bound(const struct fleet *fleet, struct problems *problems)
                 return;
         if (autoscale->verdict.bounded_by_max)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_AT_MAX, .fleet = fleet},
-                             NULL, "needs %.1f threads, more than active_process_max = %u workers have",
+                             PROBLEM_ABOUT_FLEET,
+                             "needs %.1f threads, more than active_process_max = %u workers have",
                              autoscale->verdict.need, fleet->settings->active_process_max);
         if (autoscale->bounded_by_memory)
                 problems_add(problems, &(struct problem){.code = PROBLEM_AUTOSCALING_MEMORY, .fleet = fleet},
-                             NULL, "needs more workers than the memory allows");
+                             PROBLEM_ABOUT_FLEET, "needs more workers than the memory allows");
 }
 
 /* Reports queues whose jobs wait although none of the threads that serve them runs a job. */
@@ -118,7 +121,8 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                 if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||
                     queue->latency < MAX(wanted, IDLE_USEC) || autoscale->busy > 0 || autoscale->threads <= 0)
                         continue;
-                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUE_STUCK, .fleet = fleet}, NULL,
+                problems_add(problems, &(struct problem){.code = PROBLEM_QUEUE_STUCK, .fleet = fleet},
+                             PROBLEM_ABOUT_FLEET,
                              "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
                              shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
                              autoscale->threads);
@@ -137,7 +141,7 @@ void autoscale_problems(const void *self _unused_, const struct fleet *fleet, us
         find_idle(fleet, problems);
         if (autoscale_of(fleet)->queues_left_out)
                 problems_add(problems, &(struct problem){.code = PROBLEM_QUEUES_LEFT_OUT, .fleet = fleet},
-                             NULL,
+                             PROBLEM_ABOUT_FLEET,
                              "workers serve more queues than sqmgr reads (%d of one Redis); jobs in the "
                              "others are not seen",
                              AUTOSCALE_QUEUES_MAX);

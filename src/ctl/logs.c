@@ -220,6 +220,9 @@ int ctl_logs(struct ctl *ctl)
         if (ctl->previous && (ctl->follow || !is_of_worker(&source)))
                 return usage_error(ctl->command, ctl->follow ? "--previous cannot be used with --follow"
                                                              : "--previous needs a worker");
+        /* Before the call: lines of the present life are later than started_at, however long the reply takes.
+         */
+        (void)clock_gettime(CLOCK_REALTIME, &now);
         int r = client_call(ctl, "GetStatus",
                             json_pack("{s:[s%]}", "fleets", source.name, source.fleet_length), &reply);
         client_close(ctl);
@@ -229,7 +232,6 @@ int ctl_logs(struct ctl *ctl)
         json_foreach_in(worker, source.fleet, "workers")
                 if (reply_is(worker, "id", source.name))
                         source.worker = worker;
-        (void)clock_gettime(CLOCK_REALTIME, &now);
         source.started_at = (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
                             json_number_value(json_object_get(source.worker, "uptime_seconds"));
         r = show(&source);

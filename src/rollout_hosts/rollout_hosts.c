@@ -97,11 +97,12 @@ static void add_problems(const void *self _unused_, const struct fleet *fleet, u
                              &(struct problem){.code = PROBLEM_GROUP_TROUBLE,
                                                .fleet = fleet,
                                                .quoted = &trouble.quoted},
-                             NULL, "this host takes no part in rollouts of group '%s': %s",
+                             PROBLEM_ABOUT_FLEET, "this host takes no part in rollouts of group '%s': %s",
                              fleet->settings->rollout_group, trouble.text);
         if (rule_of(fleet)->state == GROUP_HALTED)
-                problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_HALTED, .fleet = fleet}, NULL,
-                             "rollout of group '%s' halted", fleet->settings->rollout_group);
+                problems_add(problems, &(struct problem){.code = PROBLEM_GROUP_HALTED, .fleet = fleet},
+                             PROBLEM_ABOUT_FLEET, "rollout of group '%s' halted",
+                             fleet->settings->rollout_group);
 }
 
 static void diagnose(const void *self _unused_, const struct fleet *fleet, struct findings *findings)

@@ -49,7 +49,7 @@ closed() { # CODE
         wait_until 10 shows '^>  default/2 .*2/5'
         press Enter
         wait_until 10 shows 'default/2:.*\[1 jobs\]'
-        wait_until 10 shows 'default/2 (pid [0-9]*) runs 2 more'
+        wait_until 10 shows 'default/2 (pid [0-9]*): 2 more running'
         press Tab
         wait_until 10 shows 'default/2 .* started'
         wait_until 10 shows '^Now: active for'

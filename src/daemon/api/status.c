@@ -80,7 +80,7 @@ static json_t *render_worker(const struct worker *worker, usec_t now)
         worker_waits_for(worker, now, waits_for, sizeof(waits_for));
         return json_pack(
                 "{s:o, s:I, s:I, s:s, s:b, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:I, s:f, s:f, s:o, s:o, "
-                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s*}",
+                "s:o, s:s, s:o, s:b, s:s?, s:o, s:o, s:s?}",
                 "id", varlink_text(WORKER_ID(worker)), "index", (json_int_t)worker->index, "pid",
                 (json_int_t)worker_pid(worker), "state", worker_state_name(worker->state), "ready",
                 (int)worker_ready(worker, now), "ready_seconds", ready_in(worker, now), "hung",

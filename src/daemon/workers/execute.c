@@ -233,10 +233,11 @@ static int await_idle_check(const struct worker *worker, usec_t now)
 bool execute_action(struct runtime *runtime, const struct action *action, usec_t now)
 {
         struct worker *worker = action->worker;
-        bool forced = now >= (worker ? worker_forced_at(worker) : fleet_forced_at(action->fleet));
+        bool signals = action_signal(action) != ACTION_SIGNAL_NONE;
+        bool forced = signals && now >= worker_forced_at(worker);
         int error;
 
-        if (action_signal(action) != ACTION_SIGNAL_NONE && !forced && !poll_again(action, now))
+        if (signals && !forced && !poll_again(action, now))
                 return false;
 
         switch (action->kind) {
