@@ -81,8 +81,12 @@ void handle_stop(struct control *control, struct call *call, json_t *parameters,
                 return;
         }
         struct fleet *fleet = handler_parse_fleet(control, call, parameters);
-        if (fleet)
-                answer(control, call, fleet, command_stop(fleet, force, &by, now), 0);
+        if (!fleet)
+                return;
+        (void)command_stop(fleet, force, &by, now);
+        if (handler_record(control, call))
+                server_reply(call, json_pack("{s:n, s:n, s:n, s:n}", "leaving", "exits", "waits", "kept"),
+                             false);
 }
 
 void handle_start(struct control *control, struct call *call, json_t *parameters, usec_t now)
