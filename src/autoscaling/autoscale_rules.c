@@ -405,7 +405,7 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
         char because[SCALING_TEXT_MAX] = "queues not read yet", order[80] = "";
 
         if (fleet_target(fleet) == 0)
-                snprintf(because, sizeof(because), "count kept (reason: the fleet accepts no jobs)");
+                snprintf(because, sizeof(because), "count kept (reason: fleet quieted or stopped)");
         else if (autoscale->read_at != 0)
                 scaling_text(&autoscale->verdict, &limits, because);
         if (!is_automatic(fleet))
