@@ -402,12 +402,13 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct scaling_limits limits = limits_of(fleet);
-        char because[SCALING_TEXT_MAX] = "queues not read yet", order[80] = "";
+        const char *because = "queues not read yet";
+        char verdict[SCALING_TEXT_MAX], order[80] = "";
 
         if (fleet_target(fleet) == 0)
-                snprintf(because, sizeof(because), "count kept (reason: fleet quieted or stopped)");
+                because = "count kept (reason: fleet quieted or stopped)";
         else if (autoscale->read_at != 0)
-                scaling_text(&autoscale->verdict, &limits, because);
+                because = scaling_text(&autoscale->verdict, &limits, verdict);
         if (!is_automatic(fleet))
                 snprintf(order, sizeof(order),
                          "'sqmgrctl scale' keeps the count at %u; otherwise: ", fleet_current_count(fleet));
