@@ -142,7 +142,7 @@ void log_tail_cut(char *text, size_t length, const pid_t pids[static 2], char *l
                         break;
                 used += more;
         }
-        /* Of a last line that does not fit, its end. */
+        /* If the last line alone does not fit, its end is kept. */
         if (n > 0 && n_fit == 0) {
                 kept[0].text += kept[0].length - MIN(kept[0].length, max);
                 kept[0].length = MIN(kept[0].length, max);

@@ -16,7 +16,8 @@ void observe_threads(struct worker *worker, unsigned job_threads);
 
 void observe_title(struct worker *worker, bool known, unsigned busy, bool quiet);
 
-/* Of a worker whose heartbeat is elsewhere. peers: see struct worker_evidence; "": none, or not known. */
+/* Call for a worker whose heartbeat is elsewhere. peers: see struct worker_evidence; "": none, or not known.
+ */
 void observe_peers(struct worker *worker, const char *peers);
 
 /* ambiguous: several processes send heartbeats that may be this worker's, which has no known heartbeat;

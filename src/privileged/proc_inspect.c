@@ -27,6 +27,20 @@ static int open_file(const struct proc *proc, const char *name, int flags)
         return r < 0 ? r : TAKE_FD(fd);
 }
 
+/* Returns 0 with *ret, to be closed, or -errno. */
+static int open_directory(const struct proc *proc, const char *name, DIR **ret)
+{
+        _cleanup_close_ int fd = open_file(proc, name, O_DIRECTORY);
+
+        if (fd < 0)
+                return fd;
+        *ret = fdopendir(fd);
+        if (!*ret)
+                return -errno;
+        (void)TAKE_FD(fd);
+        return 0;
+}
+
 static ssize_t read_file(const struct proc *proc, const char *name, char *text, size_t size)
 {
         _cleanup_close_ int fd = open_file(proc, name, 0);
@@ -143,14 +157,10 @@ static int read_sockets(const struct proc *proc, struct sockets *ret)
         unsigned long long inode;
 
         ret->n = 0;
-        int fd = open_file(proc, "fd", O_DIRECTORY);
-        if (fd < 0)
-                return fd;
-        _cleanup_closedir_ DIR *list = fdopendir(fd);
-        if (!list) {
-                close_fd(fd);
-                return -errno;
-        }
+        _cleanup_closedir_ DIR *list = NULL;
+        int r = open_directory(proc, "fd", &list);
+        if (r < 0)
+                return r;
         const struct dirent *entry;
         for (unsigned i = 0; i < DESCRIPTORS_MAX && ret->n < SOCKETS_MAX && (entry = readdir(list)); i++) {
                 ssize_t length = readlinkat(dirfd(list), entry->d_name, link, sizeof(link) - 1);
@@ -231,17 +241,9 @@ int proc_directory(const struct proc *proc, char *path, size_t size)
 
 int proc_pidfds_each(const struct proc *proc, int (*each)(pid_t pid, void *userdata), void *userdata)
 {
-        int r = 0;
+        _cleanup_closedir_ DIR *list = NULL;
 
-        int fd = open_file(proc, "fdinfo", O_DIRECTORY);
-        if (fd < 0)
-                return fd;
-        _cleanup_closedir_ DIR *list = fdopendir(fd);
-        if (!list) {
-                close_fd(fd);
-                return -errno;
-        }
-
+        int r = open_directory(proc, "fdinfo", &list);
         for (const struct dirent *entry; r == 0 && (entry = readdir(list));) {
                 char text[512];
                 uint64_t pid;

@@ -10,7 +10,7 @@
 /* Values in one call: far more than fleets to name, far fewer than a tree of VARLINK_CALL_MAX bytes can have.
  */
 #define VARLINK_CALL_VALUES_MAX ((size_t)1 << 16)
-/* A reply may have one value for so many bytes of its limit: more than any reply of sqmgr has. */
+/* Bytes of the limit of a reply for each value that it may have: no reply of sqmgr has as many values. */
 #define VARLINK_REPLY_VALUE_BYTES 12
 #define VARLINK_DEPTH_MAX         32
 

@@ -513,7 +513,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
         bool ordered = action->reason == REASON_OPERATOR || action->reason == REASON_SHUTDOWN;
         if (reports && action->kind == ACTION_QUIET && sim->shell.world->ledger_volatile && !ordered &&
             !action->worker->memory.over_limit && !pressure_response_applies(action->worker))
-                violate(sim, "P1", "%s is told to exit, and nothing records that",
+                violate(sim, "P1", "%s is asked to exit, and nothing records that",
                         process_name(sim, process));
         process->drains |= reports && action->kind == ACTION_QUIET;
         /* The next one has its time to come to rest. */
@@ -521,7 +521,7 @@ void check_signalled(struct sim *sim, const struct action *action, struct proces
                 sim->fleets[process->fleet].p6_since = 0;
         if (reports && ++process->reported_to_exit > 1 + sim->shell.ledger_losses &&
             (process_behavior(sim, process)->second_kills || process->drains))
-                violate(sim, "P1", "%s is told to exit for the %u. time", process_name(sim, process),
+                violate(sim, "P1", "%s is asked to exit for the %u. time", process_name(sim, process),
                         process->reported_to_exit);
         if (action->kind == ACTION_STOP && action->worker->state == WORKER_STARTING &&
             !is_forced(sim, action->fleet) && !makes_way(sim, action, process))

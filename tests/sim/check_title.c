@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the titles of workers prove whose heartbeats are not known. */
+/* Checks workers whose heartbeats are not known against what their titles prove. */
 #include "model/world.h"
 #include "sim.h"
 

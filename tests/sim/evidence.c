@@ -118,8 +118,8 @@ void check_reported(struct sim *sim, const struct action *action, const struct p
                      sim->now >= process->tried_at + 10 * SEC;
 
         if (reports && process_behavior(sim, process)->quiet_signal != 0 && !process->refused)
-                violate(sim, "P1", "%s is told to exit, though it would be quiet",
+                violate(sim, "P1", "%s is asked to exit, though the quiet signal would do",
                         process_name(sim, process));
         if (process_traits(sim, process)->quiet_when_idle && !rests && !tried)
-                violate(sim, "P1", "%s is told to exit as it may take a job", process_name(sim, process));
+                violate(sim, "P1", "%s is asked to exit while it may take a job", process_name(sim, process));
 }

@@ -402,7 +402,7 @@ TEST(an_edit_that_is_taken_back_outdates_nobody)
         test_after(&t, 60, test_counts(&t).outdated, 1);
         uint64_t begun = test_worker(&t, 1)->generation;
         ck_assert_uint_eq(generation_shown(t.fleet), begun);
-        /* Who was started from the edit is now the outdated one. */
+        /* The worker that was started from the edit is now outdated. */
         edit(hash);
         ck_assert_uint_eq(test_counts(&t).outdated, 1);
         ck_assert(worker_outdated(test_worker(&t, 1)));

@@ -85,7 +85,7 @@ TEST(when_many_die_at_once_some_are_enough)
         ck_assert_uint_ne(read_of("web"), 0);
 }
 
-/* What a worker of this fleet has logged to its file, as it is reported. */
+/* Expects this log tail of a worker of the fleet that has written logged to its file. */
 static void expect_tail(const char *fleet, const char *logged, const char *lines)
 {
         _cleanup_close_ int fd = memfd_create("log", MFD_CLOEXEC);
@@ -111,12 +111,14 @@ TEST(lines_of_others_are_not_its_own_and_doubt_is_reported)
 
         ck_assert_ptr_nonnull(fleet_add_worker(own, &alive));
         expect_tail("own", "no database.yml\n", "no database.yml");
+        /* No other worker writes to the log: the process is a child of the command. */
+        expect_tail("own", "pid=8 tid=b mine\n", "pid=8 tid=b mine");
         ck_assert_ptr_nonnull(fleet_add_worker(own, &other));
         expect_tail("own", "pid=7 tid=a mine\npid=8 tid=b theirs\n", "pid=7 tid=a mine");
         expect_tail("own", "pid=8 tid=b theirs\nno database.yml\n",
                     "no database.yml\n(other processes also write to this log; lines may be theirs)");
         expect_tail("own", "pid=8 tid=b theirs\n", "");
-        /* They have no process that could be ended. */
+        /* Without processes, these workers must not be ended with the fleet. */
         own->workers[0]->state = own->workers[1]->state = WORKER_GONE;
         fleet_reap(own, NULL);
 }

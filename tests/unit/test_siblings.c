@@ -87,11 +87,14 @@ TEST_LOOP(by_force_too_what_is_started_next_is_reported_before_it_is_killed, 4)
 }
 
 /* A second signal costs some their jobs. */
-TEST(by_force_none_is_reported_again_with_its_group)
+TEST_LOOP(by_force_none_is_reported_again_with_its_group, 2)
 {
         struct worker *worker = test_spawn(&t);
 
-        command_stop(t.fleet, true, NULL, t.now);
+        if (_i == 0)
+                command_stop(t.fleet, true, NULL, t.now);
+        else
+                command_stop_worker(worker, true, NULL, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
         observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t.now);
         for (unsigned i = 0; i < 2 * WORKER_NOT_QUIET_HEARTBEATS; i++) {
