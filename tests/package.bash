@@ -79,7 +79,7 @@ package_hardening() {
         [ "$(soft_spots "$out/package/soft" | wc -l)" -ge 5 ] || { echo 'nothing is found in a bad example' && return 1; }
         dpkg-deb -x "$(made 'sqmgr_*.deb')" "$out/package/tree"
         dpkg-deb -x "$(made 'sqmgr-web_*.deb')" "$out/package/tree"
-        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-proc-reader}; do
+        for program in "$out"/package/tree/usr/{sbin/sqmgr,sbin/sqmgr-web,bin/sqmgrctl,libexec/sqmgr/sqmgr-reader,libexec/sqmgr/sqmgr-proc-reader,libexec/sqmgr/sqmgr-init}; do
                 spots=$(soft_spots "$program")
                 [ -z "$spots" ] || { echo "$program: $spots" && status=1; }
         done

@@ -58,7 +58,7 @@ static void print_help(void)
         puts("\n"
              "Exit codes: 0 done, 1 the operation failed, 2 usage or an unknown name,\n"
              "3 cannot connect, 4 not permitted, 5 timed out, 130 interrupted; after the last\n"
-             "two the operation goes on.");
+             "two the operation continues.\n" REPORT_FAULTS);
 }
 
 /* The best suggestion for a mistyped word. */

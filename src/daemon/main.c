@@ -65,7 +65,7 @@ static void print_help(void)
                "stops them now. SIGHUP reads the config file again. SIGUSR2 puts the installed\n"
                "sqmgr in the place of the running one, workers untouched.\n"
                "Exit status: 0 ended as told, 1 failed, 78 the config file is wrong.\n"
-               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n");
+               "See sqmgr(8), sqmgr.ini(5), sqmgrctl(1).\n" REPORT_FAULTS "\n");
 }
 
 /* Returns 0 to continue, 1 to exit successfully, -EINVAL for invalid usage. */

@@ -3,6 +3,7 @@
  * configured with. Runs with the rights of its caller, and never replaces a file. */
 #include "base/fd.h"
 #include "base/memstream.h"
+#include "config.h"
 #include "frameworks/table.h"
 #include "init/entries.h"
 #include "init/proposal_rules.h"
@@ -71,7 +72,7 @@ static void print_help(void)
                "  -h, --help                   print this help and exit\n"
                "\n"
                "Exit status: 0 written, 1 nothing was written.\n"
-               "See sqmgr(8), sqmgr.ini(5).\n");
+               "See sqmgr(8), sqmgr.ini(5).\n" REPORT_FAULTS "\n");
 }
 
 static int say(const char *format, ...) _printf_(1, 2);
