@@ -260,7 +260,7 @@ static void add_procfile_directory(struct proposal *proposal, const char *path)
                 proposal_set(proposal, ".env", "environment_file", ".env");
 }
 
-/* What was read of a source. */
+/* A source as it was read. */
 struct input {
         char *text;
         struct entries entries;       /* of systemd and supervisord */

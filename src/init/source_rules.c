@@ -11,7 +11,7 @@ struct translation {
         const char *name, *key;
 };
 
-/* A key that ends with '*' stands for all that begin so. */
+/* A name that ends with '*' matches every name with that beginning. */
 static const struct translation of_systemd[] = {
         {"ExecStart", "command"},
         {"ExecStartPre", "before_start"},
@@ -133,7 +133,7 @@ static void set_shell_command(struct proposal *proposal, const char *from, const
         proposal_set(proposal, from, "command", quoted);
 }
 
-/* What a name is set to is not known here: %i of systemd, %(ENV_HOME)s of supervisord. */
+/* Refuses %i of systemd and %(ENV_HOME)s of supervisord: their values are not known here. */
 static bool refuse_expansion(struct proposal *proposal, const char *name, char *value)
 {
         if (!undouble(value, '%'))
