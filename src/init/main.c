@@ -156,22 +156,21 @@ static int read_systemctl(const char *const *arguments, char **ret, size_t *ret_
 
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return say("cannot make a pipe: %s", strerrordesc_np(errno));
-        _cleanup_close_ int read_fd = ends[0], write_fd = ends[1];
         int failed = posix_spawn_file_actions_init(&actions);
         if (failed == 0) {
-                failed = posix_spawn_file_actions_adddup2(&actions, write_fd, STDOUT_FILENO);
+                failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
                 if (failed == 0)
                         failed = posix_spawnp(&pid, arguments[0], &actions, NULL, (char *const *)arguments,
                                               environ);
                 (void)posix_spawn_file_actions_destroy(&actions);
         }
+        (void)close(ends[1]);
+        int r = failed == 0 ? fd_read_whole(ends[0], SOURCE_MAX_BYTES, ret, ret_length) : 0;
+        (void)close(ends[0]);
         if (failed != 0)
                 return say("cannot run %s: %s: name the file of the unit, or '-' for what 'systemctl cat' "
                            "prints",
                            arguments[0], strerrordesc_np(failed));
-        write_fd = close_fd(write_fd);
-        int r = fd_read_whole(read_fd, SOURCE_MAX_BYTES, ret, ret_length);
-        read_fd = close_fd(read_fd);
         if (waitpid(pid, &status, 0) != pid || r < 0 || status != 0)
                 return say("'systemctl %s' failed", arguments[1]);
         return 0;
